@@ -1,0 +1,44 @@
+# Two commands set everything up on a machine with Python 3.11+, make and a C++ compiler:
+#   make demo   creates .venv, installs, and answers a real question about a real model
+#   make test   creates .venv and passes the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ENGINE := $(wildcard src/treesens/backends/search/cpp/*)
+
+.PHONY: demo test lint format cpp-test clean
+.DEFAULT_GOAL := test
+
+# Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The engine's own unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+cpp-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet cmake ninja
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
+	$(BIN)/cmake --build build/sanitize
+	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+
+clean:
+	rm -rf $(VENV) build dist

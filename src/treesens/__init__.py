@@ -1,0 +1,3 @@
+"""treesens: a compiler for questions about decision-tree ensembles."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""The native engine: Python around one small C++ extension."""

@@ -1,0 +1,1 @@
+"""The compiler: from a typed question to constraints and back."""

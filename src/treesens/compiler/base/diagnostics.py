@@ -1,0 +1,128 @@
+"""Places in source text, and messages that show them with a caret.
+
+Every message of the language tools is a `Diagnostic`; all diagnostics of a file are collected in a `Diagnostics` and reported
+at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from treesens.errors import QueryError
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text with a name for messages (a path, or `<query>` for text from Python)."""
+
+    name: str
+    text: str
+
+    def line(self, number: int) -> str:
+        """The text of line `number` (from 1) without its newline; empty past the end."""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column (both from 1) of a character offset."""
+        before = self.text[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of character offsets in a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    @property
+    def place(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of `other`."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    def excerpt(self) -> str:
+        """The first line of the span with a caret line under it."""
+        line, column = self.source.position(self.start)
+        shown = self.source.line(line)
+        width = max(1, min(self.end - self.start, len(shown) - column + 1))
+        gutter = f"{line:>5} | "
+        # Tabs are kept in the caret line so that it lines up in any terminal.
+        indent = "".join("\t" if c == "\t" else " " for c in shown[: column - 1])
+        return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{'^' * width}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message: a stable code, a sentence, where, and what to do."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    remedy: str = ""
+    severity: str = "error"
+
+    def render(self) -> str:
+        place = f"{self.span.place}: " if self.span else ""
+        lines = [f"{place}{self.severity}[{self.code}]: {self.message}"]
+        if self.span:
+            lines.append(self.span.excerpt())
+        if self.remedy:
+            lines.append(f"  help: {self.remedy}")
+        return "\n".join(lines)
+
+
+class DiagnosticsError(QueryError):
+    """Raised once with every error of a file."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects messages while a file is read."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.items)
+
+    def error(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
+        self.items.append(Diagnostic(code, message, span, remedy))
+
+    def warning(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
+        self.items.append(Diagnostic(code, message, span, remedy, "warning"))
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.items if d.severity == "error"]
+
+    def raise_if_errors(self) -> None:
+        if self.errors:
+            raise DiagnosticsError(self.errors)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy naming the nearest known name, or the first few where none is near."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if not near:
+        lowered = {n.lower(): n for n in names}
+        near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)]
+    if near:
+        return f"did you mean `{near[0]}`?"
+    shown = ", ".join(f"`{n}`" for n in names[:8])
+    return f"known names: {shown}{', …' if len(names) > 8 else ''}" if names else ""

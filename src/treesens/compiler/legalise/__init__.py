@@ -1,0 +1,1 @@
+"""Floor 3: what a backend cannot take, rewritten into what it can."""

@@ -1,0 +1,1 @@
+"""Floor 3: one small file per rewrite."""

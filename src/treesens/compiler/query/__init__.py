@@ -1,0 +1,1 @@
+"""Floor 1: typed questions, all names resolved."""

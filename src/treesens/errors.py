@@ -1,0 +1,79 @@
+"""Typed errors. Every error says what is wrong, where, and what to do about it; the command line maps each to an exit code.
+
+Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check, 6 an error of our own.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TreesensError(Exception):
+    """Base of all errors that a user can cause or must know about.
+
+    `message` is one sentence without a final period; `remedy` (may be empty) says what to do; `place` (may be empty) is
+    where it happened: a file with line and column, a JSON path, a column name.
+    """
+
+    exit_code: ClassVar[int] = 2
+    code: ClassVar[str] = "E000"
+
+    def __init__(self, message: str, *, remedy: str = "", place: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.place = place
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{text}\n  help: {self.remedy}" if self.remedy else text
+
+
+class ModelError(TreesensError):
+    """A model file or object cannot be read exactly, or holds something treesens cannot represent."""
+
+    code = "M001"
+
+
+class DataError(TreesensError):
+    """A table cannot be read or does not fit the model."""
+
+    code = "D001"
+
+
+class QueryError(TreesensError):
+    """A question does not parse, does not type-check, or contradicts itself."""
+
+    code = "Q001"
+
+
+class IRError(TreesensError):
+    """A module breaks a rule of the IR, or its text does not parse."""
+
+    code = "I001"
+
+
+class PipelineError(TreesensError):
+    """A pipeline text is wrong, or a pass is used where its requirements do not hold."""
+
+    code = "P001"
+
+
+class BackendError(TreesensError):
+    """A backend is unknown, not available here, or cannot take this module."""
+
+    code = "B001"
+
+
+class UsageError(TreesensError):
+    """A command or function was called in a way that makes no sense."""
+
+    exit_code = 1
+    code = "U001"
+
+
+class InternalError(TreesensError):
+    """A broken promise of our own code; never the user's fault."""
+
+    exit_code = 6
+    code = "X001"

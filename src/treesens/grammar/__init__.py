@@ -1,0 +1,1 @@
+"""Floor 5: the `.sens` language: grammar, syntax tree, parser, formatter."""

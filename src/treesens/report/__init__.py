@@ -1,0 +1,1 @@
+"""Floor 6: answers as tables and pages."""
