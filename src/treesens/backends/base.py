@@ -1,0 +1,160 @@
+"""The interface of a backend: pure `emit`, `solve` in a worker process, and facts instead of verdicts.
+
+Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without an incumbent says nothing, and
+no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `engine.py`, from facts.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Final
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.plugins import Registry
+from treesens.compiler.ir import Module
+from treesens.errors import BackendError
+
+
+class Termination(Enum):
+    """Why a solver stopped."""
+
+    SATISFIED = "satisfied"
+    """A feasible point was found and nothing more was asked."""
+    OPTIMAL = "optimal"
+    """The incumbent is optimal as far as the solver can tell."""
+    INFEASIBLE = "infeasible"
+    TIME = "time"
+    MEMORY = "memory"
+    LICENCE = "licence"
+    INTERRUPTED = "interrupted"
+    NUMERICAL = "numerical"
+    """The solver answered, and its answer does not survive exact arithmetic."""
+    UNSUPPORTED = "unsupported"
+    CRASH = "crash"
+    UNKNOWN = "unknown"
+
+
+class Proof(Enum):
+    """What an `infeasible` of a backend rests on (SEMANTICS.md, 4)."""
+
+    EXACT = "exact"
+    TOLERANCE = "tolerance"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed."""
+
+    seconds: float = 60.0
+    memory: int | None = None
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend takes and gives; `legalise` and `explain` read it."""
+
+    proof: Proof
+    objective: bool = True
+    bounds: bool = True
+    warm_start: bool = False
+    threads: bool = True
+    native_ops: frozenset[str] = frozenset()
+    """Op kinds taken as they are; all others are legalised to integer rows."""
+    isolated: bool = True
+    """Solves in a worker process of its own. Only the native engine, which is ours, may run inside."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What a solver would get: `text` in `format`, the number of variables, and what is needed to read its answer.
+
+    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed.
+    `guided` marks an objective that only steers.
+    """
+
+    format: str
+    text: str
+    variables: int
+    objective_shift: int = 0
+    objective_constant: int = 0
+    objective_scale: float = 1.0
+    has_objective: bool = False
+    guided: bool = False
+    relaxed: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RawOutcome:
+    """The facts of one solve. `bound` is a proven upper bound of the (maximised) objective in its own units, a float."""
+
+    termination: Termination
+    assignment: BoolArray | None = None
+    bound: float | None = None
+    detail: str = ""
+    statistics: dict[str, float] = field(default_factory=dict)
+
+
+OnIncumbent = Callable[[BoolArray], None]
+
+
+class Backend(abc.ABC):
+    """One solver. Instances carry no state."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    @abc.abstractmethod
+    def available(self) -> str | None:
+        """None where the solver can run here, otherwise the reason with its remedy. Imports nothing heavy."""
+
+    @abc.abstractmethod
+    def emit(self, module: Module, *, precision: int = 0) -> Artifact:
+        """The module as this solver reads it; pure, and possible without the solver.
+
+        `precision` counts refinements: where a witness failed exact replay the module is emitted again with more digits.
+        """
+
+    @abc.abstractmethod
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        """Solves inside the current process (the worker calls this)."""
+
+    def exact_precision(self) -> int:
+        """The highest `precision` that still changes what is emitted."""
+        return 0
+
+
+BACKENDS: Final = Registry(
+    kind="backend",
+    group="treesens.backends",
+    builtin={
+        "cpsat": "treesens.backends.cpsat:CpSatBackend",
+        "highs": "treesens.backends.highs:HighsBackend",
+        "cbc": "treesens.backends.cbc:CbcBackend",
+        "gurobi": "treesens.backends.gurobi:GurobiBackend",
+        "scip": "treesens.backends.scip:ScipBackend",
+        "z3": "treesens.backends.z3:Z3Backend",
+        "pb": "treesens.backends.pb:PbBackend",
+    },
+    error=BackendError,
+)
+
+
+def get_backend(name: str) -> Backend:
+    """An instance of a backend by name; raises `BackendError` where there is none."""
+    made = BACKENDS.get(name)()
+    if not isinstance(made, Backend):
+        raise BackendError(f"the plug-in backend `{name}` is no subclass of treesens.backends.base.Backend")
+    return made
+
+
+def missing_module(name: str, extra: str) -> str | None:
+    """The reason of `available` for a backend that needs the module `name`."""
+    from importlib.util import find_spec
+
+    return None if find_spec(name) is not None else f"{name} is not installed: pip install 'treesens[{extra}]'"

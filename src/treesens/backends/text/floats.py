@@ -1,0 +1,54 @@
+"""Integer rows as floating-point rows for MILP solvers, relaxed by more than what rounding and tolerances can cost.
+
+A coefficient c * 2**-s becomes the nearest double; the error of the whole row is at most 2**-53 * sum |c| 2**-s. A row is
+relaxed by that and by `MARGIN` times its scale, which is above the primal feasibility tolerance (1e-6 at most) that the
+backends set, so that a point that satisfies the exact row satisfies the written one with room to spare: an infeasible
+written model means an infeasible question as far as the solver's own arithmetic is sound (proof: tolerance). From
+precision 1 on rows are tightened by the same amount instead: what the solver then accepts survives exact replay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, IntegerArray
+from treesens.compiler.legalise.rounding import total
+from treesens.compiler.legalise.rows import RowBlock
+
+MARGIN = 2e-6
+
+
+@dataclass(frozen=True)
+class FloatRows:
+    """A row block in doubles; infinite bounds where there is none."""
+
+    coefficients: FloatArray
+    low: FloatArray
+    high: FloatArray
+    relaxed: bool
+
+
+def to_doubles(values: IntegerArray, shift: int) -> FloatArray:
+    """values * 2**-shift, each rounded to the nearest double."""
+    if values.dtype == object:
+        return np.array([_ratio(int(v), shift) for v in values], dtype=np.float64)
+    return np.ldexp(values.astype(np.float64), -shift)
+
+
+def _ratio(value: int, shift: int) -> float:
+    return value / 2**shift if abs(value).bit_length() - shift < 1000 else inf * (1 if value > 0 else -1)
+
+
+def float_rows(block: RowBlock, *, relax: bool = True) -> FloatRows:
+    """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and stay as they are."""
+    low = np.where(block.has_low, to_doubles(block.low, block.shift), -inf)
+    high = np.where(block.has_high, to_doubles(block.high, block.shift), inf)
+    if block.shift == 0:
+        return FloatRows(to_doubles(block.coefficients, 0), low, high, relaxed=False)
+    size = total(block.coefficients) / 2**block.shift
+    slack = size * 2.0**-50 + MARGIN * max(1.0, float(np.max(np.abs(low[np.isfinite(low)]), initial=0.0)))
+    slack = slack if relax else -slack
+    return FloatRows(to_doubles(block.coefficients, block.shift), low - slack, high + slack, relaxed=True)

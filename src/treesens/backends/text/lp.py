@@ -1,0 +1,53 @@
+"""CPLEX LP format: the same rows as the MPS writer, for people to read and any MILP solver to solve."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from treesens.backends.base import Artifact
+from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.compiler.ir import Module
+from treesens.compiler.legalise.rows import to_rows
+
+_PER_LINE = 12
+
+
+def _sum(variables: list[int], values: list[float]) -> str:
+    """A linear sum, broken into lines: some readers stop at 560 characters."""
+    terms = [f"{'-' if c < 0 else '+'} {abs(c)!r} x{v}" for v, c in zip(variables, values, strict=True)]
+    lines = [" ".join(terms[i : i + _PER_LINE]) for i in range(0, len(terms), _PER_LINE)]
+    return "\n   ".join(lines) or "0 x0"
+
+
+def write_lp(module: Module, *, precision: int = 0) -> Artifact:
+    """The module as LP text."""
+    rows = to_rows(module)
+    lines = [f"\\ {module.name}: {' -> '.join(module.provenance)}"]
+    if module.objective is None:
+        lines += ["Minimize", " obj: 0 x0"]
+    else:
+        weights = to_doubles(module.objective.coefficients, module.objective.shift)
+        lines += ["Maximize", f" obj: {_sum(module.objective.variables.tolist(), weights.tolist())}"]
+    lines.append("Subject To")
+    number = 0
+    for block in rows.blocks:
+        doubles = float_rows(block, relax=precision == 0)
+        variables, values, bounds = block.variables.tolist(), doubles.coefficients.tolist(), block.indptr.tolist()
+        for i in range(block.count):
+            text = _sum(variables[bounds[i] : bounds[i + 1]], values[bounds[i] : bounds[i + 1]])
+            low, high = float(doubles.low[i]), float(doubles.high[i])
+            name = f"r{number}_{''.join(c if c.isalnum() else '_' for c in block.origin)}"
+            if low == high:
+                lines.append(f" {name}: {text} = {low!r}")
+            else:
+                if isfinite(low):
+                    lines.append(f" {name}: {text} >= {low!r}")
+                if isfinite(high):
+                    lines.append(f" {name}{'_u' if isfinite(low) else ''}: {text} <= {high!r}")
+            number += 1
+    lines.append("Bounds")
+    lines += [f" 0 <= x{v} <= 1" for v in range(rows.variables)]
+    lines.append("Binaries")
+    lines += [f" x{v}" for v in range(rows.variables) if rows.binary[v]]
+    lines.append("End")
+    return Artifact("lp", "\n".join(lines) + "\n", rows.variables, has_objective=module.objective is not None, relaxed=True)

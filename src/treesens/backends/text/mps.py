@@ -1,0 +1,87 @@
+"""Free MPS with 17 significant digits: what HiGHS, CBC, SCIP and Gurobi read. Variables are x0, x1, …; always minimises."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import numpy as np
+
+from treesens.backends.base import Artifact
+from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.compiler.base.arrays import row_of
+from treesens.compiler.ir import Module
+from treesens.compiler.legalise.rows import to_rows
+
+
+def write_mps(module: Module, *, precision: int = 0) -> Artifact:
+    """The module as MPS. The objective is minus the module's, without its constant."""
+    rows = to_rows(module)
+    names: list[str] = []
+    kinds: list[str] = []
+    rhs: list[str] = []
+    ranges: list[str] = []
+    row_ids, columns, values = [], [], []
+    for block in rows.blocks:
+        doubles = float_rows(block, relax=precision == 0)
+        base = len(names)
+        for i in range(block.count):
+            low, high = float(doubles.low[i]), float(doubles.high[i])
+            name = f"r{base + i}"
+            names.append(name)
+            kind = "E" if low == high else "G" if isfinite(low) else "L"
+            kinds.append(f" {kind} {name}")
+            side = high if kind == "L" else low
+            if side != 0.0:
+                rhs.append(f" RHS {name} {side!r}")
+            if kind == "G" and isfinite(high):
+                ranges.append(f" RNG {name} {high - low!r}")
+        row_ids.append(row_of(block.indptr) + base)
+        columns.append(block.variables)
+        values.append(doubles.coefficients)
+    row_id, column, value = (np.concatenate(parts) if parts else np.zeros(0) for parts in (row_ids, columns, values))
+    order = np.argsort(column, kind="stable")
+    entries = list(
+        zip(row_id[order].astype(int).tolist(), column[order].astype(int).tolist(), value[order].tolist(), strict=True)
+    )
+    objective: dict[int, float] = {}
+    if module.objective is not None:
+        weights = to_doubles(module.objective.coefficients, module.objective.shift)
+        objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
+    lines = [f"NAME {module.name.replace(' ', '_') or 'treesens'}", "ROWS", " N obj", *kinds, "COLUMNS"]
+    lines += _columns(rows.variables, rows.binary, entries, objective)
+    lines += ["RHS", *rhs]
+    if ranges:
+        lines += ["RANGES", *ranges]
+    lines.append("BOUNDS")
+    lines += [f" UP BND x{v} 1" for v in range(rows.variables)]
+    lines.append("ENDATA")
+    return Artifact(
+        "mps",
+        "\n".join(lines) + "\n",
+        rows.variables,
+        has_objective=module.objective is not None,
+        guided=module.objective is not None and module.objective.guide,
+        relaxed=True,
+        objective_constant=0 if module.objective is None else module.objective.constant,
+        objective_shift=0 if module.objective is None else module.objective.shift,
+    )
+
+
+def _columns(
+    count: int, binary: np.ndarray, entries: list[tuple[int, int, float]], objective: dict[int, float]
+) -> list[str]:
+    lines: list[str] = []
+    position = 0
+    integral = False
+    for v in range(count):
+        if bool(binary[v]) != integral:
+            integral = not integral
+            lines.append(f" MARKER 'MARKER' '{'INTORG' if integral else 'INTEND'}'")
+        # Every column is named here even where it is empty, so that solvers number columns as the module does.
+        lines.append(f" x{v} obj {objective.get(v, 0.0)!r}")
+        while position < len(entries) and entries[position][1] == v:
+            lines.append(f" x{v} r{entries[position][0]} {entries[position][2]!r}")
+            position += 1
+    if integral:
+        lines.append(" MARKER 'MARKER' 'INTEND'")
+    return lines

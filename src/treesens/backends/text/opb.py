@@ -1,0 +1,40 @@
+"""OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …"""
+
+from __future__ import annotations
+
+from treesens.backends.base import Artifact
+from treesens.compiler.ir import Module
+from treesens.compiler.legalise.rows import to_rows
+
+
+def write_opb(module: Module, *, precision: int = 0) -> Artifact:
+    """The module as OPB. `precision` changes nothing: the rows are exact."""
+    del precision
+    rows = to_rows(module)
+    lines: list[str] = []
+    for block in rows.blocks:
+        variables, values, bounds = block.variables.tolist(), block.coefficients.tolist(), block.indptr.tolist()
+        for i in range(block.count):
+            part = range(bounds[i], bounds[i + 1])
+            low, high = int(block.low[i]), int(block.high[i])
+            if block.has_low[i] and block.has_high[i] and low == high:
+                lines.append(f"{_terms(variables, values, part, 1)} = {low} ;")
+                continue
+            if block.has_low[i]:
+                lines.append(f"{_terms(variables, values, part, 1)} >= {low} ;")
+            if block.has_high[i]:
+                lines.append(f"{_terms(variables, values, part, -1)} >= {-high} ;")
+    head = [f"* #variable= {rows.variables} #constraint= {len(lines)}", f"* {module.name}"]
+    if module.objective is not None:
+        terms = _terms(
+            module.objective.variables.tolist(),
+            module.objective.coefficients.tolist(),
+            range(len(module.objective.variables)),
+            -1,
+        )
+        head.append(f"min: {terms} ;")
+    return Artifact("opb", "\n".join(head + lines) + "\n", rows.variables, has_objective=module.objective is not None)
+
+
+def _terms(variables: list[int], values: list[int], part: range, sign: int) -> str:
+    return " ".join(f"{sign * int(values[i]):+d} x{variables[i] + 1}" for i in part) or "+0 x1"

@@ -1,0 +1,116 @@
+"""SMT-LIB 2: Booleans, clauses for what is Boolean, exact integers for what is linear.
+
+Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves of a
+tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are multiplied by
+2**shift, so all numbers are whole; the logic is QF_LIA.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from treesens.backends.base import Artifact
+from treesens.compiler.ir import TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Unit
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.ir.ops import Table
+from treesens.compiler.legalise.rows import op_rows
+
+
+def _literal(literal: int) -> str:
+    return f"x{literal >> 1}" if literal & 1 == 0 else f"(not x{literal >> 1})"
+
+
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else f"(- {-value})"
+
+
+def _sum(variables: list[int], values: list[int]) -> str:
+    terms = [f"(ite x{v} {_number(int(c))} 0)" for v, c in zip(variables, values, strict=True)]
+    return "0" if not terms else terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
+
+
+def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
+    """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` changes nothing."""
+    del precision
+    lines = ["(set-logic QF_LIA)", f"(set-info :source |{module.name}: {' -> '.join(module.provenance)}|)"]
+    lines += [f"(declare-const x{v} Bool)" for v in range(module.variables)]
+    guards = _guards_of(module)
+    for block in module.blocks:
+        match block:
+            case Order():
+                v = block.variables.tolist()
+                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in zip(v, v[1:], strict=False)]
+            case Unit():
+                variables, offset = block.variables.tolist(), block.offset.tolist()
+                for t in range(len(block.tree)):
+                    leaves = variables[offset[t] : offset[t + 1]]
+                    names = " ".join(f"x{v}" for v in leaves)
+                    lines.append(f"(assert (or {names}))" if len(leaves) > 1 else f"(assert {names})")
+                    lines += [f"(assert (or (not x{a}) (not x{b})))" for a, b in overlapping(leaves, guards)]
+    lines += _ops(module)
+    if module.objective is not None and not module.objective.guide:
+        total = _sum(module.objective.variables.tolist(), module.objective.coefficients.tolist())
+        lines.append(f"(maximize {total})")
+    lines.append("(check-sat)")
+    return Artifact(
+        "smt2",
+        "\n".join(lines) + "\n",
+        module.variables,
+        has_objective=module.objective is not None,
+        guided=module.objective is not None and module.objective.guide,
+        objective_constant=0 if module.objective is None else module.objective.constant,
+        objective_shift=0 if module.objective is None else module.objective.shift,
+    )
+
+
+def _guards_of(module: Module) -> dict[int, set[int]]:
+    """The literals that every leaf implies."""
+    result: dict[int, set[int]] = {}
+    leaves, literals = leaf_implications(module)
+    for leaf, literal in zip(leaves.tolist(), literals.tolist(), strict=True):
+        result.setdefault(leaf, set()).add(literal)
+    return result
+
+
+def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
+    """Pairs of leaves of a tree that no guard and its negation keep apart; in a tree as lowered there are none."""
+    negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
+    return [
+        (a, b)
+        for i, a in enumerate(leaves)
+        for j, b in enumerate(leaves[:i])
+        if guards.get(a, set()).isdisjoint(negated[j])
+    ]
+
+
+def _ops(module: Module) -> list[str]:
+    leaves, literals = leaf_implications(module)
+    lines = [f"(assert (or (not x{a}) {_literal(b)}))" for a, b in zip(leaves.tolist(), literals.tolist(), strict=True)]
+    for op in module.ops:
+        match op:
+            case Equal():
+                pairs = zip(op.left.tolist(), op.right.tolist(), strict=True)
+                lines += [f"(assert (= {_literal(a)} {_literal(b)}))" for a, b in pairs]
+            case Clause():
+                rows = op.indptr.tolist()
+                for start, end in zip(rows, rows[1:], strict=False):
+                    parts = [_literal(x) for x in op.literals[start:end].tolist()]
+                    body = "false" if not parts else parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})"
+                    lines.append(f"(assert {body})")
+            case Const():
+                lines += [f"(assert {_literal(x)})" for x in op.literals.tolist()]
+            case Linear():
+                row = f"(>= {_sum(op.variables.tolist(), op.coefficients.tolist())} {_number(op.bound)})"
+                lines.append(f"(assert {row})" if op.when == TRUE else f"(assert (=> {_literal(op.when)} {row}))")
+            case Table():
+                for block in op_rows(module, op):
+                    bounds = block.indptr.tolist()
+                    for i in range(block.count):
+                        part = slice(bounds[i], bounds[i + 1])
+                        total = _sum(block.variables[part].tolist(), block.coefficients[part].tolist())
+                        lines.append(f"(assert (= {total} {_number(int(block.low[i]))}))")
+            case Path() | LeafSum():
+                pass  # the implications above; the equality of a root follows from exactly-one
+            case _:
+                assert_never(op)
+    return lines

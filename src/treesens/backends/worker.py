@@ -1,0 +1,231 @@
+"""Every solve in a process of its own: hard limits on time and memory, and a crash that stays a reason.
+
+Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools share symbols and break each other,
+highspy >= 1.15 and OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit.
+The parent writes one pickled job to the worker's standard input; the worker answers in pickled messages (its own, both ends
+are this file) on a private pipe, because solvers print to standard output as they like. Every incumbent is sent as soon as it is
+found, so that a killed worker has not lost it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import selectors
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import numpy as np
+
+from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
+from treesens.compiler.base.arrays import BoolArray
+
+_HEADER = struct.Struct("<Q")
+_GRACE_SECONDS = 2.0
+"""What a solver gets on top of its time limit to come back by itself with its bound."""
+
+
+@dataclass
+class Worker:
+    """One running solve. `poll` reads what has arrived; `outcome` is set when it is over."""
+
+    backend: str
+    limits: Limits
+    process: subprocess.Popen[bytes]
+    started: float
+    outcome: RawOutcome | None = None
+    incumbents: list[BoolArray] = field(default_factory=list)
+    _buffer: bytearray = field(default_factory=bytearray)
+    _killed: Termination | None = None
+    _stderr: list[bytes] = field(default_factory=list)
+
+    @staticmethod
+    def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
+        environment = dict(os.environ, OMP_NUM_THREADS=str(limits.threads))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "treesens.backends.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=os.name == "posix",
+        )
+        worker = Worker(backend, limits, process, time.monotonic())
+        job = pickle.dumps((backend, artifact, limits))
+        # Written from a thread: a large job must not block on a worker that is still importing.
+        threading.Thread(target=worker._feed, args=(job,), daemon=True).start()
+        threading.Thread(target=worker._drain, daemon=True).start()
+        return worker
+
+    def _feed(self, job: bytes) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(job)
+            self.process.stdin.close()
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self._stderr.append(line)
+            del self._stderr[:-20]
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def read(self) -> bool:
+        """Reads what the pipe holds now (blocks if it holds nothing); False at its end."""
+        assert self.process.stdout is not None
+        chunk = os.read(self.process.stdout.fileno(), 1 << 20)
+        self._buffer += chunk
+        while len(self._buffer) >= _HEADER.size:
+            (size,) = _HEADER.unpack_from(self._buffer)
+            if len(self._buffer) < _HEADER.size + size:
+                break
+            message = pickle.loads(bytes(self._buffer[_HEADER.size : _HEADER.size + size]))  # noqa: S301 (our own child)
+            del self._buffer[: _HEADER.size + size]
+            if isinstance(message, RawOutcome):
+                self.outcome = message
+            else:
+                self.incumbents.append(np.unpackbits(message[0], count=message[1]).astype(bool))
+        return bool(chunk)
+
+    def kill(self, reason: Termination) -> None:
+        """Ends the worker and everything it started, at once."""
+        if self.process.poll() is None:
+            self._killed = reason
+            with contextlib.suppress(ProcessLookupError):
+                if os.name == "posix":
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                else:
+                    self.process.kill()
+        self.process.wait()
+
+    def finish(self) -> RawOutcome:
+        """The outcome of an ended worker; what it did not say itself is read off its end."""
+        code = self.process.wait()
+        last = self.incumbents[-1] if self.incumbents else None
+        if self.outcome is not None:
+            if self.outcome.assignment is None and last is not None and self.outcome.termination is not Termination.INFEASIBLE:
+                return RawOutcome(
+                    self.outcome.termination, last, self.outcome.bound, self.outcome.detail, self.outcome.statistics
+                )
+            return self.outcome
+        if self._killed is not None:
+            return RawOutcome(self._killed, last, detail=f"killed after {self.seconds:.1f} s")
+        words = b"".join(self._stderr).decode(errors="replace").strip()
+        memory = "MemoryError" in words or "bad_alloc" in words
+        reason = Termination.MEMORY if memory else Termination.CRASH
+        return RawOutcome(reason, last, detail=f"the solver process ended with code {code}: {words[-400:]}")
+
+
+def run_all(
+    workers: list[Worker],
+    *,
+    stop: threading.Event | None = None,
+    on_incumbent: Callable[[Worker, BoolArray], None] | None = None,
+) -> Iterator[tuple[Worker, RawOutcome]]:
+    """Waits for workers and yields each outcome as it comes; the rest is killed when the consumer stops asking.
+
+    A worker past its time limit and a grace period is killed, and so are all when `stop` is set.
+    """
+    selector = selectors.DefaultSelector()
+    running = list(workers)
+    for worker in running:
+        assert worker.process.stdout is not None
+        selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+    try:
+        while running:
+            for key, _ in selector.select(timeout=0.05):
+                worker = key.data
+                known = len(worker.incumbents)
+                alive = worker.read()
+                if on_incumbent is not None:
+                    for assignment in worker.incumbents[known:]:
+                        on_incumbent(worker, assignment)
+                if not alive or worker.outcome is not None:
+                    selector.unregister(key.fileobj)
+                    running.remove(worker)
+                    worker.kill(Termination.INTERRUPTED)  # a worker that has answered has nothing left to do
+                    yield worker, worker.finish()
+            for worker in running:
+                if stop is not None and stop.is_set():
+                    worker.kill(Termination.INTERRUPTED)
+                elif worker.seconds > worker.limits.seconds + _GRACE_SECONDS:
+                    worker.kill(Termination.TIME)
+    finally:
+        for worker in workers:
+            worker.kill(Termination.INTERRUPTED)
+            if worker.process.stdout is not None:
+                worker.process.stdout.close()
+        selector.close()
+
+
+def solve_isolated(
+    backend: str, artifact: Artifact, limits: Limits, stop: threading.Event | None = None
+) -> RawOutcome:
+    """One solve in one worker."""
+    worker = Worker.start(backend, artifact, limits)
+    for _, outcome in run_all([worker], stop=stop):
+        return outcome
+    return RawOutcome(Termination.CRASH, detail="the solver process did not start")
+
+
+def _limit_memory(limit: int | None) -> None:
+    if limit is None or os.name != "posix":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _die_with_parent() -> None:
+    """A worker whose parent is gone ends too; it must not go on computing for nobody."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(3)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _send(pipe: IO[bytes], lock: threading.Lock, message: Any) -> None:
+    data = pickle.dumps(message)
+    with lock:
+        pipe.write(_HEADER.pack(len(data)) + data)
+        pipe.flush()
+
+
+def main() -> None:
+    """The worker's side. Standard output becomes standard error for whatever the solver prints."""
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    name, artifact, limits = pickle.load(sys.stdin.buffer)  # noqa: S301 (written by our own parent)
+    _die_with_parent()
+    lock = threading.Lock()
+
+    def on_incumbent(assignment: BoolArray) -> None:
+        _send(pipe, lock, (np.packbits(assignment), len(assignment)))
+
+    _limit_memory(limits.memory)
+    try:
+        outcome = get_backend(name).solve(artifact, limits, on_incumbent)
+    except MemoryError:
+        outcome = RawOutcome(Termination.MEMORY, detail="out of memory")
+    _send(pipe, lock, outcome)
+    os._exit(0)  # some solver libraries crash in their destructors; the answer is out
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Named things that others can add by entry points: passes, backends, frontends share this one registry.
+
+Nothing is imported before it is asked for. A name that two distributions claim is an error, and so is one that shadows a
+built-in name: which code decides a question must never depend on the order of a search path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.errors import TreesensError
+
+
+@dataclass
+class Registry:
+    """`kind` is the word for messages, `group` the entry point group, `builtin` maps names to "module:attribute"."""
+
+    kind: str
+    group: str
+    builtin: Mapping[str, str]
+    error: type[TreesensError]
+    _plugins: dict[str, EntryPoint] | None = field(default=None, repr=False)
+
+    def names(self) -> list[str]:
+        """All names, built-in ones first."""
+        return [*self.builtin, *self._discover()]
+
+    def get(self, name: str) -> Any:
+        """The object behind a name. Raises the registry's error where there is none or it cannot be imported."""
+        if name in self.builtin:
+            module, _, attribute = self.builtin[name].partition(":")
+            return getattr(import_module(module), attribute)
+        plugins = self._discover()
+        if name not in plugins:
+            raise self.error(f"unknown {self.kind} `{name}`", remedy=did_you_mean(name, self.names()))
+        try:
+            return plugins[name].load()
+        except (ImportError, AttributeError) as error:
+            raise self.error(
+                f"the plug-in {self.kind} `{name}` cannot be imported: {error}",
+                remedy=f"reinstall or remove {_owner(plugins[name])}",
+            ) from error
+
+    def _discover(self) -> dict[str, EntryPoint]:
+        if self._plugins is None:
+            found: dict[str, EntryPoint] = {}
+            for point in entry_points(group=self.group):
+                if point.name in self.builtin or point.name in found:
+                    other = "treesens itself" if point.name in self.builtin else _owner(found[point.name])
+                    raise self.error(
+                        f"{_owner(point)} and {other} both provide the {self.kind} `{point.name}`",
+                        remedy="uninstall one of them",
+                    )
+                found[point.name] = point
+            self._plugins = found
+        return self._plugins
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value

@@ -1,0 +1,219 @@
+"""Exact evaluation of a module, and the brute-force oracle over cells. Slow on purpose and simple on purpose."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, IntegerArray, row_of
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.ir.literals import TRUE, literal_values
+from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
+from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.errors import UsageError
+
+
+def satisfied(module: Module, assignments: BoolArray) -> BoolArray:
+    """Which of the assignments bool[N, variables] satisfy every block and every op; bool[N]."""
+    result = np.ones(len(assignments), bool)
+    for block in module.blocks:
+        result &= _block_holds(block, assignments)
+    for op in module.ops:
+        result &= op_holds(module, op, assignments)
+    return result
+
+
+def violations(module: Module, assignment: BoolArray) -> list[str]:
+    """Names of the blocks and ops that one assignment bool[variables] breaks."""
+    row = assignment[None, :]
+    broken = [f"block {i} ({type(b).__name__})" for i, b in enumerate(module.blocks) if not _block_holds(b, row)[0]]
+    broken += [
+        f"op {i} ({op.name if isinstance(op, Linear) else type(op).__name__})"
+        for i, op in enumerate(module.ops)
+        if not op_holds(module, op, row)[0]
+    ]
+    return broken
+
+
+def linear_value(variables: IntegerArray, coefficients: IntegerArray, assignments: BoolArray) -> IntegerArray:
+    """Exact value of a linear form under assignments bool[N, variables]; integers [N]."""
+    if coefficients.dtype == object:
+        return np.array([sum(coefficients[row[variables]].tolist()) for row in assignments], dtype=object)
+    chosen: IntegerArray = assignments[:, variables] @ coefficients
+    return chosen
+
+
+def objective_value(objective: Objective, assignment: BoolArray) -> int:
+    """Value of the objective in units of 2**-shift."""
+    value = linear_value(objective.variables, objective.coefficients, assignment[None, :])[0]
+    return int(value) + objective.constant
+
+
+def _block_holds(block: Block, x: BoolArray) -> BoolArray:
+    match block:
+        case Order():
+            chain = x[:, block.variables]
+            return np.asarray(np.all(chain[:, :-1] <= chain[:, 1:], axis=1))
+        case Unit():
+            if len(block.tree) == 0:
+                return np.ones(len(x), bool)
+            reached = np.add.reduceat(x[:, block.variables].astype(np.int64), block.offset[:-1], axis=1)
+            return np.asarray(np.all(reached == 1, axis=1))
+        case Bool():
+            return np.ones(len(x), bool)
+        case _:
+            assert_never(block)
+
+
+def _row_sums(values: BoolArray, indptr: IntegerArray) -> IntegerArray:
+    rows = row_of(indptr)
+    sums = np.zeros((len(indptr) - 1, len(values)), np.int64)
+    np.add.at(sums, rows, values.T.astype(np.int64))
+    return sums.T
+
+
+def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
+    """Whether one op holds under assignments bool[N, variables]; bool[N]."""
+    match op:
+        case Path():
+            return np.asarray(np.all(~x[:, op.leaves] | literal_values(op.literals, x), axis=1))
+        case LeafSum():
+            sums = _row_sums(x[:, op.leaves], op.indptr)
+            limit = literal_values(op.literals, x).astype(np.int64)
+            return np.asarray(np.all(np.where(op.equality, sums == limit, sums <= limit), axis=1))
+        case Equal():
+            return np.asarray(np.all(literal_values(op.left, x) == literal_values(op.right, x), axis=1))
+        case Clause():
+            return np.asarray(np.all(_row_sums(literal_values(op.literals, x), op.indptr) >= 1, axis=1))
+        case Linear():
+            holds = np.asarray(linear_value(op.variables, op.coefficients, x) >= op.bound, bool)
+            if op.when != TRUE:
+                holds |= ~literal_values(np.array([op.when], np.int32), x)[:, 0]
+            return holds
+        case Table():
+            return _table_holds(module, op, x)
+        case Const():
+            return np.asarray(np.all(literal_values(op.literals, x), axis=1))
+        case _:
+            assert_never(op)
+
+
+def _table_holds(module: Module, op: Table, x: BoolArray) -> BoolArray:
+    holds = np.ones(len(x), bool)
+    for i in range(len(op.members)):
+        block = module.blocks[op.orders[i]]
+        assert isinstance(block, Order)
+        cell = block.cells[len(block.variables) - np.count_nonzero(x[:, block.variables], axis=1)]
+        runs = slice(op.indptr[i], op.indptr[i + 1])
+        inside = np.any((cell[:, None] >= op.low[runs]) & (cell[:, None] <= op.high[runs]), axis=1)
+        holds &= x[:, op.members[i]] == inside
+    return holds
+
+
+@dataclass(frozen=True)
+class BruteForceResult:
+    """All there is to know of a small module: the number of solutions, one of them, and the best objective."""
+
+    solutions: int
+    assignment: BoolArray | None
+    objective: int | None
+
+
+def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
+    """Tries every combination of cells (and of free Booleans); refuses more than `limit` of them.
+
+    Raises `UsageError` where the module is too large for this.
+    """
+    best: BoolArray | None = None
+    value: int | None = None
+    solutions = 0
+    for chunk in _assignments(module, limit):
+        good = chunk[satisfied(module, chunk)]
+        solutions += len(good)
+        if len(good) == 0:
+            continue
+        if module.objective is None:
+            best = good[0] if best is None else best
+            continue
+        values = linear_value(module.objective.variables, module.objective.coefficients, good)
+        top = int(np.argmax(values))
+        total = int(values[top]) + module.objective.constant
+        if value is None or total > value:
+            best, value = good[top], total
+    return BruteForceResult(solutions, best, value)
+
+
+def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
+    """Chunks bool[N, variables] of all assignments that respect the order blocks, the leaves and the tables."""
+    orders = list(module.blocks_of(Order))
+    tables = list(module.ops_of(Table))
+    members = {int(v) for t in tables for v in t.members}
+    leaf = module.leaf_variables()
+    fixed = leaf.copy()
+    for block in orders:
+        fixed[block.variables] = True
+    fixed[list(members)] = True
+    free = np.flatnonzero(~fixed)
+    total = float(np.prod([float(len(b.cells)) for b in orders])) * 2.0 ** len(free)
+    if total > limit:
+        raise UsageError(
+            f"brute force over {total:.3g} combinations of cells",
+            remedy=f"it is an oracle for small modules (at most {limit:,}); use a backend",
+        )
+    choices: list[list[tuple[np.ndarray, np.ndarray]]] = []
+    for block in orders:
+        m = len(block.variables)
+        choices.append([(block.variables, np.arange(m) >= position) for position in range(m + 1)])
+    for v in free:
+        choices.append([(np.array([v]), np.array([value])) for value in (False, True)])
+    leaves, literals = leaf_implications(module)
+    batch: list[BoolArray] = []
+    for combination in itertools.product(*choices):
+        x = np.zeros(module.variables, bool)
+        for variables, values in combination:
+            x[variables] = values
+        _set_members(module, tables, x)
+        batch.extend(_leaf_choices(module, x, leaves, literals))
+        if len(batch) >= 4096:
+            yield np.array(batch)
+            batch = []
+    if batch:
+        yield np.array(batch)
+
+
+def _set_members(module: Module, tables: list[Table], x: BoolArray) -> None:
+    for op in tables:
+        for i in range(len(op.members)):
+            block = module.blocks[op.orders[i]]
+            assert isinstance(block, Order)
+            cell = block.cells[len(block.variables) - np.count_nonzero(x[block.variables])]
+            runs = slice(op.indptr[i], op.indptr[i + 1])
+            x[op.members[i]] = bool(np.any((cell >= op.low[runs]) & (cell <= op.high[runs])))
+
+
+def _leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> list[BoolArray]:
+    """Every way to choose one leaf per tree among those whose guards hold (one way only, unless a pass lost a guard)."""
+    open_leaf = module.leaf_variables()
+    open_leaf[leaves[~literal_values(literals, x)]] = False
+    partial = [x]
+    for block in module.blocks_of(Unit):
+        for t in range(len(block.tree)):
+            variables = block.variables[block.offset[t] : block.offset[t + 1]]
+            grown = []
+            for assignment in partial:
+                if assignment[variables].any():  # a leaf shared with another point was chosen already
+                    grown.append(assignment)
+                    continue
+                for v in variables[open_leaf[variables]]:
+                    extended = assignment.copy()
+                    extended[v] = True
+                    grown.append(extended)
+            partial = grown
+            if len(partial) > 4096:
+                raise UsageError("brute force: the leaves of this module are not determined by its cells")
+    return partial

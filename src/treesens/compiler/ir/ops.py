@@ -1,0 +1,106 @@
+"""The operations of the IR: a small closed union, matched exhaustively. A new kind needs a page under docs/adr/.
+
+Equation names are those of the paper (Varshney et al., ICLR 2026).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, Int64Array, IntegerArray
+
+
+@dataclass(frozen=True, eq=False)
+class Path(ArrayRecord):
+    """A leaf implies its guards: leaves[i] -> literals[i]; int32[n] each."""
+
+    leaves: Int32Array
+    literals: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class LeafSum(ArrayRecord):
+    """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves of row r is at most literals[r].
+
+    `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; where `equality` bool[r] the sum equals the literal.
+    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1.
+    """
+
+    indptr: Int64Array
+    leaves: Int32Array
+    literals: Int32Array
+    equality: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Equal(ArrayRecord):
+    """Pairs of equal literals (eq. same, UnAff): left[i] == right[i]; int32[n] each."""
+
+    left: Int32Array
+    right: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Clause(ArrayRecord):
+    """Disjunctions of literals in CSR form: `indptr` int64[r+1], `literals` int32[nnz]. An empty row is false."""
+
+    indptr: Int64Array
+    literals: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(ArrayRecord):
+    """Exact row: sum coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
+
+    `variables` int32[n] are distinct, `coefficients` int64[n] (object with Python integers where int64 is not exact), `bound`
+    an integer. Where `when` is a literal (not -1 = TRUE) the row holds only if that literal is true.
+    """
+
+    name: str
+    variables: Int32Array
+    coefficients: IntegerArray
+    bound: int
+    shift: int
+    when: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Table(ArrayRecord):
+    """Membership: members[i] is true exactly where the cell of order block orders[i] lies in the runs of row i.
+
+    `members` int32[r] are variables, `orders` int32[r] indices into the blocks of the module, `indptr` int64[r+1] with
+    `low`, `high` int32[nnz] inclusive runs of cells, ascending and disjoint. Guards that are no interval (categories,
+    missing directions) are compiled to members.
+    """
+
+    members: Int32Array
+    orders: Int32Array
+    indptr: Int64Array
+    low: Int32Array
+    high: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Const(ArrayRecord):
+    """Literals that are true; int32[n]."""
+
+    literals: Int32Array
+
+
+Op: TypeAlias = Path | LeafSum | Equal | Clause | Linear | Table | Const
+
+
+@dataclass(frozen=True, eq=False)
+class Objective(ArrayRecord):
+    """Maximise sum coefficients[i] * variables[i] + constant, in units of 2**-shift (minimisation is negated in lowering).
+
+    `guide` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value answers
+    nothing, and a solver may stop at the first feasible point.
+    """
+
+    variables: Int32Array
+    coefficients: IntegerArray
+    constant: int
+    shift: int
+    guide: bool = False

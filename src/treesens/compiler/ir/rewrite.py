@@ -1,0 +1,350 @@
+"""Substitution of variables: the workhorse of all passes that merge or fix variables.
+
+A substitution maps every old variable to a literal over new variables or to a constant. It is its own inverse's data: the
+value of every old variable under an assignment of the new ones can be read off it (`lift`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from treesens.compiler.base.arrays import (
+    ArrayRecord,
+    BoolArray,
+    Int32Array,
+    IntegerArray,
+    concatenated_ranges,
+    indptr_of,
+    row_of,
+)
+from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
+from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
+from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.errors import InternalError
+
+
+@dataclass(frozen=True, eq=False)
+class Substitution(ArrayRecord):
+    """`target` int32[old variables]: a literal over the new variables, or TRUE / FALSE."""
+
+    target: Int32Array
+    variables: int
+
+    def lift(self, assignment: BoolArray) -> BoolArray:
+        """The old assignment [..., old] that belongs to a new one [..., new]."""
+        return literal_values(self.target, assignment)
+
+    def literal(self, literals: Int32Array) -> Int32Array:
+        """Images of literals."""
+        image = self.target[variable_of(literals)]
+        return np.asarray(image ^ is_negative(literals).astype(np.int32), np.int32)
+
+    @staticmethod
+    def identity(variables: int) -> Substitution:
+        return Substitution(np.arange(variables, dtype=np.int32) * 2, variables)
+
+    @staticmethod
+    def compact(target: Int32Array) -> Substitution:
+        """Renumbers the variables that are still used, in their old order: `target` is over old variable numbers."""
+        used = np.unique(target[target >= 0] >> 1)
+        number = np.zeros(len(target), np.int32)
+        number[used] = np.arange(len(used), dtype=np.int32)
+        renumbered = np.where(target < 0, target, (number[np.maximum(target, 0) >> 1] << 1) | (target & 1))
+        return Substitution(renumbered.astype(np.int32), len(used))
+
+
+def substitute(module: Module, by: Substitution) -> Module:
+    """The module over the new variables. Order blocks keep their meaning, constants are folded, doubles removed."""
+    extra: list[Int32Array] = []  # literals that have become true on the way
+    blocks = tuple(b for block in module.blocks for b in _block(block, by))
+    positions = {id(block): i for i, block in enumerate(module.blocks)}
+    kept = _positions(module.blocks, by, positions)
+    ops: list[Op] = []
+    for op in module.ops:
+        ops.extend(_op(op, by, kept, extra))
+    for block in module.blocks_of(Unit):
+        ops.extend(_fixed_trees(block, by, extra))
+    if extra:
+        literals = np.unique(np.concatenate(extra))
+        if np.any(literals == FALSE):
+            ops.append(contradiction())
+        literals = literals[literals >= 0]
+        if len(literals):
+            ops.append(Const(literals.astype(np.int32)))
+    objective = None if module.objective is None else _objective(module.objective, by)
+    return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective)
+
+
+def contradiction() -> Clause:
+    """The empty clause."""
+    return Clause(np.zeros(2, np.int64), np.zeros(0, np.int32))
+
+
+def _positions(blocks: Iterable[Block], by: Substitution, _: dict[int, int]) -> Int32Array:
+    """New position of every old block (blocks may vanish in a substitution)."""
+    position = 0
+    result = []
+    for block in blocks:
+        result.append(position)
+        position += len(_block(block, by))
+    return np.array(result, np.int32)
+
+
+def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
+    match block:
+        case Order():
+            return (_order(block, by),)
+        case Unit():
+            return _unit(block, by)
+        case Bool():
+            target = by.target[block.variables]
+            left = np.unique(target[target >= 0] >> 1).astype(np.int32)
+            return (replace(block, variables=left),) if len(left) else ()
+        case _:
+            assert_never(block)
+
+
+def _order(block: Order, by: Substitution) -> Order:
+    """Drops cells that have become impossible; merges cells that no predicate parts any more.
+
+    Of merged cells the first that is possible is kept as representative.
+    """
+    target = by.target[block.variables]
+    if np.any((target >= 0) & (target & 1 == 1)):
+        raise InternalError("an order predicate may not be replaced by a negation")
+    if len(target) == 0:
+        return block
+    padded = np.concatenate(([FALSE], target, [TRUE]))
+    # Cell i lies between predicates i-1 and i: it is possible where they differ.
+    possible = padded[:-1] != padded[1:]
+    cells = block.cells[possible]
+    variables = padded[1:][possible][:-1] >> 1
+    return replace(block, cells=cells.astype(np.int32), variables=variables.astype(np.int32))
+
+
+def _unit(block: Unit, by: Substitution) -> tuple[Unit, ...]:
+    target = by.target[block.variables]
+    keep = target >= 0
+    # A tree with a leaf that is always reached says nothing any more.
+    tree_row = row_of(block.offset)
+    decided = np.zeros(len(block.tree), bool)
+    decided[tree_row[target == TRUE]] = True
+    keep &= ~decided[tree_row]
+    counts = np.bincount(tree_row[keep], minlength=len(block.tree))
+    live = ~decided & (counts > 0)
+    if not live.any():
+        return ()
+    return (
+        Unit(
+            block.model,
+            block.points,
+            block.tree[live],
+            indptr_of(counts[live]),
+            block.leaf[keep],
+            (target[keep] >> 1).astype(np.int32),
+        ),
+    )
+
+
+def _fixed_trees(block: Unit, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+    """Exactly-one of a tree whose leaves were fixed: all others are false, or none is left and that is a contradiction."""
+    target = by.target[block.variables]
+    tree_row = row_of(block.offset)
+    decided = np.zeros(len(block.tree), np.int64)
+    np.add.at(decided, tree_row[target == TRUE], 1)
+    if np.any(decided > 1):
+        return [contradiction()]
+    others = (decided[tree_row] == 1) & (target >= 0)
+    if others.any():
+        extra.append((target[others] ^ 1).astype(np.int32))
+    alive = np.bincount(tree_row[target != FALSE], minlength=len(block.tree))
+    return [contradiction()] if np.any(alive == 0) else []
+
+
+def _op(op: Op, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
+    match op:
+        case Path():
+            return _path(op, by, extra)
+        case LeafSum():
+            return _leaf_sum(op, by, extra)
+        case Equal():
+            return _equal(op, by, extra)
+        case Clause():
+            return _clause(op, by)
+        case Linear():
+            return _linear(op, by)
+        case Table():
+            return _table(op, by, kept, extra)
+        case Const():
+            extra.append(_without_true(by.literal(op.literals)))
+            return []
+        case _:
+            assert_never(op)
+
+
+def _without_true(literals: Int32Array) -> Int32Array:
+    return literals[literals != TRUE]
+
+
+def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+    leaves, literals = by.literal(op.leaves * np.int32(2)), by.literal(op.literals)
+    extra.append(_without_true(literals[leaves == TRUE]))
+    extra.append(leaves[(leaves >= 0) & (literals == FALSE)] ^ np.int32(1))
+    keep = (leaves >= 0) & (literals >= 0)
+    if not keep.any():
+        return []
+    key = np.unique(leaves[keep].astype(np.int64) << 32 | literals[keep])
+    return [Path((key >> 33).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32))]
+
+
+def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+    rows = row_of(op.indptr)
+    leaves, literals = by.literal(op.leaves * np.int32(2)), by.literal(op.literals)
+    count = len(literals)
+    has_true = np.zeros(count, bool)
+    has_true[rows[leaves == TRUE]] = True
+    keep_leaf = leaves >= 0
+    alive = np.bincount(rows[keep_leaf], minlength=count)
+    # A leaf that is always reached makes its literal true; a literal that is false makes its leaves false; an equality
+    # with no leaf left makes its literal false, and one that is true must keep a leaf.
+    extra.append(_without_true(literals[has_true]))
+    extra.append(leaves[keep_leaf & (literals[rows] == FALSE)] ^ np.int32(1))
+    empty_equality = op.equality & (alive == 0) & ~has_true
+    extra.append(_without_true(literals[empty_equality] ^ np.int32(1)))
+    true_equality = op.equality & (literals == TRUE) & ~has_true & (alive > 0)
+    keep_row = (alive > 0) & ~has_true & ((literals >= 0) | true_equality)
+    if not keep_row.any():
+        return []
+    if (keep_row & true_equality).any():
+        # "sum == 1" over part of a tree: every other leaf of the tree is false; left to the caller as clauses.
+        clauses = [leaves[keep_leaf & (rows == r)] for r in np.flatnonzero(keep_row & true_equality)]
+        keep_row &= ~true_equality
+        forced: list[Op] = [
+            Clause(indptr_of([len(c) for c in clauses]), np.concatenate(clauses).astype(np.int32)),
+        ]
+    else:
+        forced = []
+    if not keep_row.any():
+        return forced
+    return [*forced, dedupe_leaf_sums(rows, leaves >> 1, literals, op.equality, keep_row, keep_leaf)]
+
+
+def dedupe_leaf_sums(
+    rows: IntegerArray,
+    leaves: Int32Array,
+    literals: Int32Array,
+    equality: BoolArray,
+    keep_row: BoolArray,
+    keep_leaf: BoolArray,
+) -> LeafSum:
+    """A `LeafSum` of the kept rows and leaves, in which equal rows (same leaves, same literal, same kind) stand once."""
+    select = keep_leaf & keep_row[rows]
+    order = np.lexsort((leaves[select], rows[select]))
+    row, leaf = rows[select][order], leaves[select][order]
+    first = np.ones(len(row), bool)
+    first[1:] = (row[1:] != row[:-1]) | (leaf[1:] != leaf[:-1])
+    row, leaf = row[first], leaf[first]
+    numbers = np.flatnonzero(keep_row)
+    counts = np.bincount(row, minlength=len(keep_row))[numbers]
+    starts = indptr_of(counts)
+    # Rows are hashed by (literal, kind, first leaf, last leaf, number of leaves): within one tree and one direction of a
+    # guard these are the leaves under one node, so equal signatures are compared in full below.
+    seen: dict[bytes, int] = {}
+    unique = np.zeros(len(numbers), bool)
+    for i in range(len(numbers)):
+        r = numbers[i]
+        key = leaf[starts[i] : starts[i + 1]].tobytes() + int(literals[r]).to_bytes(5, "little", signed=True)
+        key += b"\1" if equality[r] else b"\0"
+        if key not in seen:
+            seen[key] = i
+            unique[i] = True
+    index = concatenated_ranges(starts[:-1][unique], counts[unique])
+    return LeafSum(
+        indptr_of(counts[unique]),
+        leaf[index].astype(np.int32),
+        literals[numbers[unique]].astype(np.int32),
+        equality[numbers[unique]],
+    )
+
+
+def _equal(op: Equal, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+    left, right = by.literal(op.left), by.literal(op.right)
+    differ = left != right
+    left, right = left[differ], right[differ]
+    for constant, other in ((left, right), (right, left)):
+        extra.append(other[constant == TRUE])
+        extra.append((other ^ np.int32(1))[constant == FALSE])
+    extra.append(np.full(int(np.any(left == (right ^ 1))), FALSE, np.int32))
+    keep = (left >= 0) & (right >= 0)
+    return [Equal(left[keep], right[keep])] if keep.any() else []
+
+
+def _clause(op: Clause, by: Substitution) -> list[Op]:
+    rows = row_of(op.indptr)
+    literals = by.literal(op.literals)
+    satisfied = np.zeros(len(op.indptr) - 1, bool)
+    satisfied[rows[literals == TRUE]] = True
+    seen: dict[tuple[int, ...], None] = {}
+    bounds = op.indptr
+    for r in np.flatnonzero(~satisfied):
+        row = literals[bounds[r] : bounds[r + 1]]
+        row = np.unique(row[row != FALSE])
+        if len(row) > 1 and np.any((row[:-1] ^ 1) == row[1:]):
+            continue  # contains a literal and its negation
+        seen[tuple(row.tolist())] = None
+    if not seen:
+        return []
+    return [
+        Clause(indptr_of([len(k) for k in seen]), np.array([x for k in seen for x in k], np.int32)),
+    ]
+
+
+def fold_terms(
+    variables: Int32Array, coefficients: IntegerArray, by: Substitution
+) -> tuple[Int32Array, IntegerArray, int]:
+    """A linear form over the new variables: distinct variables, non-zero coefficients, and the constant that came out."""
+    target = by.target[variables]
+    constant = int(coefficients[target == TRUE].sum()) if len(target) else 0
+    live = target >= 0
+    negated = live & (target & 1 == 1)
+    constant += int(coefficients[negated].sum()) if negated.any() else 0
+    signed = np.where(negated, -coefficients, coefficients)[live]
+    unique, inverse = np.unique(target[live] >> 1, return_inverse=True)
+    sums = np.zeros(len(unique), coefficients.dtype)
+    np.add.at(sums, inverse, signed)
+    nonzero = sums != 0
+    return unique[nonzero].astype(np.int32), sums[nonzero], constant
+
+
+def _linear(op: Linear, by: Substitution) -> list[Op]:
+    when = op.when if op.when == TRUE else int(by.literal(np.array([op.when], np.int32))[0])
+    if when == FALSE:
+        return []
+    variables, coefficients, constant = fold_terms(op.variables, op.coefficients, by)
+    bound = op.bound - constant
+    if len(variables) == 0:
+        if bound <= 0:
+            return []
+        if when == TRUE:
+            return [contradiction()]
+        return [Const(np.array([when ^ 1], np.int32))]
+    return [replace(op, variables=variables, coefficients=coefficients, bound=bound, when=when)]
+
+
+def _objective(objective: Objective, by: Substitution) -> Objective:
+    variables, coefficients, constant = fold_terms(objective.variables, objective.coefficients, by)
+    return replace(objective, variables=variables, coefficients=coefficients, constant=objective.constant + constant)
+
+
+def _table(op: Table, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
+    members = by.literal(op.members * np.int32(2))
+    if np.any((members >= 0) & is_negative(members)):
+        raise InternalError("a table member may not be replaced by a negation")
+    if np.any(members < 0):
+        raise InternalError("a table member may not be fixed while its table stands: drop the row first")
+    return [replace(op, members=members >> 1, orders=kept[op.orders])]

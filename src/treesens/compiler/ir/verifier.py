@@ -1,0 +1,172 @@
+"""The rules of the IR as a table: every rule has a number, a sentence and a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Path, Table
+from treesens.compiler.ir.types import Order, Unit
+from treesens.errors import IRError
+
+Check = Callable[[Module], Iterator[str]]
+INT64_SAFE = 2**62
+
+
+def _variables_in_range(module: Module) -> Iterator[str]:
+    for i, block in enumerate(module.blocks):
+        if len(block.variables) and not (block.variables.min() >= 0 and block.variables.max() < module.variables):
+            yield f"block {i}"
+    for i, op in enumerate(module.ops):
+        for literals in _literals_of(module, i):
+            if len(literals) and not (literals.min() >= 0 and literals.max() < 2 * module.variables):
+                yield f"op {i} ({type(op).__name__})"
+
+
+def _literals_of(module: Module, index: int) -> list[Int32Array]:
+    op = module.ops[index]
+    match op:
+        case Path():
+            return [op.leaves * np.int32(2), op.literals]
+        case LeafSum():
+            return [op.leaves * np.int32(2), op.literals]
+        case Equal():
+            return [op.left, op.right]
+        case Clause() | Const():
+            return [op.literals]
+        case Linear():
+            when = np.zeros(0, np.int32) if op.when == -1 else np.array([op.when], np.int32)
+            return [op.variables * np.int32(2), when]
+        case Table():
+            return [op.members * np.int32(2)]
+
+
+def _every_variable_typed(module: Module) -> Iterator[str]:
+    seen = np.zeros(module.variables, np.int64)
+    for block in module.blocks:
+        seen[np.unique(block.variables)] += 1
+    if np.any(seen == 0):
+        yield f"variable {int(np.flatnonzero(seen == 0)[0])} stands in no block"
+
+
+def _order_blocks(module: Module) -> Iterator[str]:
+    taken: set[tuple[int, int]] = set()
+    used = np.zeros(module.variables, bool)
+    for i, block in enumerate(module.blocks):
+        if not isinstance(block, Order):
+            continue
+        limit = module.features[block.feature].cells if 0 <= block.feature < len(module.features) else -1
+        if limit < 0 or not all(0 <= p < len(module.points) for p in block.points) or not block.points:
+            yield f"block {i}: unknown feature or point"
+        elif len(block.cells) != len(block.variables) + 1 or np.any(np.diff(block.cells) <= 0):
+            yield f"block {i}: cells must ascend and be one more than the predicates"
+        elif block.cells[0] < 0 or block.cells[-1] >= limit:
+            yield f"block {i}: a cell outside the grid"
+        for p in block.points:
+            if (block.feature, p) in taken:
+                yield f"block {i}: feature {block.feature} of point {p} has two order blocks"
+            taken.add((block.feature, p))
+        if np.any(used[block.variables]):
+            yield f"block {i}: a predicate stands in two order blocks"
+        used[block.variables] = True
+
+
+def _unit_blocks(module: Module) -> Iterator[str]:
+    order = np.zeros(module.variables, bool)
+    for block in module.blocks_of(Order):
+        order[block.variables] = True
+    for i, block in enumerate(module.blocks):
+        if not isinstance(block, Unit):
+            continue
+        bad = (
+            len(block.offset) != len(block.tree) + 1
+            or block.offset[0] != 0
+            or np.any(np.diff(block.offset) < 1)
+            or block.offset[-1] != len(block.variables)
+            or len(block.leaf) != len(block.variables)
+        )
+        if bad:
+            yield f"block {i}: offsets do not delimit the leaves"
+        elif len(np.unique(block.variables)) != len(block.variables):
+            yield f"block {i}: a leaf indicator stands twice"
+        elif np.any(order[block.variables]):
+            yield f"block {i}: a predicate used as a leaf indicator"
+
+
+def _ragged(module: Module) -> Iterator[str]:
+    for i, op in enumerate(module.ops):
+        match op:
+            case LeafSum():
+                good = op.indptr[-1] == len(op.leaves) and len(op.indptr) == len(op.literals) + 1
+                good = good and len(op.equality) == len(op.literals)
+            case Clause():
+                good = bool(op.indptr[-1] == len(op.literals))
+            case Table():
+                good = op.indptr[-1] == len(op.low) == len(op.high) and len(op.indptr) == len(op.members) + 1
+                good = good and len(op.orders) == len(op.members)
+            case _:
+                continue
+        if not good or op.indptr[0] != 0 or np.any(np.diff(op.indptr) < 0):
+            yield f"op {i} ({type(op).__name__})"
+
+
+def _pairs(module: Module) -> Iterator[str]:
+    for i, op in enumerate(module.ops):
+        if (isinstance(op, Path) and len(op.leaves) != len(op.literals)) or (
+            isinstance(op, Equal) and len(op.left) != len(op.right)
+        ):
+            yield f"op {i} ({type(op).__name__})"
+
+
+def _leaves_are_leaves(module: Module) -> Iterator[str]:
+    leaf = module.leaf_variables()
+    for i, op in enumerate(module.ops):
+        if isinstance(op, Path | LeafSum) and not np.all(leaf[op.leaves]):
+            yield f"op {i} ({type(op).__name__})"
+
+
+def _linear_rows(module: Module) -> Iterator[str]:
+    for i, op in enumerate(module.ops):
+        if not isinstance(op, Linear):
+            continue
+        if len(op.variables) != len(op.coefficients) or len(np.unique(op.variables)) != len(op.variables):
+            yield f"op {i} ({op.name}): distinct variables, one coefficient each"
+        elif op.coefficients.dtype not in (object, np.int64):
+            yield f"op {i} ({op.name}): coefficients must be int64 or Python integers"
+        elif op.coefficients.dtype == np.int64 and np.abs(op.coefficients.astype(float)).sum() >= INT64_SAFE:
+            yield f"op {i} ({op.name}): the sum of int64 coefficients may overflow"
+
+
+def _tables(module: Module) -> Iterator[str]:
+    for i, op in enumerate(module.ops):
+        if isinstance(op, Table):
+            for order in op.orders:
+                if not (0 <= order < len(module.blocks)) or not isinstance(module.blocks[order], Order):
+                    yield f"op {i}: block {order} is no order block"
+
+
+RULES: tuple[tuple[str, str, Check], ...] = (
+    ("R1", "literals and variables lie within the module", _variables_in_range),
+    ("R2", "every variable stands in a block", _every_variable_typed),
+    ("R3", "order blocks: one per feature and point, cells ascending and inside the grid", _order_blocks),
+    ("R4", "unit blocks: offsets delimit distinct leaf indicators", _unit_blocks),
+    ("R5", "row pointers start at 0, do not decrease and end at their entries", _ragged),
+    ("R6", "paths and equalities have two sides of equal length", _pairs),
+    ("R7", "paths and leaf sums are over leaf indicators", _leaves_are_leaves),
+    ("R8", "linear rows: distinct variables, exact coefficients", _linear_rows),
+    ("R9", "tables refer to order blocks", _tables),
+)
+
+
+def verify(module: Module) -> None:
+    """Raises `IRError` naming every broken rule; R1 and R5 first, because the others index by what they guarantee."""
+    first = [rule for rule in RULES if rule[0] in {"R1", "R5", "R6"}]
+    rest = [rule for rule in RULES if rule not in first]
+    for group in (first, rest):
+        broken = [f"{name} ({text}): {where}" for name, text, check in group for where in check(module)]
+        if broken:
+            made_by = " -> ".join(module.provenance) or "hand-written"
+            raise IRError("the module breaks " + "; ".join(broken), place=f"module {module.name} ({made_by})")

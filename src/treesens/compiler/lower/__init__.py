@@ -1,0 +1,38 @@
+"""Lowering: a typed question becomes a module, by the paper's base encoding (eqs. predicate_consistency to Gap).
+
+Two copies of everything, one per point; nothing is shared or left out here. That is the baseline of Kantchelian et al.
+that the paper calls Kant; every improvement on it is a pass.
+"""
+
+from __future__ import annotations
+
+from treesens.compiler.ir import FeatureInfo, Module
+from treesens.compiler.lower.builder import Builder
+from treesens.compiler.lower.constraints import lower_constraint, lower_objective
+from treesens.compiler.lower.trees import lower_trees
+from treesens.compiler.query.query import Query
+
+__all__ = ["lower"]
+
+
+def lower(query: Query) -> Module:
+    """The module of a question. Exact: an assignment satisfies it iff its cells satisfy the question."""
+    builder = Builder(query)
+    builder.declare_orders()
+    lower_trees(builder)
+    for constraint in query.constraints:
+        lower_constraint(builder, constraint)
+    objective = lower_objective(builder, query.objective) if query.objective is not None else None
+    return Module(
+        name=query.name,
+        features=tuple(
+            FeatureInfo(name, grid.n_cells)
+            for name, grid in zip(query.space.names, query.space.grid.features, strict=True)
+        ),
+        points=tuple(p.name for p in query.points),
+        variables=builder.variables,
+        blocks=builder.finished_blocks(),
+        ops=builder.finished_ops(),
+        objective=objective,
+        provenance=("lower",),
+    )

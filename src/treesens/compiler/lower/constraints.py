@@ -1,0 +1,242 @@
+"""Constraints and objectives of a question as rows of the module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import assert_never
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array, IntegerArray
+from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
+from treesens.compiler.lower.builder import Builder
+from treesens.compiler.lower.differences import lower_difference
+from treesens.compiler.query import query as q
+from treesens.errors import InternalError
+
+_INT64_SAFE = 2.0**62
+
+
+@dataclass(frozen=True)
+class Form:
+    """An exact linear form over variables: integers in units of 2**-shift, plus a constant in the same units.
+
+    The form is `multiplier` times the form of the question (denominators that are no power of two are multiplied away).
+    """
+
+    variables: Int32Array
+    coefficients: IntegerArray
+    constant: int
+    shift: int
+    multiplier: int
+
+
+def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRUE) -> None:
+    """Adds a constraint; where `when` is a literal it must hold only if that literal is true."""
+    match constraint:
+        case q.SameExcept():
+            _same(builder, constraint, when)
+        case q.CellSet():
+            if when == TRUE:
+                builder.require_cells(constraint.point, constraint.feature, constraint.mask)
+            else:
+                inside = builder.inside(constraint.point, constraint.feature, constraint.mask)
+                builder.clause([when ^ 1, inside])
+        case q.AtLeast():
+            _at_least(builder, constraint, when)
+        case q.Difference():
+            lower_difference(builder, constraint, when)
+        case q.AvoidBoxes():
+            _avoid(builder, constraint, when)
+        case q.OneHot():
+            _one_hot(builder, constraint, when)
+        case q.AllOf():
+            for part in constraint.parts:
+                lower_constraint(builder, part, when)
+        case q.AnyOf():
+            _any_of(builder, constraint, when)
+        case _:
+            assert_never(constraint)
+
+
+def _same(builder: Builder, constraint: q.SameExcept, when: int) -> None:
+    """eq. same: the predicates of every feature outside F are equal in both copies."""
+    for feature in range(len(builder.query.space.names)):
+        if feature in constraint.varied:
+            continue
+        left = builder.order(feature, constraint.left).variables * np.int32(2)
+        right = builder.order(feature, constraint.right).variables * np.int32(2)
+        if when == TRUE:
+            builder.equal(left, right)
+            continue
+        for a, b in zip(left, right, strict=True):
+            builder.clause([when ^ 1, int(a) ^ 1, int(b)])
+            builder.clause([when ^ 1, int(a), int(b) ^ 1])
+
+
+def _avoid(builder: Builder, constraint: q.AvoidBoxes, when: int) -> None:
+    """The negation of a box is a clause (eq. clause-template): below or above it in one feature."""
+    p = constraint.point
+    for row in range(len(constraint.indptr) - 1):
+        literals = [when ^ 1] if when != TRUE else []
+        for i in range(constraint.indptr[row], constraint.indptr[row + 1]):
+            f = int(constraint.feature[i])
+            literals.append(builder.at_most(p, f, int(constraint.low[i]) - 1))
+            literals.append(builder.at_most(p, f, int(constraint.high[i])) ^ 1)
+        builder.clause(literals)
+
+
+def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
+    literals = [builder.inside(m.point, m.feature, m.mask) for m in constraint.members]
+    guard = [when ^ 1] if when != TRUE else []
+    builder.clause([*guard, *literals])
+    for i, left in enumerate(literals):
+        for right in literals[:i]:
+            builder.clause([*guard, left ^ 1, right ^ 1])
+
+
+def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
+    """A disjunction: parts that are one literal stand in the clause themselves, others are implied by a fresh literal."""
+    clause = [when ^ 1] if when != TRUE else []
+    for part in constraint.parts:
+        if isinstance(part, q.CellSet):
+            clause.append(builder.inside(part.point, part.feature, part.mask))
+            continue
+        literal = builder.reified()
+        lower_constraint(builder, part, literal)
+        clause.append(literal)
+    builder.clause(clause)
+
+
+def _at_least(builder: Builder, constraint: q.AtLeast, when: int) -> None:
+    """eq. Gap-bin, Gap-multi: an exact integer row. The bound is rounded up to the grid on which the sums live."""
+    form = linear_form(builder, constraint.form)
+    bound = (constraint.bound * form.multiplier).ceil(form.shift, strict=constraint.strict) - form.constant
+    if len(form.variables) == 0:
+        if bound > 0:
+            builder.fact(when ^ 1 if when != TRUE else FALSE)
+        return
+    builder.linear(Linear(constraint.name, form.variables, form.coefficients, bound, form.shift, when))
+
+
+def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
+    """The objective, always to be maximised."""
+    form = linear_form(builder, objective.form)
+    if form.multiplier != 1:
+        raise InternalError("an objective must have dyadic coefficients")
+    sign = 1 if objective.maximize else -1
+    return Objective(form.variables, form.coefficients * sign, form.constant * sign, form.shift)
+
+
+def linear_form(builder: Builder, form: q.LinearForm) -> Form:
+    """Scores, costs and changes as one exact integer row; equal variables are added up."""
+    multiplier = 1
+    for term in form.scores:
+        odd = term.coefficient.denominator
+        while odd % 2 == 0:
+            odd //= 2
+        multiplier = multiplier * odd // gcd(multiplier, odd)
+    parts: list[tuple[Int32Array, IntegerArray, int]] = []  # variables, coefficients, shift
+    constant = Fraction(0)
+    for term in form.scores:
+        constant += _score(builder, term, multiplier, parts)
+    for cost in form.costs:
+        constant += _cost(builder, cost, multiplier, parts)
+    for change in form.changes:
+        _changes(builder, change, multiplier, parts)
+    shift = max([part[2] for part in parts], default=0)
+    while constant.denominator > 2**shift:
+        shift += 1
+    return _merge(parts, constant, shift, multiplier)
+
+
+def _score(
+    builder: Builder, term: q.ScoreTerm, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
+) -> Fraction:
+    point = builder.query.points[term.point]
+    model = builder.query.models[point.model].ensemble
+    unit = builder.units[term.point]
+    contribution = model.leaf_contribution
+    if contribution.shape[1] > 1:
+        variables, values = unit.variables, contribution[unit.leaf, term.output]
+    else:
+        mine = model.tree_output[model.leaf_tree[unit.leaf]] == term.output
+        variables, values = unit.variables[mine], contribution[unit.leaf[mine], 0]
+    scaled = to_scaled(values)
+    factor = term.coefficient * multiplier
+    shift, numerator = scaled.shift, factor.numerator
+    denominator = factor.denominator
+    while denominator > 1:
+        denominator //= 2
+        shift += 1
+    parts.append((variables, _times(scaled.values, numerator), shift))
+    return factor * Fraction(float(model.base[term.output]))
+
+
+def _times(values: IntegerArray, factor: int) -> IntegerArray:
+    """Exact product; int64 as long as it is exact, Python integers from there on."""
+    if factor == 1:
+        return values
+    if values.dtype != object and float(np.abs(values.astype(float)).sum()) * abs(factor) < _INT64_SAFE:
+        product: IntegerArray = values * factor
+        return product
+    return np.array([int(v) * factor for v in values], dtype=object)
+
+
+def _cost(
+    builder: Builder, cost: q.CellCost, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
+) -> Fraction:
+    """eq. obj-data-aware: a cost per cell is a telescoping sum over predicates,
+
+    cost(cell) = cost[last] + sum over k of (cost[k] - cost[k+1]) * [cell <= k].
+    """
+    block = builder.order(cost.feature, cost.point)
+    values = _times(cost.costs, multiplier)
+    if len(block.variables):
+        parts.append((block.variables, values[:-1] - values[1:], cost.shift))
+    return Fraction(int(values[-1]), 2**cost.shift)
+
+
+def _changes(
+    builder: Builder, change: q.Changes, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
+) -> None:
+    """A literal per feature that is true exactly where the cells of the two points differ."""
+    differs = []
+    for feature in change.features:
+        left = builder.order(feature, change.left).variables
+        right = builder.order(feature, change.right).variables
+        if len(left) == 0:
+            continue
+        literal = builder.reified()
+        some = [literal ^ 1]
+        for a, b in zip(left, right, strict=True):
+            builder.clause([literal, int(a) * 2, int(b) * 2 + 1])
+            builder.clause([literal, int(a) * 2 + 1, int(b) * 2])
+            # "different" must have a predicate on which they part: one fresh literal per predicate and direction.
+            apart = builder.reified()
+            builder.clause([apart ^ 1, int(a) * 2, int(b) * 2])
+            builder.clause([apart ^ 1, int(a) * 2 + 1, int(b) * 2 + 1])
+            some.append(apart)
+        builder.clause(some)
+        differs.append(literal >> 1)
+    weights = np.full(len(differs), change.coefficient * multiplier, np.int64)
+    parts.append((np.array(differs, np.int32), weights, 0))
+
+
+def _merge(parts: list[tuple[Int32Array, IntegerArray, int]], constant: Fraction, shift: int, multiplier: int) -> Form:
+    scaled = [_times(c, 1 << (shift - s)) for _, c, s in parts]
+    if not parts:
+        empty = np.zeros(0, np.int32)
+        return Form(empty, np.zeros(0, np.int64), int(constant * 2**shift), shift, multiplier)
+    size = sum(float(np.abs(c.astype(float)).sum()) for c in scaled)
+    wide = any(c.dtype == object for c in scaled) or size >= _INT64_SAFE
+    variables, inverse = np.unique(np.concatenate([v for v, _, _ in parts]), return_inverse=True)
+    sums: IntegerArray = np.zeros(len(variables), object if wide else np.int64)
+    np.add.at(sums, inverse, np.concatenate([c.astype(object) if wide else c for c in scaled]))
+    if wide and sum(abs(int(v)) for v in sums) < _INT64_SAFE:
+        sums = sums.astype(np.int64)
+    nonzero = sums != 0
+    return Form(variables[nonzero].astype(np.int32), sums[nonzero], int(constant * 2**shift), shift, multiplier)

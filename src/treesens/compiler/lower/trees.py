@@ -1,0 +1,120 @@
+"""Trees: leaf indicators and the rows of eqs. root_const and non_root_const of the paper.
+
+For an inner node with guard literal p, TSet the leaves under its left child and FSet those under its right child:
+sum(TSet) <= p and sum(FSet) <= not p, with equality at the root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, indptr_of
+from treesens.compiler.ir import FALSE, TRUE, LeafSum, Unit
+from treesens.compiler.lower.builder import Builder
+from treesens.compiler.model.cells import CellEnsemble
+
+
+@dataclass(frozen=True)
+class LeafLayout:
+    """Leaves in depth-first order, so that the leaves under any node are one range.
+
+    `start`, `count` int64[nodes]: the range of every node; `leaf` int32[leaves]: leaf number at each position; `offset`
+    int64[trees+1] delimits the trees.
+    """
+
+    start: Int64Array
+    count: Int64Array
+    leaf: Int32Array
+    offset: Int64Array
+
+
+def leaf_layout(model: CellEnsemble) -> LeafLayout:
+    """Positions of the leaves under every node, level by level (no recursion, whatever the depth)."""
+    inner = model.feature >= 0
+    nodes = len(inner)
+    levels: list[Int64Array] = [model.root.astype(np.int64)]
+    while True:
+        here = levels[-1][inner[levels[-1]]]
+        if len(here) == 0:
+            break
+        levels.append(np.concatenate((model.left[here], model.right[here])).astype(np.int64))
+    count = np.where(inner, 0, 1).astype(np.int64)
+    for level in reversed(levels):
+        here = level[inner[level]]
+        count[here] = count[model.left[here]] + count[model.right[here]]
+    start = np.zeros(nodes, np.int64)
+    offset = indptr_of(count[model.root])
+    start[model.root] = offset[:-1]
+    for level in levels:
+        here = level[inner[level]]
+        start[model.left[here]] = start[here]
+        start[model.right[here]] = start[here] + count[model.left[here]]
+    leaf = np.zeros(int(offset[-1]), np.int32)
+    ends = np.concatenate(levels)
+    ends = ends[~inner[ends]]
+    leaf[start[ends]] = model.leaf[ends]
+    return LeafLayout(start, count, leaf, offset)
+
+
+def lower_trees(builder: Builder) -> None:
+    """A unit block and the rows of every inner node, for every point. The rows of one model are laid out once."""
+    layouts: dict[int, LeafLayout] = {}
+    for number, point in enumerate(builder.query.points):
+        model = builder.query.models[point.model]
+        layout = layouts.setdefault(point.model, leaf_layout(model))
+        variables = builder.fresh(len(layout.leaf))
+        trees = np.arange(len(model.root), dtype=np.int32)
+        builder.units[number] = Unit(point.model, (number,), trees, layout.offset, layout.leaf, variables)
+        rows = _node_rows(builder, model, layout, number)
+        if len(rows.literals):
+            builder.ops.append(rows)
+
+
+def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point: int) -> LeafSum:
+    inner = np.flatnonzero(model.feature >= 0)
+    literal = _guards(builder, model, inner, point)
+    at_root = np.zeros(len(model.feature), bool)
+    at_root[model.root] = True
+    # Both sides of every node: left leaves imply the guard, right leaves its negation.
+    child = np.concatenate((model.left[inner], model.right[inner]))
+    literals = np.concatenate((literal, literal ^ 1)).astype(np.int32)
+    equality = np.concatenate((at_root[inner], at_root[inner]))
+    counts = layout.count[child]
+    base = int(builder.units[point].variables[0]) if len(builder.units[point].variables) else 0
+    leaves = (concatenated_ranges(layout.start[child], counts) + base).astype(np.int32)
+    constant = literals < 0
+    if constant.any():
+        # A guard that every cell (or none) satisfies: nothing to say on one side, leaves never reached on the other.
+        rows = np.repeat(np.arange(len(child)), counts)
+        for leaf in leaves[(literals == FALSE)[rows]]:
+            builder.fact(int(leaf) * 2 + 1)
+        keep = ~constant
+        leaves = leaves[keep[rows]]
+        counts, literals, equality = counts[keep], literals[keep], equality[keep]
+    return LeafSum(indptr_of(counts), leaves, literals, equality)
+
+
+def _guards(builder: Builder, model: CellEnsemble, inner: Int64Array, point: int) -> Int32Array:
+    """The literal "goes left" of every inner node."""
+    features = builder.query.space.grid.features
+    result = np.full(len(inner), TRUE, np.int32)
+    feature = model.feature[inner]
+    plain = model.category_set[inner] < 0
+    for f in np.unique(feature):
+        grid = features[f]
+        block = builder.order(int(f), point)
+        rows = np.flatnonzero((feature == f) & plain)
+        if not grid.missing:
+            # The guard "cell <= cut" is an order predicate; a cut past the last cell is always true.
+            padded = np.concatenate((block.variables.astype(np.int32) * 2, np.full(1, TRUE, np.int32)))
+            cut = model.cut[inner[rows]]
+            result[rows] = np.where(cut < 0, FALSE, padded[np.minimum(cut, len(padded) - 1)])
+            rows = np.flatnonzero((feature == f) & ~plain)
+        else:
+            rows = np.flatnonzero(feature == f)
+        for row in rows:
+            mask: BoolArray = model.left_cells(int(inner[row]))
+            result[row] = builder.inside(point, int(f), mask)
+    return result

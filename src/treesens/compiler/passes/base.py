@@ -1,0 +1,138 @@
+"""The interface of a pass: a frozen dataclass whose fields are its options and whose `run` is a pure function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.ir import Equal, Module, Table
+
+
+class Relation(Enum):
+    """What a rewritten module says of the one it was made from (SEMANTICS.md, 5)."""
+
+    EQUIVALENT = "equivalent"
+    """The same solutions, up to the lift."""
+    EQUISATISFIABLE = "equisatisfiable"
+    """A solution of one exists iff one of the other does; optimal values are equal too."""
+    RELAXATION = "relaxation"
+    """Every solution is kept, new ones may appear: only `none` survives."""
+    RESTRICTION = "restriction"
+    """Every solution is one of the original: only `found` survives."""
+
+    def then(self, later: Relation) -> Relation | None:
+        """The relation of two steps in a row; None where nothing survives (a relaxation of a restriction)."""
+        order = [Relation.EQUIVALENT, Relation.EQUISATISFIABLE]
+        if self in order and later in order:
+            return order[max(order.index(self), order.index(later))]
+        if self in order:
+            return later
+        if later in order or self is later:
+            return self
+        return None
+
+
+class Lift(Protocol):
+    """Maps assignments of the new module back to the old one."""
+
+    def lift(self, assignment: BoolArray) -> BoolArray: ...
+
+
+class IdentityLift:
+    """The lift of a pass that leaves the variables alone."""
+
+    def lift(self, assignment: BoolArray) -> BoolArray:
+        return assignment
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Several lifts in a row, undone in reverse."""
+
+    steps: tuple[Lift, ...]
+
+    def lift(self, assignment: BoolArray) -> BoolArray:
+        for step in reversed(self.steps):
+            assignment = step.lift(assignment)
+        return assignment
+
+
+@dataclass(frozen=True)
+class PassResult:
+    """What a pass returns: the new module, its inverse, and numbers worth showing (`statistics`)."""
+
+    module: Module
+    lift: Lift = field(default_factory=IdentityLift)
+    statistics: dict[str, int] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Pass(Protocol):
+    """One rewrite. `requires` and `ensures` are names of properties that a pipeline checks before it runs."""
+
+    name: ClassVar[str]
+    relation: ClassVar[Relation]
+    requires: ClassVar[frozenset[str]]
+    ensures: ClassVar[frozenset[str]]
+
+    def run(self, module: Module) -> PassResult: ...
+
+
+def pass_text(step: Pass) -> str:
+    """The pipeline text of a pass with its options, e.g. `order-predicates{by=gain}`."""
+    options = [f"{f.name.replace('_', '-')}={_option(getattr(step, f.name))}" for f in fields(step)]  # type: ignore[arg-type]
+    return f"{step.name}{{{','.join(options)}}}" if options else step.name
+
+
+def _option(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def size_of(module: Module) -> dict[str, int]:
+    """Variables, rows and non-zeros of a module, counted over its ops and typed blocks."""
+    from treesens.compiler.legalise.rows import count_rows
+
+    rows, entries = count_rows(module)
+    return {"variables": module.variables, "rows": rows, "nonzeros": entries}
+
+
+def classes_of_equal(module: Module) -> np.ndarray:
+    """The representative (smallest) variable of the class of every variable under the `Equal` ops, int64[variables].
+
+    Only equalities between literals of the same sign merge variables; a pass that meets others leaves them alone.
+    """
+    pairs = []
+    for op in module.ops_of(Equal):
+        same = (op.left & 1) == (op.right & 1)
+        pairs.append(np.stack((op.left[same] >> 1, op.right[same] >> 1)))
+    representative = np.arange(module.variables, dtype=np.int64)
+    if not pairs:
+        return representative
+    left, right = np.concatenate(pairs, axis=1).astype(np.int64)
+    while True:
+        low = np.minimum(representative[left], representative[right])
+        updated = representative.copy()
+        np.minimum.at(updated, representative[left], low)
+        np.minimum.at(updated, representative[right], low)
+        updated = updated[updated]
+        if np.array_equal(updated, representative):
+            return representative
+        representative = updated
+
+
+def guard_classes(module: Module) -> np.ndarray:
+    """`classes_of_equal`, in which members of tables with equal rows over equal order blocks coincide too."""
+    representative = classes_of_equal(module)
+    seen: dict[tuple[bytes, bytes, bytes], int] = {}
+    for op in module.ops_of(Table):
+        for i, member in enumerate(op.members):
+            runs = slice(op.indptr[i], op.indptr[i + 1])
+            block = module.blocks[op.orders[i]]
+            order = representative[block.variables]
+            key = (order.tobytes(), op.low[runs].tobytes(), op.high[runs].tobytes())
+            representative[member] = seen.setdefault(key, int(member))
+    return representative

@@ -1,0 +1,125 @@
+"""drop-dead: leaves and branches that cannot be reached vanish.
+
+A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf
+left contributes a constant. Predicates that nothing mentions any more lose their variable; the cells they parted are merged
+and the first of them stands for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int64Array
+from treesens.compiler.ir import FALSE, TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.ir.rewrite import Substitution, substitute
+from treesens.compiler.passes.base import Chain, PassResult, Relation
+
+
+@dataclass(frozen=True)
+class DropDead:
+    name: ClassVar[str] = "drop-dead"
+    relation: ClassVar[Relation] = Relation.EQUISATISFIABLE
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset({"no-dead-leaves"})
+
+    def run(self, module: Module) -> PassResult:
+        target = np.arange(module.variables, dtype=np.int32) * 2
+        leaf = module.leaf_variables()
+        for op in module.ops_of(Const):
+            # Facts on order predicates are merge-guards' business: they take the chain with them.
+            mine = op.literals[leaf[op.literals >> 1]]
+            target[mine >> 1] = np.where(mine & 1 == 0, TRUE, FALSE)
+        dead = _dead_leaves(module)
+        target[dead & (target >= 0)] = FALSE
+        _last_leaf_standing(module, target)
+        by = Substitution.compact(target)
+        reduced = substitute(module, by)
+        unused = _unused_predicates(reduced)
+        second = Substitution.compact(_merge_unused(reduced, unused))
+        final = substitute(reduced, second)
+        return PassResult(
+            final, Chain((by, second)), {"leaves dropped": int(dead.sum()), "predicates dropped": int(unused.sum())}
+        )
+
+
+def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
+    """Of every variable: the number of its order block (-1 if none) and its position there."""
+    block_of = np.full(module.variables, -1, np.int64)
+    position = np.zeros(module.variables, np.int64)
+    for number, block in enumerate(module.blocks):
+        if isinstance(block, Order):
+            block_of[block.variables] = number
+            position[block.variables] = np.arange(len(block.variables))
+    return block_of, position
+
+
+def _dead_leaves(module: Module) -> BoolArray:
+    """Leaves with an empty box: in some order block they need the cell below a position and above it at once."""
+    dead = np.zeros(module.variables, bool)
+    leaves, literals = leaf_implications(module)
+    block_of, position = _positions(module)
+    variable = literals >> 1
+    ordered = block_of[variable] >= 0
+    key = leaves[ordered].astype(np.int64) * (len(module.blocks) + 1) + block_of[variable[ordered]]
+    unique, group = np.unique(key, return_inverse=True)
+    below = np.full(len(unique), np.iinfo(np.int64).max)  # the cell is at most this position
+    above = np.full(len(unique), -1, np.int64)  # and above this one
+    negative = literals[ordered] & 1 == 1
+    np.minimum.at(below, group[~negative], position[variable[ordered][~negative]])
+    np.maximum.at(above, group[negative], position[variable[ordered][negative]])
+    dead[unique[below <= above] // (len(module.blocks) + 1)] = True
+    # Contradictory members of a table.
+    pairs, counts = np.unique(leaves[~ordered].astype(np.int64) << 32 | variable[~ordered], return_counts=True)
+    dead[pairs[counts > 1] >> 32] = True
+    return dead
+
+
+def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
+    """A tree with one leaf left reaches it always."""
+    for block in module.blocks_of(Unit):
+        alive = target[block.variables] != FALSE
+        counts = np.add.reduceat(alive.astype(np.int64), block.offset[:-1])
+        for t in np.flatnonzero(counts == 1):
+            leaves = block.variables[block.offset[t] : block.offset[t + 1]]
+            target[leaves[target[leaves] != FALSE]] = TRUE
+
+
+def _unused_predicates(module: Module) -> BoolArray:
+    """Order predicates that no op and no objective mentions. Tables mention every predicate of their block."""
+    used = np.zeros(module.variables, bool)
+    for op in module.ops:
+        match op:
+            case Path() | LeafSum() | Clause() | Const():
+                used[op.literals >> 1] = True
+            case Equal():
+                used[op.left >> 1] = True
+                used[op.right >> 1] = True
+            case Linear():
+                used[op.variables] = True
+                if op.when >= 0:
+                    used[op.when >> 1] = True
+            case Table():
+                for order in op.orders:
+                    used[module.blocks[order].variables] = True
+    if module.objective is not None:
+        used[module.objective.variables] = True
+    ordered = np.zeros(module.variables, bool)
+    for block in module.blocks_of(Order):
+        ordered[block.variables] = True
+    return ordered & ~used
+
+
+def _merge_unused(module: Module, unused: BoolArray) -> np.ndarray:
+    """An unused predicate takes the value of its left neighbour (false at the left end): the cell above it vanishes."""
+    target = np.arange(module.variables, dtype=np.int32) * 2
+    for block in module.blocks_of(Order):
+        before = np.int32(FALSE)
+        for v in block.variables:
+            if unused[v]:
+                target[v] = before
+            before = target[v]
+    return target

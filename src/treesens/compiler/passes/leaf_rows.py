@@ -1,0 +1,135 @@
+"""leaf-rows: per tree and predicate one row over leaf sums, and per feature intervals.
+
+Source: rows of single nodes (eqs. root_const, non_root_const), which repeat a predicate at several nodes of a tree.
+Target: for every tree and every predicate p[k] of a feature used in it,
+
+    sum of leaves that need the cell to be at most j <= k   <=  p[k]
+    sum of leaves that need the cell to be above j >= k     <=  1 - p[k].
+
+All these leaves exclude each other, so one row says what several said, and more: by monotonicity a leaf that needs p[j] also
+needs every p[k] with k >= j. For a single tree and feature this is the convex hull.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges
+from treesens.compiler.ir import LeafSum, Module, Op, Order, Path, Unit
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.passes.base import PassResult, Relation
+
+
+@dataclass(frozen=True)
+class LeafRows:
+    intervals: bool = True
+
+    name: ClassVar[str] = "leaf-rows"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
+    ensures: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, module: Module) -> PassResult:
+        leaves, literals = leaf_implications(module)
+        if len(leaves) == 0:
+            return PassResult(module, statistics={"rows": 0})
+        rows = _aggregate(module, leaves, literals, self.intervals)
+        ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | Path)]
+        before = sum(len(op.literals) for op in module.ops_of(LeafSum))
+        return PassResult(
+            replace(module, ops=(rows, *ops)), statistics={"rows before": before, "rows": len(rows.literals)}
+        )
+
+
+def _tree_of(module: Module) -> list[Int64Array]:
+    """For every unit block the tree number of each variable (-1 where it has none), numbered across blocks.
+
+    A leaf that two points share belongs to a tree in each of their blocks, so it may stand in rows of both.
+    """
+    result = []
+    offset = 0
+    for block in module.blocks_of(Unit):
+        tree = np.full(module.variables, -1, np.int64)
+        tree[block.variables] = np.repeat(np.arange(len(block.tree)), np.diff(block.offset)) + offset
+        offset += len(block.tree)
+        result.append(tree)
+    return result
+
+
+def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, intervals: bool) -> LeafSum:
+    tight_leaves, tight_literals = _tightest(module, leaves, literals) if intervals else (leaves, literals)
+    row_keys, row_leaves = [], []
+    for tree in _tree_of(module):
+        mine = tree[leaves] >= 0
+        keys = np.unique(tree[leaves[mine]] << 32 | literals[mine])
+        expand = _Expansion(module, keys)
+        here = tree[tight_leaves] >= 0
+        key, leaf = expand.rows(tree[tight_leaves[here]], tight_literals[here], tight_leaves[here], intervals)
+        row_keys.append(key)
+        row_leaves.append(leaf)
+    key, leaf = np.concatenate(row_keys), np.concatenate(row_leaves)
+    order = np.lexsort((leaf, key))
+    key, leaf = key[order], leaf[order]
+    unique, start = np.unique(key, return_index=True)
+    indptr = np.concatenate((start, [len(key)])).astype(np.int64)
+    literal = (unique & 0xFFFFFFFF).astype(np.int32)
+    return LeafSum(indptr, leaf.astype(np.int32), literal, np.zeros(len(unique), bool))
+
+
+def _positions(module: Module) -> tuple[Int64Array, Int64Array]:
+    """Of every variable a global position such that predicates of one order block are consecutive, and its block (-1)."""
+    position = np.full(module.variables, -1, np.int64)
+    block_of = np.full(module.variables, -1, np.int64)
+    offset = 0
+    for number, block in enumerate(module.blocks_of(Order)):
+        position[block.variables] = offset + np.arange(len(block.variables))
+        block_of[block.variables] = number
+        offset += len(block.variables) + 1
+    return position, block_of
+
+
+def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Per leaf, feature and direction only the tightest literal: the others follow from the chain."""
+    position, block_of = _positions(module)
+    variable = literals >> 1
+    sign = literals & 1
+    place = np.where(sign == 0, position[variable], -position[variable])
+    group = np.where(block_of[variable] >= 0, block_of[variable] * 2 + sign, (1 << 40) + literals.astype(np.int64))
+    order = np.lexsort((place, group, leaves))
+    first = np.ones(len(order), bool)
+    first[1:] = (leaves[order][1:] != leaves[order][:-1]) | (group[order][1:] != group[order][:-1])
+    return leaves[order][first], literals[order][first]
+
+
+class _Expansion:
+    """Which rows (tree, literal) a leaf with a tightest literal stands in: all weaker ones that its tree uses."""
+
+    def __init__(self, module: Module, keys: Int64Array) -> None:
+        position, block_of = _positions(module)
+        literal = keys & 0xFFFFFFFF
+        variable = literal >> 1
+        sign = literal & 1
+        ordered = block_of[variable] >= 0
+        # Sorted so that within (tree, block, sign) the rows run from the tightest literal to the weakest.
+        self.group = np.where(ordered, (keys >> 32 << 20 | block_of[variable]) * 2 + sign, -1 - np.arange(len(keys)))
+        place = np.where(sign == 0, position[variable], -position[variable])
+        order = np.lexsort((place, self.group))
+        self.keys, self.group = keys[order], self.group[order]
+        self.sorter = np.argsort(self.keys)
+        starts = np.concatenate(([True], self.group[1:] != self.group[:-1])) if len(keys) else np.zeros(0, bool)
+        ends = np.flatnonzero(np.concatenate((starts[1:], [True]))) if len(keys) else np.zeros(0, np.int64)
+        self.end = ends[np.cumsum(starts) - 1] + 1 if len(keys) else np.zeros(0, np.int64)
+
+    def rows(
+        self, tree: Int64Array, literals: Int32Array, leaves: Int32Array, intervals: bool
+    ) -> tuple[Int64Array, Int32Array]:
+        """Keys and leaves of all memberships."""
+        key = tree << 32 | literals
+        if not intervals:
+            return key, leaves
+        at = self.sorter[np.searchsorted(self.keys, key, sorter=self.sorter)]
+        counts = self.end[at] - at
+        return self.keys[concatenated_ranges(at, counts)], np.repeat(leaves, counts)

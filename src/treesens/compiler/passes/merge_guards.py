@@ -1,0 +1,82 @@
+"""merge-guards: predicates that no legal cell tells apart become one variable.
+
+Source: order blocks with cells that the domain forbids (facts at the ends, hole clauses p[k-1] or not p[k] inside).
+Target: the same blocks without these cells. Two guards such as `sex < 0.3` and `sex < 0.6` over the categories {0, 1} are
+equal as predicates and share one variable; a predicate that is always true or false is a constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.ir import FALSE, TRUE, Clause, Const, Module, Order
+from treesens.compiler.ir.rewrite import Substitution, substitute
+from treesens.compiler.passes.base import Chain, PassResult, Relation
+
+
+@dataclass(frozen=True)
+class MergeGuards:
+    name: ClassVar[str] = "merge-guards"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, module: Module) -> PassResult:
+        before = module.variables
+        steps: list[Substitution] = []
+        # A fact about one copy reaches the other through an equality: repeated until nothing changes.
+        while True:
+            by = _merge(module)
+            if by.variables == module.variables:
+                break
+            steps.append(by)
+            module = substitute(module, by)
+        return PassResult(module, Chain(tuple(steps)), {"predicates merged": before - module.variables})
+
+
+def _merge(module: Module) -> Substitution:
+    true = np.zeros(module.variables, bool)
+    false = np.zeros(module.variables, bool)
+    for op in module.ops_of(Const):
+        true[op.literals[op.literals & 1 == 0] >> 1] = True
+        false[op.literals[op.literals & 1 == 1] >> 1] = True
+    joined = _hole_clauses(module)
+    target = np.arange(module.variables, dtype=np.int32) * 2
+    for block in module.blocks_of(Order):
+        v = block.variables
+        if len(v) == 0:
+            continue
+        # Monotone by type: everything below a false predicate is false, everything above a true one is true.
+        down = np.flatnonzero(false[v])
+        up = np.flatnonzero(true[v])
+        first, last = (int(down[-1]) + 1 if len(down) else 0), (int(up[0]) if len(up) else len(v))
+        if first > last:
+            continue  # contradictory facts: left for the backend to find, nothing is merged
+        target[v[:first]] = FALSE
+        target[v[last:]] = TRUE
+        for i in range(first + 1, last):
+            if (int(v[i - 1]), int(v[i])) in joined:
+                target[v[i]] = target[v[i - 1]]
+    return Substitution.compact(target)
+
+
+def _hole_clauses(module: Module) -> set[tuple[int, int]]:
+    """Pairs (p, q) with the clause p or not q: with p <= q by type they are equal."""
+    pairs: set[tuple[int, int]] = set()
+    for op in module.ops_of(Clause):
+        for r in np.flatnonzero(np.diff(op.indptr) == 2):
+            a, b = sorted(op.literals[op.indptr[r] : op.indptr[r + 1]].tolist(), key=lambda x: x & 1)
+            if a & 1 == 0 and b & 1 == 1:
+                pairs.add((a >> 1, b >> 1))
+    # A hole of several cells is one clause between its ends: everything between them is equal too.
+    position = {int(v): (i, j) for i, b in enumerate(module.blocks_of(Order)) for j, v in enumerate(b.variables)}
+    blocks = list(module.blocks_of(Order))
+    for a, b in list(pairs):
+        if a in position and b in position and position[a][0] == position[b][0]:
+            v = blocks[position[a][0]].variables
+            for j in range(position[a][1], position[b][1]):
+                pairs.add((int(v[j]), int(v[j + 1])))
+    return pairs

@@ -1,0 +1,70 @@
+"""order-predicates: the order in which predicates are emitted and branched on.
+
+The chains p[1] <= p[2] <= … (eq. predicate_consistency) are in the type of an order block and every backend writes the
+minimal set, neighbours only. What is left to choose is which feature comes first: solvers break ties by position, and
+backends that take a branching order read it off the blocks.
+
+`by=gain`: features first whose guards move the scores most (sum over their leaf rows of the spread of the weights of the
+leaves); `by=uses`: by the number of rows that mention them; `by=feature`: as in the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.ir import Linear, Module, Op, Order, Table
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.passes.base import PassResult, Relation
+
+
+@dataclass(frozen=True)
+class OrderPredicates:
+    by: Literal["gain", "uses", "feature"] = "gain"
+
+    name: ClassVar[str] = "order-predicates"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, module: Module) -> PassResult:
+        weight = _weights(module, self.by)
+        numbers = [i for i, b in enumerate(module.blocks) if isinstance(b, Order)]
+        ranked = sorted(numbers, key=lambda i: (-_total(module, i, weight), _feature(module, i)))
+        position = np.arange(len(module.blocks), dtype=np.int32)
+        blocks = list(module.blocks)
+        for place, source in zip(numbers, ranked, strict=True):
+            blocks[place] = module.blocks[source]
+            position[source] = place
+        ops: list[Op] = [replace(op, orders=position[op.orders]) if isinstance(op, Table) else op for op in module.ops]
+        moved = sum(a != b for a, b in zip(numbers, ranked, strict=True))
+        return PassResult(replace(module, blocks=tuple(blocks), ops=tuple(ops)), statistics={"blocks moved": moved})
+
+
+def _feature(module: Module, block: int) -> tuple[int, tuple[int, ...]]:
+    order = module.blocks[block]
+    assert isinstance(order, Order)
+    return order.feature, order.points
+
+
+def _total(module: Module, block: int, weight: FloatArray) -> float:
+    return float(weight[module.blocks[block].variables].sum())
+
+
+def _weights(module: Module, by: str) -> FloatArray:
+    """A weight per variable; only the order among features is read off it, so floats are good enough."""
+    weight = np.zeros(module.variables)
+    if by == "feature":
+        return weight
+    leaves, literals = leaf_implications(module)
+    if by == "uses":
+        np.add.at(weight, literals >> 1, 1.0)
+        return weight
+    size = np.zeros(module.variables)
+    for row in module.ops_of(Linear):
+        np.add.at(size, row.variables, np.abs(row.coefficients.astype(float)) * 2.0**-row.shift)
+    np.add.at(weight, literals >> 1, size[leaves])
+    return weight

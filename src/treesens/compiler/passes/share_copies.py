@@ -1,0 +1,134 @@
+"""share-copies: a predicate or leaf that cannot differ between the points exists once.
+
+Source: two copies with `Equal` ops (eq. same, and UnAff where `unaffected-leaves` ran before).
+Target: one variable per class of equal variables; order blocks that have become one are merged, trees whose leaves are all
+shared stand in one unit block for both points, and rows that have become the same stand once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, indptr_of, row_of
+from treesens.compiler.ir import Block, LeafSum, Module, Op, Order, Path, Table, Unit
+from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, substitute
+from treesens.compiler.passes.base import PassResult, Relation, guard_classes
+
+
+@dataclass(frozen=True)
+class ShareCopies:
+    name: ClassVar[str] = "share-copies"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset({"shared-copies"})
+
+    def run(self, module: Module) -> PassResult:
+        representative = guard_classes(module)
+        by = Substitution.compact((representative * 2).astype(np.int32))
+        merged = _merge_units(_merge_orders(substitute(module, by)))
+        merged = _merge_tables(_merge_rows(merged))
+        return PassResult(merged, by, {"variables shared": module.variables - by.variables})
+
+
+def _merge_orders(module: Module) -> Module:
+    """One order block for all points that share its predicates and cells."""
+    first: dict[tuple[int, bytes, bytes], int] = {}
+    blocks: list[Block] = []
+    moved: list[int] = []
+    for block in module.blocks:
+        if isinstance(block, Order):
+            # Blocks without predicates merge too: the feature has one cell left for all of these points.
+            key = (block.feature, block.variables.tobytes(), block.cells.tobytes())
+            if key in first:
+                known = blocks[first[key]]
+                assert isinstance(known, Order)
+                blocks[first[key]] = replace(known, points=tuple(sorted({*known.points, *block.points})))
+                moved.append(first[key])
+                continue
+            first[key] = len(blocks)
+        moved.append(len(blocks))
+        blocks.append(block)
+    position = np.array(moved, np.int32)
+    ops = tuple(replace(op, orders=position[op.orders]) if isinstance(op, Table) else op for op in module.ops)
+    return replace(module, blocks=tuple(blocks), ops=ops)
+
+
+def _merge_units(module: Module) -> Module:
+    """Trees whose leaves are the same variables for several points move into one block of these points."""
+    trees: dict[tuple[int, int, bytes], tuple[set[int], Int32Array, Int32Array]] = {}
+    rest: list[Block] = []
+    for block in module.blocks:
+        if not isinstance(block, Unit):
+            rest.append(block)
+            continue
+        for t in range(len(block.tree)):
+            leaves = slice(block.offset[t], block.offset[t + 1])
+            key = (block.model, int(block.tree[t]), block.variables[leaves].tobytes())
+            entry = trees.setdefault(key, (set(), block.leaf[leaves], block.variables[leaves]))
+            entry[0].update(block.points)
+    groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, Int32Array, Int32Array]]] = {}
+    for (model, tree, _), (points, leaf, variables) in trees.items():
+        groups.setdefault((model, tuple(sorted(points))), []).append((tree, leaf, variables))
+    units = [
+        Unit(
+            model,
+            points,
+            np.array([tree for tree, _, _ in members], np.int32),
+            indptr_of([len(leaf) for _, leaf, _ in members]),
+            np.concatenate([leaf for _, leaf, _ in members]).astype(np.int32),
+            np.concatenate([variables for _, _, variables in members]).astype(np.int32),
+        )
+        for (model, points), members in groups.items()
+    ]
+    # Units keep their place before the free Booleans, so that positions of order blocks (used by tables) do not move.
+    orders = [b for b in rest if isinstance(b, Order)]
+    others = [b for b in rest if not isinstance(b, Order)]
+    return replace(module, blocks=(*orders, *units, *others))
+
+
+def _merge_rows(module: Module) -> Module:
+    """All leaf sums in one op and all paths in one op, equal rows once."""
+    sums = list(module.ops_of(LeafSum))
+    paths = list(module.ops_of(Path))
+    ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | Path)]
+    if sums:
+        counts = np.concatenate([np.diff(op.indptr) for op in sums])
+        indptr = indptr_of(counts)
+        rows = row_of(indptr)
+        every = np.ones(len(counts), bool)
+        ops.insert(
+            0,
+            dedupe_leaf_sums(
+                rows,
+                np.concatenate([op.leaves for op in sums]),
+                np.concatenate([op.literals for op in sums]),
+                np.concatenate([op.equality for op in sums]),
+                every,
+                np.ones(len(rows), bool),
+            ),
+        )
+    if paths:
+        leaves = np.concatenate([op.leaves for op in paths]).astype(np.int64)
+        key = np.unique(leaves << 32 | np.concatenate([op.literals for op in paths]))
+        ops.insert(0, Path((key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)))
+    return replace(module, ops=tuple(ops))
+
+
+def _merge_tables(module: Module) -> Module:
+    """Members of equal rows have become one variable (`guard_classes`): its row stands once."""
+    seen: set[int] = set()
+    ops: list[Op] = []
+    for op in module.ops:
+        if not isinstance(op, Table):
+            ops.append(op)
+            continue
+        _, first = np.unique(op.members, return_index=True)
+        keep = [int(i) for i in np.sort(first) if int(op.members[i]) not in seen]
+        seen.update(op.members.tolist())
+        counts = np.diff(op.indptr)[keep]
+        index = concatenated_ranges(op.indptr[:-1][keep], counts)
+        ops.append(Table(op.members[keep], op.orders[keep], indptr_of(counts), op.low[index], op.high[index]))
+    return replace(module, ops=tuple(ops))

@@ -1,0 +1,77 @@
+"""unaffected-leaves (UnAff): a leaf whose guards cannot differ between two points has one indicator value for both.
+
+    for every l_n in U: l_n(1) = l_n(2)                                                          (UnAff)
+
+U are the leaves whose guards are all equal in both copies, by `Equal` ops or because the copies share the variable. Theorem
+thm:optimisations-are-sound of the paper: the solutions stay the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.ir import Equal, Module, Unit
+from treesens.compiler.ir.implications import leaf_implications
+from treesens.compiler.passes.base import PassResult, Relation, guard_classes
+
+
+@dataclass(frozen=True)
+class UnaffectedLeaves:
+    name: ClassVar[str] = "unaffected-leaves"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
+    ensures: ClassVar[frozenset[str]] = frozenset({"unaffected-leaves"})
+
+    def run(self, module: Module) -> PassResult:
+        left, right = unaffected_pairs(module)
+        if len(left) == 0:
+            return PassResult(module, statistics={"unaffected leaves": 0})
+        equal = Equal(left * np.int32(2), right * np.int32(2))
+        return PassResult(module.with_ops(equal), statistics={"unaffected leaves": len(left)})
+
+
+def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
+    """For every two unit blocks of one model: the variables of the leaves that both of them have."""
+    units = list(module.blocks_of(Unit))
+    result = []
+    for i, left in enumerate(units):
+        for right in units[i + 1 :]:
+            if left.model == right.model:
+                _, a, b = np.intersect1d(left.leaf, right.leaf, assume_unique=True, return_indices=True)
+                result.append((left.variables[a], right.variables[b]))
+    return result
+
+
+def unaffected_pairs(module: Module) -> tuple[Int32Array, Int32Array]:
+    """Pairs of different variables of one leaf with the same guards, up to equality."""
+    signature = _signatures(module)
+    left_parts, right_parts = [], []
+    for left, right in copies(module):
+        same = (signature[left] == signature[right]) & (left != right)
+        left_parts.append(left[same])
+        right_parts.append(right[same])
+    if not left_parts:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    return np.concatenate(left_parts).astype(np.int32), np.concatenate(right_parts).astype(np.int32)
+
+
+def _signatures(module: Module) -> Int64Array:
+    """A number per variable that is equal exactly for leaves that imply the same literals (up to equal variables)."""
+    representative = guard_classes(module)
+    leaves, literals = leaf_implications(module)
+    image = (representative[literals >> 1] << 1 | (literals & 1)).astype(np.int64)
+    order = np.lexsort((image, leaves))
+    leaves, image = leaves[order], image[order]
+    first: BoolArray = np.ones(len(leaves), bool)
+    first[1:] = (leaves[1:] != leaves[:-1]) | (image[1:] != image[:-1])
+    leaves, image = leaves[first], image[first]
+    result = np.full(module.variables, -1, np.int64)
+    numbers: dict[bytes, int] = {}
+    starts = np.flatnonzero(np.concatenate(([True], leaves[1:] != leaves[:-1]))) if len(leaves) else []
+    for start, end in zip(starts, [*starts[1:], len(leaves)], strict=True):
+        result[leaves[start]] = numbers.setdefault(image[start:end].tobytes(), len(numbers))
+    return result

@@ -1,0 +1,144 @@
+"""Domains: which values of a feature are legal, and which value stands for a cell.
+
+Values are those that the model stores (a float of its input type). A unit maps them to what people type and read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
+from treesens.compiler.model.grid import FeatureGrid
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A linear map between what people type and what the model stores: typed [low, high] -> stored [low, high]."""
+
+    typed_low: Fraction
+    typed_high: Fraction
+    stored_low: Fraction
+    stored_high: Fraction
+
+    def to_stored(self, typed: Fraction) -> Fraction:
+        slope = (self.stored_high - self.stored_low) / (self.typed_high - self.typed_low)
+        return self.stored_low + (typed - self.typed_low) * slope
+
+    def to_typed(self, stored: Fraction) -> Fraction:
+        slope = (self.typed_high - self.typed_low) / (self.stored_high - self.stored_low)
+        return self.typed_low + (stored - self.stored_low) * slope
+
+
+@dataclass(frozen=True)
+class RealDomain:
+    """All floats of the input type in the closed range [low, high]; `whole` leaves the whole numbers only."""
+
+    low: float
+    high: float
+    whole: bool = False
+    missing: bool = False
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ValueDomain:
+    """Finitely many legal values: `values` float64[n] ascending, with a label each (what people type and read)."""
+
+    values: FloatArray
+    labels: tuple[str | int | float, ...]
+    missing: bool = False
+    unit: Unit | None = None
+
+
+Domain: TypeAlias = RealDomain | ValueDomain
+
+
+def whole_range(low: float, high: float) -> tuple[int, int]:
+    """The whole numbers within a closed range of floats; empty where the first exceeds the second."""
+    return -((-Fraction(low)).__floor__()), Fraction(high).__floor__()
+
+
+def cell_range(domain: RealDomain, grid: FeatureGrid, cell: int) -> tuple[float, float]:
+    """The legal floats of an ordered cell as a closed range; empty where low > high."""
+    low, high = grid.interval(cell)
+    low, high = max(low, domain.low), min(high, domain.high)
+    if not domain.whole or low > high:
+        return low, high
+    first, last = whole_range(low, high)
+    number_type = grid.number_type
+    # Whole numbers past 2**24 (float32) are not all floats: take those that are.
+    return ceil_to(Fraction(first), number_type), floor_to(Fraction(last), number_type)
+
+
+def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
+    """Which cells hold at least one legal value; bool[n_cells]."""
+    legal = np.zeros(grid.n_cells, bool)
+    if isinstance(domain, ValueDomain):
+        legal[np.unique(grid.cell_of(domain.values))] = True
+    else:
+        ordered = grid.n_cells - (1 if grid.missing else 0)
+        for cell in range(ordered):
+            low, high = cell_range(domain, grid, cell)
+            legal[cell] = low <= high
+    if grid.missing:
+        legal[grid.missing_cell] = domain.missing
+    return legal
+
+
+def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
+    """A legal value inside a cell: the nearest to `near` where given, a round one otherwise. NaN for the missing cell.
+
+    Raises `ValueError` where the cell holds no legal value.
+    """
+    if grid.missing and cell == grid.missing_cell:
+        return float("nan")
+    if isinstance(domain, ValueDomain):
+        inside = domain.values[grid.cell_of(domain.values) == cell]
+        if len(inside) == 0:
+            raise ValueError(f"cell {cell} of {grid.name} holds no legal value")
+        return float(inside[0] if near is None else inside[np.argmin(np.abs(inside - near))])
+    low, high = cell_range(domain, grid, cell)
+    if low > high:
+        raise ValueError(f"cell {cell} of {grid.name} holds no legal value")
+    if near is not None:
+        value = min(max(near, low), high)
+        if domain.whole:
+            value = min(max(float(round(value)), low), high)
+        return float(_as_type(value, grid.number_type, low, high))
+    return round_value(low, high, grid.number_type)
+
+
+def _as_type(value: float, number_type: NumberType, low: float, high: float) -> float:
+    cast = float(number_type.dtype.type(value))
+    return min(max(cast, low), high)
+
+
+def round_value(low: float, high: float, number_type: NumberType) -> float:
+    """A value in [low, high] with few decimals: zero, a whole number, or the shortest decimal inside.
+
+    The ends of open cells are the largest floats; nobody types those, so the search starts at the finite threshold.
+    """
+    if low <= 0.0 <= high:
+        return 0.0
+    if low > 0:
+        return -_round_down(-high, -low, number_type)
+    return _round_down(low, high, number_type)
+
+
+def _round_down(low: float, high: float, number_type: NumberType) -> float:
+    """For low <= high < 0: a round value near `high`, the end with the smaller magnitude."""
+    exact_low, exact_high = Fraction(low), Fraction(high)
+    for decimals in range(50):
+        step = Fraction(10) ** -decimals
+        candidate = (exact_high / step).__floor__() * step
+        if candidate < exact_low:
+            continue
+        value = float(number_type.dtype.type(float(candidate)))
+        if low <= value <= high:
+            return value
+    return high

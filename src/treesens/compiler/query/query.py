@@ -1,0 +1,180 @@
+"""The typed question: points over a grid of cells, constraints, objective. Frozen, no names left to resolve.
+
+Cells are those of `Space`: the thresholds of all models of the question, refined by its constants, so that every
+constraint is a statement about cells (SEMANTICS.md, 1). The exception is `Difference`, which relates values of two points:
+on cells it means "some pair of values in these cells satisfies it", and values are chosen when the answer is built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, Int64Array, IntegerArray
+from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.grid import Grid
+from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.domain import Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The input space of a question: one grid and one domain per feature, and the cells that hold a legal value."""
+
+    names: tuple[str, ...]
+    grid: Grid
+    domains: tuple[Domain, ...]
+    legal: tuple[BoolArray, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the question and the model (index) that sees it."""
+
+    name: str
+    model: int
+
+
+@dataclass(frozen=True)
+class ScoreTerm:
+    """coefficient * raw score of `output` at `point` (the sum of the leaves, before averaging and link)."""
+
+    point: int
+    output: int
+    coefficient: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class CellCost(ArrayRecord):
+    """A cost for every cell of a feature at a point: integers[n_cells] in units of 2**-shift."""
+
+    point: int
+    feature: int
+    costs: IntegerArray
+    shift: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """coefficient * number of features on which two points differ; `features` are the ones that are counted."""
+
+    left: int
+    right: int
+    features: tuple[int, ...]
+    coefficient: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm(ArrayRecord):
+    """A sum of scores, cell costs and changes."""
+
+    scores: tuple[ScoreTerm, ...] = ()
+    costs: tuple[CellCost, ...] = ()
+    changes: tuple[Changes, ...] = ()
+
+
+@dataclass(frozen=True)
+class SameExcept:
+    """Two points agree on every feature but `varied` (eq. same of the paper)."""
+
+    left: int
+    right: int
+    varied: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class CellSet(ArrayRecord):
+    """The cell of a feature at a point lies in a set; bool[n_cells]."""
+
+    point: int
+    feature: int
+    mask: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class AtLeast(ArrayRecord):
+    """form >= bound (> bound if strict)."""
+
+    form: LinearForm
+    bound: Bound
+    strict: bool = False
+    name: str = "linear"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """low <= left.feature - right.other <= high on stored values; None is open. Strict at the ends marked so."""
+
+    left: int
+    feature: int
+    right: int
+    other: int
+    low: Fraction | None
+    high: Fraction | None
+    low_strict: bool = False
+    high_strict: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class AvoidBoxes(ArrayRecord):
+    """A point lies in none of the boxes: CSR over `feature`, `low`, `high` (inclusive runs of cells)."""
+
+    point: int
+    indptr: Int64Array
+    feature: Int32Array
+    low: Int32Array
+    high: Int32Array
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Exactly one of the features of a point has its cell in the mask of "is one"; features int, masks by feature."""
+
+    point: int
+    members: tuple[CellSet, ...]
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """Conjunction."""
+
+    parts: tuple[Constraint, ...]
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Disjunction."""
+
+    parts: tuple[Constraint, ...]
+
+
+Constraint: TypeAlias = SameExcept | CellSet | AtLeast | Difference | AvoidBoxes | OneHot | AllOf | AnyOf
+
+
+@dataclass(frozen=True, eq=False)
+class Objective(ArrayRecord):
+    """Maximise or minimise a linear form; `kind` says how its value is shown (margin, log-likelihood, distance, changes)."""
+
+    form: LinearForm
+    maximize: bool
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One question, ready to be lowered.
+
+    `text` is the question as written (for records), `expect` is "some", "none" or None, `varied` names the features that
+    may differ (for records).
+    """
+
+    name: str
+    space: Space
+    models: tuple[CellEnsemble, ...]
+    points: tuple[Point, ...]
+    constraints: tuple[Constraint, ...]
+    objective: Objective | None = None
+    expect: str | None = None
+    varied: tuple[str, ...] = ()
+    text: str = ""
