@@ -1,1 +1,30 @@
 """Floor 1: tree ensembles over integer cells."""
+
+from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
+from treesens.compiler.model.ensemble import (
+    Accumulation,
+    Ensemble,
+    Feature,
+    FeatureKind,
+    Link,
+    ModelSource,
+    Task,
+)
+from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut, strict_cut_array
+
+__all__ = [
+    "Accumulation",
+    "CellEnsemble",
+    "Comparison",
+    "Ensemble",
+    "Feature",
+    "FeatureGrid",
+    "FeatureKind",
+    "Grid",
+    "LeafBoxes",
+    "Link",
+    "ModelSource",
+    "Task",
+    "strict_cut",
+    "strict_cut_array",
+]

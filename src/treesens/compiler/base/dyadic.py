@@ -1,0 +1,220 @@
+"""Exact arithmetic on floats: every finite float is an integer times a power of two.
+
+Arrays of floats become arrays of integers with one common shift (int64 where sums certainly fit, Python integers
+otherwise). The natural logarithm, which turns probabilities into margins, comes as a rigorous enclosure by rationals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Sums of absolute values below this stay in int64 with room for one more addition.
+_INT64_LIMIT = 2.0**62
+
+
+@dataclass(frozen=True)
+class ScaledIntegers:
+    """Exact dyadic rationals of any array shape: the value is `values * 2**-shift`.
+
+    `values` is int64 or an object array of Python integers; `shift` is not negative.
+    """
+
+    values: NDArray[Any]
+    shift: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def step(self) -> Fraction:
+        """The value of the integer 1."""
+        return Fraction(1, 1 << self.shift)
+
+    def __getitem__(self, index: Any) -> ScaledIntegers:
+        """The same numbers indexed as numpy indexes an array."""
+        return ScaledIntegers(np.asarray(self.values[index], dtype=self.values.dtype), self.shift)
+
+    def fraction(self, *index: int) -> Fraction:
+        """One number as a Fraction; a scalar array needs no index."""
+        return Fraction(int(self.values[index]), 1 << self.shift)
+
+    def fractions(self) -> NDArray[Any]:
+        """Object array of Fractions, same shape."""
+        result = np.empty(self.values.shape, dtype=object)
+        for index, value in np.ndenumerate(self.values):
+            result[index] = Fraction(int(value), 1 << self.shift)
+        return result
+
+    def to_float(self) -> NDArray[np.float64]:
+        """Each number rounded to the nearest float64 (for display)."""
+        divisor = 1 << self.shift
+        flat = [int(v) / divisor for v in self.values.ravel()]
+        return np.array(flat, dtype=np.float64).reshape(self.values.shape)
+
+    def rescaled(self, shift: int) -> ScaledIntegers:
+        """The same numbers with a larger shift."""
+        if shift < self.shift:
+            raise ValueError(f"cannot lower a shift from {self.shift} to {shift} exactly")
+        if shift == self.shift:
+            return self
+        wide = self.values.astype(object) * (1 << (shift - self.shift))
+        return ScaledIntegers(_narrowed(wide), shift)
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> ScaledIntegers:
+        """Exact sum over one or more axes."""
+        return exact_sum(self, axis)
+
+    def __add__(self, other: ScaledIntegers) -> ScaledIntegers:
+        """Exact elementwise sum, broadcasting."""
+        shift = max(self.shift, other.shift)
+        a, b = self.rescaled(shift).values, other.rescaled(shift).values
+        if object in (a.dtype, b.dtype) or _largest(a) + _largest(b) >= _INT64_LIMIT:
+            return ScaledIntegers(np.asarray(a.astype(object) + b.astype(object), dtype=object), shift)
+        return ScaledIntegers(a + b, shift)
+
+
+def _largest(values: NDArray[Any]) -> float:
+    return float(np.abs(values.astype(np.float64)).max(initial=0.0))
+
+
+def _narrowed(values: NDArray[Any]) -> NDArray[Any]:
+    """int64 when the sum of absolute values is below 2**62, Python integers otherwise."""
+    total = sum(abs(int(v)) for v in values.ravel())
+    return values.astype(np.int64) if total < 1 << 62 else values
+
+
+def split_floats(values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Odd integer (or 0) and exponent of each finite float: value == integer * 2**exponent; same shape as `values`."""
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError("only finite floats have an exact value")
+    mantissa, exponent = np.frexp(array)
+    integer = np.ldexp(mantissa, 53).astype(np.int64)
+    low = integer & -integer  # lowest set bit
+    zeros = np.where(integer == 0, 0, np.frexp(low.astype(np.float64))[1] - 1)
+    odd = integer >> zeros
+    return odd, np.where(integer == 0, 0, exponent.astype(np.int64) - 53 + zeros)
+
+
+def smallest_shift(values: object) -> int:
+    """The smallest shift >= 0 that makes all the floats integers."""
+    odd, exponent = split_floats(values)
+    del odd
+    return int(np.maximum(-exponent, 0).max(initial=0))
+
+
+def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
+    """Floats as exact integers with one shift; int64 when the sum of absolute values is below 2**62.
+
+    `shift` defaults to the smallest that is exact. Raises ValueError for a float that is not finite or not a multiple
+    of 2**-shift.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    odd, exponent = split_floats(array)
+    needed = int(np.maximum(-exponent, 0).max(initial=0))
+    if shift is None:
+        shift = needed
+    elif needed > shift:
+        raise ValueError(f"a value is not a multiple of 2**-{shift}; it needs shift {needed}")
+    with np.errstate(over="ignore"):
+        total = float(np.ldexp(np.abs(array), shift).sum())
+    # The margin covers the rounding of the float sum: what is called int64 certainly fits.
+    if total < _INT64_LIMIT * (1 - 1e-6):
+        return ScaledIntegers(odd << (exponent + shift) if array.size else odd, shift)
+    exact = np.empty(array.shape, dtype=object)
+    for index, value in np.ndenumerate(odd):
+        exact[index] = int(value) << (int(exponent[index]) + shift)
+    return ScaledIntegers(_narrowed(exact), shift)
+
+
+def fractions_to_scaled(values: object) -> ScaledIntegers:
+    """Dyadic Fractions (any array shape) as exact integers with the smallest shift; ValueError for a non-dyadic one."""
+    array = np.asarray(values, dtype=object)
+    shift = 0
+    for value in array.ravel():
+        denominator = Fraction(value).denominator
+        if denominator & (denominator - 1):
+            raise ValueError(f"{value} is not a dyadic rational")
+        shift = max(shift, denominator.bit_length() - 1)
+    exact = np.empty(array.shape, dtype=object)
+    for index, value in np.ndenumerate(array):
+        exact[index] = int(Fraction(value) * (1 << shift))
+    return ScaledIntegers(_narrowed(exact), shift)
+
+
+def exact_sum(numbers: ScaledIntegers, axis: int | tuple[int, ...] | None = None) -> ScaledIntegers:
+    """Exact sum over one or more axes (all by default); falls back to Python integers where int64 might overflow."""
+    values = numbers.values
+    if values.dtype != object:
+        bound = np.abs(values.astype(np.float64)).sum(axis=axis).max(initial=0.0)
+        if bound >= _INT64_LIMIT * (1 - 1e-6):
+            values = values.astype(object)
+    total = values.sum(axis=axis)
+    return ScaledIntegers(np.asarray(total, dtype=values.dtype), numbers.shift)
+
+
+def ln_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Rationals (lower, upper) around the natural logarithm of x > 0, at most 2**-bits apart; equal for x == 1.
+
+    x = 2**k * m with m in [2/3, 4/3]; ln m = 2 artanh((m - 1) / (m + 1)) by its power series in fixed point, every step
+    rounded outwards and the tail bounded by a geometric series.
+    """
+    x = Fraction(x)
+    if x <= 0:
+        raise ValueError(f"the logarithm of {x} does not exist")
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    m = x / Fraction(2) ** k  # in (1/2, 2)
+    if m > Fraction(4, 3):
+        m, k = m / 2, k + 1
+    elif m < Fraction(2, 3):
+        m, k = m * 2, k - 1
+    guard = 16 + abs(k).bit_length()
+    while True:
+        places = bits + guard
+        t = (m - 1) / (m + 1)
+        low, high = _artanh_bounds(abs(t), places)
+        if t < 0:
+            low, high = -high, -low
+        two_low, two_high = _artanh_bounds(Fraction(1, 3), places)
+        lower = low + (k * two_low if k >= 0 else k * two_high)
+        upper = high + (k * two_high if k >= 0 else k * two_low)
+        scale = Fraction(2, 1 << places)
+        if upper - lower <= (1 << (places - bits - 1)) or guard > 4096:
+            return lower * scale, upper * scale
+        guard *= 2
+
+
+def _artanh_bounds(t: Fraction, places: int) -> tuple[int, int]:
+    """Integers (lower, upper) around artanh(t) * 2**places for 0 <= t <= 1/3."""
+    one = 1 << places
+    t_low = t.numerator * one // t.denominator
+    t_high = -(-t.numerator * one // t.denominator)
+    low = high = 0
+    power_low, power_high, odd = t_low, t_high, 1
+    square_low = t_low * t_low >> places
+    square_high = -(-(t_high * t_high) >> places)
+    while power_high > 1:
+        low += power_low // odd
+        high += -(-power_high // odd)
+        power_low = power_low * square_low >> places
+        power_high = -(-(power_high * square_high) >> places)
+        odd += 2
+    # Tail: sum over i >= 0 of t**(odd + 2i) / (odd + 2i) <= t**odd / (odd (1 - t**2)) <= t**odd * 9/8 for t <= 1/3.
+    return low, high + (0 if t_high == 0 else power_high + power_high // 8 + 1)
+
+
+def logit_bounds(p: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Rationals (lower, upper) around ln(p / (1 - p)) for 0 < p < 1, at most 2**-bits apart."""
+    p = Fraction(p)
+    if not 0 < p < 1:
+        raise ValueError(f"a probability strictly between 0 and 1 has a logit, {p} has none")
+    return ln_bounds(p / (1 - p), bits)

@@ -1,0 +1,176 @@
+"""Number types of model inputs, the neighbours of a float, and outward rounding of rationals.
+
+A feature value has exactly one number type, the one the library compares in (XGBoost and scikit-learn trees: float32;
+LightGBM and histogram boosting: float64). Values travel as float64, which holds every float32 exactly. Zero is always
++0.0 here: both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float64Array = NDArray[np.float64]
+
+
+class NumberType(Enum):
+    """IEEE 754 binary32 or binary64."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+    @property
+    def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
+        """The numpy dtype of the same format."""
+        return np.dtype(np.float32) if self is NumberType.FLOAT32 else np.dtype(np.float64)
+
+    @property
+    def max(self) -> float:
+        """The largest finite value."""
+        return float(np.finfo(self.dtype).max)
+
+    @property
+    def tiny(self) -> float:
+        """The smallest positive value (denormal)."""
+        return 2.0**-149 if self is NumberType.FLOAT32 else 5e-324
+
+    @property
+    def precision(self) -> int:
+        """Significant bits, the hidden one included: rounding to nearest has relative error at most 2**-precision."""
+        return 24 if self is NumberType.FLOAT32 else 53
+
+    def cast(self, values: object) -> Float64Array:
+        """Values rounded to nearest in this type, as float64 of the same shape; overflow is infinity, -0.0 is 0."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rounded = np.asarray(values, dtype=np.float64).astype(self.dtype).astype(np.float64)
+        return rounded + 0.0
+
+    def holds(self, values: object) -> NDArray[np.bool_]:
+        """Where the values are exactly representable (infinities and NaN are)."""
+        array = np.asarray(values, dtype=np.float64)
+        return np.asarray((self.cast(array) == array) | np.isnan(array))
+
+
+def next_up_array(values: object, number_type: NumberType) -> Float64Array:
+    """The next larger value of the type for each value of the type; the neighbour of the largest is infinity."""
+    narrow = np.asarray(values, dtype=np.float64).astype(number_type.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.nextafter(narrow, number_type.dtype.type(np.inf)), dtype=np.float64) + 0.0
+
+
+def next_down_array(values: object, number_type: NumberType) -> Float64Array:
+    """The next smaller value of the type for each value of the type; the neighbour of the smallest is -infinity."""
+    narrow = np.asarray(values, dtype=np.float64).astype(number_type.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.nextafter(narrow, number_type.dtype.type(-np.inf)), dtype=np.float64) + 0.0
+
+
+def next_up(value: float, number_type: NumberType) -> float:
+    """The next larger value of the type; `value` must be of the type."""
+    return float(next_up_array(value, number_type))
+
+
+def next_down(value: float, number_type: NumberType) -> float:
+    """The next smaller value of the type; `value` must be of the type."""
+    return float(next_down_array(value, number_type))
+
+
+def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
+    """The smallest value of the type that is >= x, for each float64 x; infinity where no finite value is."""
+    exact = np.asarray(values, dtype=np.float64)
+    rounded = number_type.cast(exact)
+    result = np.where(rounded < exact, next_up_array(rounded, number_type), rounded)
+    return np.where(np.isneginf(result) & np.isfinite(exact), -number_type.max, result)
+
+
+def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
+    """The largest value of the type that is <= x, for each float64 x; -infinity where no finite value is."""
+    return 0.0 - ceil_to_array(0.0 - np.asarray(values, dtype=np.float64), number_type)
+
+
+def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
+    """The smallest finite value of the type that is >= `value`; infinity if there is none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return -number_type.max if value < 0 else math.inf
+    exact = Fraction(value)
+    largest = number_type.max
+    if exact > Fraction(largest):
+        return math.inf
+    if exact <= -Fraction(largest):
+        return -largest
+    # Integer division rounds to nearest float64 and the cast once more: at most one step off on either side.
+    result = float(number_type.cast(exact.numerator / exact.denominator))
+    while Fraction(result) < exact:
+        result = next_up(result, number_type)
+    while result > -largest and Fraction(below := next_down(result, number_type)) >= exact:
+        result = below
+    return result
+
+
+def floor_to(value: Fraction | float, number_type: NumberType) -> float:
+    """The largest finite value of the type that is <= `value`; -infinity if there is none."""
+    return 0.0 - ceil_to(-value if isinstance(value, float) else -Fraction(value), number_type)
+
+
+def round_to_float32(value: Fraction) -> float:
+    """The float32 nearest to a rational, ties to even, as a C library's `strtof` rounds a decimal."""
+    below, above = floor_to(value, NumberType.FLOAT32), ceil_to(value, NumberType.FLOAT32)
+    if below == above:
+        return below
+    if math.isinf(below) or math.isinf(above):
+        limit = Fraction(2) ** 128 - Fraction(2) ** 103  # half a step past the largest float32
+        finite = above if math.isinf(below) else below
+        return finite if abs(value) < limit else math.copysign(math.inf, finite)
+    twice = 2 * value - Fraction(below) - Fraction(above)
+    if twice:
+        return above if twice > 0 else below
+    even = int(np.float32(below).view(np.int32)) % 2 == 0
+    return below if even else above
+
+
+def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Decimals that were parsed as float64, rounded to float32; and where that may differ from rounding them directly.
+
+    Rounding twice goes wrong only where the float64 sits exactly halfway between two float32 (the decimal itself may be
+    just beside). The second array marks those: their text has to be rounded exactly (`round_to_float32`).
+    """
+    wide = np.asarray(values, dtype=np.float64)
+    narrow = NumberType.FLOAT32.cast(wide)
+    off = np.isfinite(wide) & (narrow != wide)
+    up = next_up_array(narrow, NumberType.FLOAT32)
+    down = next_down_array(narrow, NumberType.FLOAT32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Sums of two float32 neighbours and their halves are exact in float64.
+        halfway = off & (((narrow + up) / 2 == wide) | ((narrow + down) / 2 == wide))
+    edge = off & (np.abs(wide) == 2.0**128 - 2.0**103)
+    return narrow, halfway | edge
+
+
+def libm_float32(function: str, value: float) -> float:
+    """`logf` or `expf` of the C library, which compiled tree libraries call for link functions.
+
+    numpy's vectorised float32 functions may differ from it in the last bit. Where no C library is found, the float64
+    function rounded to float32 is returned (it differs from `logf` of glibc in less than one value in a thousand).
+    """
+    library = _libm()
+    if library is not None:
+        call = getattr(library, function)
+        call.restype = ctypes.c_float
+        call.argtypes = [ctypes.c_float]
+        return float(call(value))
+    wide = {"logf": math.log, "expf": math.exp}[function](value)
+    return float(np.float32(wide))
+
+
+def _libm() -> ctypes.CDLL | None:
+    names = {"linux": "libm.so.6", "win32": "ucrtbase", "darwin": "libSystem.dylib"}
+    try:
+        return ctypes.CDLL(names.get(sys.platform, "libm.so"))
+    except OSError:
+        return None

@@ -1,0 +1,227 @@
+"""An ensemble over the integer cells of a grid: what the compiler and the engine work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens import _engine
+from treesens.compiler.model.grid import Grid
+from treesens.errors import DataError
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.ensemble import Ensemble
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LeafBoxes:
+    """The input cells of every leaf, as CSR: leaf l owns literals offset[l]:offset[l+1], each on another feature.
+
+    A literal allows the cells lo..hi of its feature where `mask` is -1 (an empty range has lo > hi), the cells flagged
+    in mask_member[mask_offset[mask]:mask_offset[mask + 1]] otherwise; and the missing cell where `missing` is set
+    (masks contain it already). Features without a literal are free. A leaf with an empty literal is never reached.
+    """
+
+    offset: Int64
+    feature: Int32
+    lo: Int32
+    hi: Int32
+    missing: Bools
+    mask: Int32
+    mask_offset: Int64
+    mask_member: Bytes
+    grid: Grid
+
+    def allowed(self, literal: int) -> Bools:
+        """The cells of the literal's feature that it allows, bool[n_cells]."""
+        feature = self.grid[int(self.feature[literal])]
+        mask = int(self.mask[literal])
+        if mask >= 0:
+            return np.not_equal(self.mask_member[self.mask_offset[mask] : self.mask_offset[mask + 1]], 0)
+        allowed = np.zeros(feature.n_cells, dtype=np.bool_)
+        allowed[self.lo[literal] : self.hi[literal] + 1] = True
+        if feature.missing:
+            allowed[feature.missing_cell] = self.missing[literal]
+        return allowed
+
+    @cached_property
+    def empty(self) -> Bools:
+        """Literals that allow no cell, bool[literals]."""
+        none: Bools = (self.lo > self.hi) & ~self.missing
+        counts = np.add.reduceat(np.append(self.mask_member, 0).astype(np.int64), self.mask_offset[:-1])
+        masked = self.mask >= 0
+        if masked.any():
+            none[masked] = counts[self.mask[masked]] == 0
+        return none
+
+    @cached_property
+    def reachable(self) -> Bools:
+        """Leaves that some row of cells reaches, bool[leaves]."""
+        owner = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
+        return np.bincount(owner[self.empty], minlength=len(self.offset) - 1) == 0
+
+
+@dataclass(frozen=True, eq=False)
+class CellEnsemble:
+    """The trees of an ensemble with cell comparisons: an inner node sends a cell left iff cell <= cut.
+
+    Node arrays [nodes], children after parents; `leaf` is the leaf number or -1. `default_left` decides for the missing
+    cell. A node with category_set >= 0 looks the cell up in set_member[set_offset[s]:set_offset[s + 1]], one byte per
+    cell of its feature, the missing cell included.
+    """
+
+    ensemble: Ensemble
+    grid: Grid
+    root: Int32
+    feature: Int32
+    cut: Int32
+    left: Int32
+    right: Int32
+    leaf: Int32
+    default_left: Bytes
+    category_set: Int32
+    set_offset: Int64
+    set_member: Bytes
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.root)
+
+    @property
+    def n_leaves(self) -> int:
+        return self.ensemble.n_leaves
+
+    def leaves(self, cells: Int32) -> Int32:
+        """The leaf of every row in every tree: int32[rows, features] -> int32[rows, trees]. DataError for bad cells."""
+        rows = np.ascontiguousarray(cells, dtype=np.int32)
+        if rows.ndim != 2 or rows.shape[1] != len(self.grid):
+            raise DataError(f"expected a matrix with {len(self.grid)} columns of cells, not shape {rows.shape}")
+        counts = self.grid.n_cells
+        if rows.size and not ((rows >= 0) & (rows < counts)).all():
+            raise DataError("a cell is outside the grid")
+        out = np.empty((rows.shape[0], self.n_trees), dtype=np.int32)
+        _engine.reach_leaves(
+            self.root,
+            self.feature,
+            self.cut,
+            self.left,
+            self.right,
+            self.leaf,
+            self.default_left,
+            self.category_set,
+            self.set_offset,
+            self.set_member,
+            self.grid.missing_cells,
+            counts,
+            rows,
+            out,
+        )
+        return out
+
+    def left_cells(self, node: int) -> Bools:
+        """The cells of the node's feature that go left, bool[n_cells]."""
+        if self.feature[node] < 0:
+            raise IndexError(f"node {node} is a leaf")
+        feature = self.grid[int(self.feature[node])]
+        s = int(self.category_set[node])
+        if s >= 0:
+            return self.set_member[self.set_offset[s] : self.set_offset[s] + feature.n_cells].astype(np.bool_)
+        goes = np.asarray(np.arange(feature.n_cells) <= self.cut[node])
+        if feature.missing:
+            goes[feature.missing_cell] = bool(self.default_left[node])
+        return goes
+
+    @cached_property
+    def parent(self) -> Int32:
+        """The parent of every node, -1 for roots, int32[nodes]."""
+        parent = np.full(len(self.feature), -1, dtype=np.int32)
+        inner = np.flatnonzero(self.feature >= 0).astype(np.int32)
+        parent[self.left[inner]] = inner
+        parent[self.right[inner]] = inner
+        return parent
+
+    def leaf_boxes(self) -> LeafBoxes:
+        """The cells per feature that reach each leaf: the paths from all leaves upwards, intersected per feature."""
+        owner, node, went_left = self._paths()
+        feature = self.feature[node]
+        # One literal per (leaf, feature): sorting brings its decisions together.
+        order = np.lexsort((feature, owner))
+        owner, node, went_left, feature = owner[order], node[order], went_left[order], feature[order]
+        if not len(owner):
+            start = np.zeros(0, dtype=np.int64)
+        else:
+            fresh = (np.diff(owner, prepend=-1) != 0) | (np.diff(feature, prepend=-1) != 0)
+            start = np.flatnonzero(fresh)
+        counts = self.grid.n_cells
+        has_missing = self.grid.missing_cells >= 0
+        last = counts - has_missing - 1
+        lo, hi = np.zeros(len(start), dtype=np.int32), np.zeros(len(start), dtype=np.int32)
+        missing, mask = np.zeros(len(start), dtype=np.bool_), np.full(len(start), -1, dtype=np.int32)
+        if len(start):
+            lo = np.maximum.reduceat(np.where(went_left, 0, self.cut[node] + 1), start).astype(np.int32)
+            hi = np.minimum.reduceat(np.where(went_left, self.cut[node], last[feature]), start).astype(np.int32)
+            follows = (self.default_left[node] != 0) == went_left
+            missing = np.logical_and.reduceat(follows, start) & has_missing[feature[start]]
+            mask, masks = self._masks(node, went_left, start)
+        else:
+            masks = []
+        categorical = mask >= 0
+        lo[categorical], hi[categorical] = 0, -1
+        for literal in np.flatnonzero(categorical):
+            cell = self.grid[int(feature[start[literal]])].missing_cell
+            missing[literal] = cell >= 0 and bool(masks[mask[literal]][cell])
+        per_leaf = (
+            np.bincount(owner[start], minlength=self.n_leaves) if len(start) else np.zeros(self.n_leaves, np.int64)
+        )
+        return LeafBoxes(
+            offset=np.concatenate([[0], np.cumsum(per_leaf)]).astype(np.int64),
+            feature=feature[start].astype(np.int32),
+            lo=lo,
+            hi=hi,
+            missing=missing,
+            mask=mask,
+            mask_offset=np.concatenate([[0], np.cumsum([len(m) for m in masks])]).astype(np.int64),
+            mask_member=np.concatenate([np.zeros(0, np.uint8), *masks]).astype(np.uint8),
+            grid=self.grid,
+        )
+
+    def _paths(self) -> tuple[Int32, Int32, Bools]:
+        """All decisions above all leaves: (leaf, deciding node, went left), level by level upwards."""
+        at = np.flatnonzero(self.feature < 0).astype(np.int32)
+        owner = self.leaf[at]
+        owners, nodes, sides = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
+        while True:
+            up = self.parent[at]
+            inside = up >= 0
+            if not inside.any():
+                return np.concatenate(owners), np.concatenate(nodes), np.concatenate(sides)
+            at, owner, up = at[inside], owner[inside], up[inside]
+            owners.append(owner)
+            nodes.append(up)
+            sides.append(self.left[up] == at)
+            at = up
+
+    def _masks(self, node: Int32, went_left: Bools, start: Int64) -> tuple[Int32, list[Bytes]]:
+        """Byte masks of the literals that rest on category sets; few models have many, so a loop will do."""
+        mask = np.full(len(start), -1, dtype=np.int32)
+        masks: list[Bytes] = []
+        end = np.append(start[1:], len(node))
+        for literal in np.flatnonzero(self.category_set[node[start]] >= 0):
+            allowed: Bools | None = None
+            for k in range(start[literal], end[literal]):
+                goes = self.left_cells(int(node[k]))
+                goes = goes if went_left[k] else ~goes
+                allowed = goes if allowed is None else allowed & goes
+            assert allowed is not None
+            mask[literal] = len(masks)
+            masks.append(allowed.astype(np.uint8))
+        return mask, masks

@@ -1,0 +1,294 @@
+"""Tree ensembles as columns, with everything a library's arithmetic depends on held as data.
+
+An `Ensemble` is a fidelity contract: it reaches the same leaves as the library that made it, bit for bit, on every
+input. Number type, comparison, missing direction, order of summation and link are fields of it and not special cases of
+frontends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
+from treesens.errors import ModelError
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.cells import CellEnsemble
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class FeatureKind(Enum):
+    """What values of a feature mean; only CATEGORICAL changes how splits read them."""
+
+    NUMERIC = "numeric"
+    INTEGER = "integer"
+    INDICATOR = "indicator"
+    CATEGORICAL = "categorical"
+
+
+class Link(Enum):
+    """From raw margins to what the library predicts."""
+
+    IDENTITY = "identity"
+    LOGISTIC = "logistic"
+    SOFTMAX = "softmax"
+    EXP = "exp"
+
+
+class Task(Enum):
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+    RANKING = "ranking"
+
+
+class Accumulation(Enum):
+    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order."""
+
+    FLOAT32_BASE_FIRST = "float32, from the base"
+    FLOAT32_BASE_LAST = "float32, base last"
+    FLOAT64_BASE_FIRST = "float64, from the base"
+    FLOAT64_BASE_LAST = "float64, base last"
+
+    @property
+    def number_type(self) -> NumberType:
+        return NumberType.FLOAT32 if self.value.startswith("float32") else NumberType.FLOAT64
+
+    @property
+    def base_first(self) -> bool:
+        return self.value.endswith("from the base")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them where known."""
+
+    name: str
+    kind: FeatureKind = FeatureKind.NUMERIC
+    categories: int = 0
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Where an ensemble came from. `options` are choices at loading that change predictions (iteration range)."""
+
+    format: str
+    version: str = ""
+    sha256: str = ""
+    path: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def _no_sets() -> Int64:
+    return np.zeros(1, dtype=np.int64)
+
+
+def _no_codes() -> Int32:
+    return np.zeros(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """T trees with N nodes and L leaves, all concatenated, children after their parents.
+
+    Shapes: tree_offset [T+1]; node arrays [N] (node_feature -1 at leaves; left/right are node numbers of the ensemble;
+    default_left says where NaN goes; category_set is -1 or a row of the CSR sets of codes that go left, where code n
+    means any category the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and
+    leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 when leaves hold all
+    W = n_outputs values); tree_weight [T]; base [n_outputs].
+    margin = base + (sum of tree_weight * leaf_value) / average.
+    """
+
+    name: str
+    features: tuple[Feature, ...]
+    number_type: NumberType
+    comparison: Comparison
+    tree_offset: Int64
+    node_feature: Int32
+    threshold: Float64
+    left: Int32
+    right: Int32
+    default_left: Bools
+    node_leaf: Int32
+    leaf_value: Float64
+    leaf_tree: Int32
+    leaf_node: Int32
+    tree_output: Int32
+    tree_weight: Float64
+    base: Float64
+    link: Link
+    task: Task
+    accumulation: Accumulation
+    source: ModelSource
+    category_set: Int32 = field(default_factory=_no_codes)
+    set_offset: Int64 = field(default_factory=_no_sets)
+    set_codes: Int32 = field(default_factory=_no_codes)
+    average: int = 1
+    classes: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not len(self.category_set):
+            object.__setattr__(self, "category_set", np.full(len(self.node_feature), -1, dtype=np.int32))
+        types = {
+            "tree_offset": np.int64, "node_feature": np.int32, "threshold": np.float64, "left": np.int32,
+            "right": np.int32, "default_left": np.bool_, "node_leaf": np.int32, "leaf_value": np.float64,
+            "leaf_tree": np.int32, "leaf_node": np.int32, "tree_output": np.int32, "tree_weight": np.float64,
+            "base": np.float64, "category_set": np.int32, "set_offset": np.int64, "set_codes": np.int32,
+        }  # fmt: skip
+        for name, dtype in types.items():
+            array: NDArray[Any] = np.ascontiguousarray(getattr(self, name), dtype=dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.tree_output)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.node_feature)
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_tree)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.base)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.features)
+
+    @cached_property
+    def node_tree(self) -> Int32:
+        """The tree of every node, int32[N]."""
+        return np.repeat(np.arange(self.n_trees, dtype=np.int32), np.diff(self.tree_offset))
+
+    @cached_property
+    def node_cut(self) -> Float64:
+        """The strict cut of every ordered inner node (goes left iff x < cut), NaN elsewhere, float64[N]."""
+        ordered = (self.node_feature >= 0) & (self.category_set < 0)
+        cuts = np.full(self.n_nodes, np.nan)
+        cuts[ordered] = strict_cut_array(self.threshold[ordered], self.number_type, self.comparison)
+        return cuts
+
+    @cached_property
+    def leaf_contribution(self) -> Float64:
+        """tree_weight * leaf_value, exact, float64[L, W]; ModelError where a product does not fit a float64."""
+        product = self.tree_weight[self.leaf_tree][:, None] * self.leaf_value
+        if (self.tree_weight == 1.0).all():
+            return self.leaf_value
+        narrow = NumberType.FLOAT32.holds(self.tree_weight).all() and NumberType.FLOAT32.holds(self.leaf_value).all()
+        # Two 24-bit significands make at most 48 bits; float64 exponents reach past every product of two float32.
+        if not narrow and any(self._product(leaf, w) != product[leaf, w] for leaf, w in np.ndindex(product.shape)):
+            raise ModelError(
+                "a tree weight times a leaf value is not a float64",
+                place=self.name,
+                remedy="use `scaled_contributions`, which is exact for every model",
+            )
+        return product
+
+    def _product(self, leaf: int, w: int) -> Fraction:
+        return Fraction(self.tree_weight[self.leaf_tree[leaf]].item()) * Fraction(self.leaf_value[leaf, w].item())
+
+    @cached_property
+    def scaled_contributions(self) -> ScaledIntegers:
+        """tree_weight * leaf_value of every leaf as exact integers, [L, W]."""
+        try:
+            return to_scaled(self.leaf_contribution)
+        except ModelError:
+            products = np.empty(self.leaf_value.shape, dtype=object)
+            for leaf, w in np.ndindex(products.shape):
+                products[leaf, w] = self._product(leaf, w)
+            return fractions_to_scaled(products)
+
+    def contribution(self, leaf: int) -> tuple[Fraction, ...]:
+        """What a leaf adds before averaging, exact, one Fraction per value of the leaf."""
+        return tuple(self._product(leaf, w) for w in range(self.leaf_value.shape[1]))
+
+    def validate(self) -> Ensemble:
+        """Checks every promise of the columns; returns the ensemble, raises ModelError naming the first broken one."""
+        from treesens.compiler.model.validate import validate
+
+        validate(self)
+        return self
+
+    def grid(self, missing: bool | Sequence[bool] = False) -> Grid:
+        """The coarsest grid whose cells the ensemble cannot see into: all distinct cuts per feature."""
+        ordered = np.flatnonzero(~np.isnan(self.node_cut))
+        order = ordered[np.lexsort((self.node_cut[ordered], self.node_feature[ordered]))]
+        cuts = self.node_cut[order]
+        # Cuts beyond the finite values split nothing; such nodes always go one way.
+        inside = (cuts > -self.number_type.max) & (cuts <= self.number_type.max)
+        cuts, owners = cuts[inside], self.node_feature[order][inside]
+        bounds = np.searchsorted(owners, np.arange(self.n_features + 1))
+        grids = [
+            FeatureGrid(f.name, self.number_type, np.unique(cuts[bounds[i] : bounds[i + 1]]), f.categories)
+            for i, f in enumerate(self.features)
+        ]
+        return Grid(tuple(grids)).with_missing(missing)
+
+    def on(self, grid: Grid) -> CellEnsemble:
+        """The ensemble over a grid that has at least its own cuts; ModelError otherwise."""
+        from treesens.compiler.model.lay import lay_on
+
+        return lay_on(self, grid)
+
+    def leaves(self, rows: object) -> Int32:
+        """Leaf numbers by comparing floats as the library does: float64[rows, F] -> int32[rows, T]. NaN is missing."""
+        from treesens.compiler.model.evaluate import leaves
+
+        return leaves(self, rows)
+
+    def margins_emulated(self, rows: object) -> NDArray[Any]:
+        """Raw outputs in the library's number type and order of summation, bit for bit: [rows, n_outputs]."""
+        from treesens.compiler.model.evaluate import sum_emulated
+
+        return sum_emulated(self, self.leaves(rows))
+
+    def margins_exact(self, rows: object) -> NDArray[Any]:
+        """Raw outputs as exact Fractions: object array [rows, n_outputs]."""
+        sums = self.sums_exact(self.leaves(rows)).fractions()
+        return sums if self.average == 1 else sums / self.average
+
+    def sums_exact(self, leaves: Int32) -> ScaledIntegers:
+        """`average` times the exact margins of rows of leaves: int32[rows, T] -> [rows, n_outputs]."""
+        from treesens.compiler.model.evaluate import sum_exact
+
+        return sum_exact(self, leaves)
+
+    def bands(self) -> tuple[Fraction, ...]:
+        """Per output, a proven bound on |library's sum - exact sum| over all inputs."""
+        from treesens.compiler.model.evaluate import bands
+
+        return bands(self)
+
+    def band(self) -> Fraction:
+        """The largest of `bands`."""
+        return max(self.bands())
+
+    def probabilities(self, margins: object) -> NDArray[Any]:
+        """The library's predictions for margins [rows, n_outputs], for display: [rows, classes] or [rows, outputs]."""
+        from treesens.compiler.model.evaluate import probabilities
+
+        return probabilities(self, margins)

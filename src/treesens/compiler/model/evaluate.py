@@ -1,0 +1,170 @@
+"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and the band between."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum, to_scaled
+from treesens.compiler.model.ensemble import Ensemble, Link
+from treesens.errors import DataError, ModelError
+
+# Rows x trees held at once, so that memory stays flat for long tables.
+_CHUNK = 1 << 21
+
+
+def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
+    """Leaf numbers int32[rows, T] by direct comparison of floats; independent of cells and of the engine on purpose."""
+    given = np.asarray(rows, dtype=np.float64)
+    if given.ndim != 2 or given.shape[1] != ensemble.n_features:
+        raise DataError(f"expected a matrix with {ensemble.n_features} columns, not an array of shape {given.shape}")
+    x = ensemble.number_type.cast(given)
+    result = np.empty((x.shape[0], ensemble.n_trees), dtype=np.int32)
+    step = max(1, _CHUNK // max(1, ensemble.n_trees))
+    for start in range(0, x.shape[0], step):
+        result[start : start + step] = _walk(ensemble, x[start : start + step])
+    return result
+
+
+def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
+    """All rows of a chunk down all trees, one level at a time."""
+    trees = ensemble.n_trees
+    at = np.tile(ensemble.tree_offset[:-1].astype(np.int32), (x.shape[0], 1)).ravel()
+    row = np.repeat(np.arange(x.shape[0]), trees)
+    active = np.flatnonzero(ensemble.node_feature[at] >= 0)
+    categorical = bool((ensemble.category_set >= 0).any())
+    while active.size:
+        node = at[active]
+        value = x[row[active], ensemble.node_feature[node]]
+        threshold = ensemble.threshold[node]
+        with np.errstate(invalid="ignore"):
+            goes = value < threshold if ensemble.comparison == "<" else value <= threshold
+        if categorical:
+            split = np.flatnonzero(ensemble.category_set[node] >= 0)
+            goes[split] = _in_set(ensemble, node[split], value[split])
+        goes = np.where(np.isnan(value), ensemble.default_left[node], goes)
+        at[active] = np.where(goes, ensemble.left[node], ensemble.right[node])
+        active = active[ensemble.node_feature[at[active]] >= 0]
+    return ensemble.node_leaf[at].reshape(x.shape[0], trees)
+
+
+def _in_set(ensemble: Ensemble, node: NDArray[np.int32], value: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether the category of each value is in the left set of each node (NaN: False, decided by the caller)."""
+    n = np.array([f.categories for f in ensemble.features], dtype=np.int64)[ensemble.node_feature[node]]
+    known = (value >= 0) & (value < n)
+    code = np.where(known, np.trunc(np.where(known, value, 0.0)), n).astype(np.int64)
+    result = np.zeros(len(node), dtype=np.bool_)
+    sets = ensemble.category_set[node]
+    for s in np.unique(sets):
+        of_set = sets == s
+        codes = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]]
+        result[of_set] = np.isin(code[of_set], codes)
+    return result
+
+
+def _trees_of(ensemble: Ensemble, output: int) -> NDArray[np.int64]:
+    return np.flatnonzero((ensemble.tree_output == output) | (ensemble.tree_output == -1))
+
+
+def _column(ensemble: Ensemble, output: int) -> int:
+    """The column of leaf_value that feeds an output."""
+    return output if ensemble.leaf_value.shape[1] > 1 else 0
+
+
+def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
+    """Margins of rows of leaves [rows, T] as the library adds them up: dtype of the accumulation, [rows, n_outputs]."""
+    kind = ensemble.accumulation.number_type.dtype
+    weight = ensemble.tree_weight.astype(kind)[ensemble.leaf_tree][:, None]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        added = weight * ensemble.leaf_value.astype(kind)
+        result = np.empty((len(reached), ensemble.n_outputs), dtype=kind)
+        for output in range(ensemble.n_outputs):
+            trees, base = _trees_of(ensemble, output), ensemble.base[output].astype(kind)
+            value = added[:, _column(ensemble, output)]
+            total = np.full(len(reached), base if ensemble.accumulation.base_first else 0, dtype=kind)
+            for tree in trees:
+                total += value[reached[:, tree]]
+            if ensemble.average != 1:
+                total /= kind.type(ensemble.average)
+            if not ensemble.accumulation.base_first:
+                total += base
+            result[:, output] = total
+    return result
+
+
+def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
+    """Exact base * average + sum of contributions for rows of leaves [rows, T]: [rows, n_outputs]."""
+    contributions, base = ensemble.scaled_contributions, to_scaled(ensemble.base)
+    columns = []
+    for output in range(ensemble.n_outputs):
+        trees = _trees_of(ensemble, output)
+        values = contributions[:, _column(ensemble, output)][reached[:, trees]]
+        columns.append(exact_sum(values, axis=1).values)
+    stacked = np.stack([c.astype(object) for c in columns], axis=1) if columns else np.empty((len(reached), 0), object)
+    total = ScaledIntegers(stacked, contributions.shift)
+    return total + ScaledIntegers(base.values.astype(object) * ensemble.average, base.shift)
+
+
+def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
+    """Bounds on |library's sum - exact sum| per output.
+
+    Standard error analysis, with the actual ranges: each rounding to nearest moves a value v by at most u |v| (plus
+    half the smallest denormal for a product). Partial sums lie between the running sums of the smallest and the largest
+    leaf of each tree, widened by the error so far. Contraction of product and sum into one rounding only shrinks the
+    error.
+    """
+    kind = ensemble.accumulation.number_type
+    unit, tiny = Fraction(1, 1 << kind.precision), Fraction(kind.tiny) / 2
+    contributions = ensemble.scaled_contributions
+    limit = Fraction(kind.max)
+    weighted = ensemble.tree_weight != 1.0
+    step, first_leaf = contributions.step, np.searchsorted(ensemble.leaf_tree, np.arange(ensemble.n_trees))
+    result = []
+    for output in range(ensemble.n_outputs):
+        values = contributions.values[:, _column(ensemble, output)]
+        lows = np.minimum.reduceat(values, first_leaf) if len(values) else values
+        highs = np.maximum.reduceat(values, first_leaf) if len(values) else values
+        base = Fraction(ensemble.base[output].item())
+        low = high = base if ensemble.accumulation.base_first else Fraction(0)
+        error = Fraction(0)
+        for tree in _trees_of(ensemble, output):
+            smallest, largest = int(lows[tree]) * step, int(highs[tree]) * step
+            if weighted[tree]:
+                error += unit * max(abs(smallest), abs(largest)) + tiny
+            low, high = low + smallest, high + largest
+            error += unit * (max(abs(low), abs(high)) + error)
+        if ensemble.average != 1:
+            low, high, error = low / ensemble.average, high / ensemble.average, error / ensemble.average
+            error += unit * (max(abs(low), abs(high)) + error) + tiny
+        if not ensemble.accumulation.base_first:
+            low, high = low + base, high + base
+            error += unit * (max(abs(low), abs(high)) + error)
+        if max(abs(low), abs(high)) + error > limit:
+            raise ModelError(
+                f"sums of output {output} can exceed the largest {kind.value}", place=ensemble.name,
+                remedy="the library itself would return infinity for some inputs; such a model has no exact meaning",
+            )  # fmt: skip
+        # A few digits are enough for a bound; rounding it up keeps the numbers short.
+        result.append(Fraction(-(-error * (1 << 120) // 1), 1 << 120))
+    return tuple(result)
+
+
+def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
+    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class."""
+    kind = ensemble.accumulation.number_type.dtype
+    raw = np.asarray(margins, dtype=np.float64).astype(kind)
+    one = kind.type(1)
+    with np.errstate(over="ignore", under="ignore"):
+        match ensemble.link:
+            case Link.IDENTITY:
+                return raw
+            case Link.LOGISTIC:
+                return np.asarray(one / (one + np.exp(np.negative(raw))))
+            case Link.SOFTMAX:
+                shifted = np.exp(raw - raw.max(axis=1, keepdims=True))
+                return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+            case Link.EXP:
+                return np.asarray(np.exp(raw))

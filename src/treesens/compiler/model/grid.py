@@ -1,0 +1,194 @@
+"""The cells of an input space: inputs in the same cells are the same input for an ensemble (SEMANTICS, point 1).
+
+All cuts are strict: a cut c separates x < c from x >= c. A threshold of a library, in whatever comparison and type it
+is stored, becomes such a cut without rounding (`strict_cut`), because the inputs form a discrete set: the floats of one
+type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import (
+    NumberType,
+    ceil_to,
+    ceil_to_array,
+    floor_to,
+    floor_to_array,
+    next_down,
+    next_up,
+    next_up_array,
+)
+from treesens.errors import DataError, ModelError
+
+Comparison = Literal["<", "<="]
+
+
+def strict_cut(threshold: Fraction | float, number_type: NumberType, comparison: Comparison) -> float:
+    """The value c of the type such that, for every x of the type, `x comparison threshold` holds iff x < c.
+
+    c <= -max means that no finite x satisfies it, c == infinity that every finite x does.
+    """
+    if comparison == "<":
+        return ceil_to(threshold, number_type)
+    return next_up(floor_to(threshold, number_type), number_type)
+
+
+def strict_cut_array(thresholds: object, number_type: NumberType, comparison: Comparison) -> NDArray[np.float64]:
+    """`strict_cut` for an array of float64 thresholds."""
+    if comparison == "<":
+        return ceil_to_array(thresholds, number_type)
+    return next_up_array(floor_to_array(thresholds, number_type), number_type)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGrid:
+    """The cells of one feature.
+
+    Ordered features (`categories == 0`): K strictly increasing `cuts` (float64 array, values of the number type, within
+    (-max, max]) make K + 1 cells; cell j holds cuts[j-1] <= x < cuts[j]. Categorical features: codes 0..n-1 are cells
+    0..n-1 and cell n is every other category. With `missing`, one more cell at the end holds NaN.
+    """
+
+    name: str
+    number_type: NumberType
+    cuts: NDArray[np.float64]
+    categories: int = 0
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        cuts = np.ascontiguousarray(self.cuts, dtype=np.float64) + 0.0
+        limit = self.number_type.max
+        if cuts.ndim != 1 or not (np.diff(cuts) > 0).all() or not self.number_type.holds(cuts).all():
+            raise ModelError(f"cuts of feature `{self.name}` must increase strictly and be {self.number_type.value}")
+        if cuts.size and not (-limit < cuts[0] and cuts[-1] <= limit):
+            raise ModelError(f"cuts of feature `{self.name}` must be finite and leave both end cells non-empty")
+        if self.categories < 0 or (self.categories and cuts.size):
+            raise ModelError(f"feature `{self.name}` has cuts and categories at once")
+        cuts.flags.writeable = False
+        object.__setattr__(self, "cuts", cuts)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FeatureGrid)
+            and (self.name, self.number_type, self.categories, self.missing)
+            == (other.name, other.number_type, other.categories, other.missing)
+            and np.array_equal(self.cuts, other.cuts)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.number_type, self.categories, self.missing, self.cuts.tobytes()))
+
+    @property
+    def present_cells(self) -> int:
+        """Number of cells without the missing one."""
+        return self.categories + 1 if self.categories else len(self.cuts) + 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, the missing one included."""
+        return self.present_cells + self.missing
+
+    @property
+    def missing_cell(self) -> int:
+        """The number of the missing cell (always the last), -1 if there is none."""
+        return self.present_cells if self.missing else -1
+
+    def cell_of(self, values: object) -> NDArray[np.int32]:
+        """The cell of each value (float64, any shape), cast to the number type first as the library does.
+
+        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative or
+        beyond the known ones are the other category. DataError for NaN where there is no missing cell.
+        """
+        x = self.number_type.cast(values)
+        absent = np.isnan(x)
+        if not self.missing and absent.any():
+            row = int(np.flatnonzero(absent.ravel())[0])
+            raise DataError(
+                f"value {row} of feature `{self.name}` is missing (NaN)",
+                remedy="allow missing values for this feature, or leave such rows out",
+            )
+        if self.categories:
+            known = (x >= 0) & (x < self.categories)
+            cells = np.where(known, np.trunc(np.where(known, x, 0.0)), self.categories).astype(np.int32)
+        else:
+            cells = np.searchsorted(self.cuts, x, side="right").astype(np.int32)
+        return cast("NDArray[np.int32]", np.where(absent, np.int32(self.missing_cell), cells).astype(np.int32))
+
+    def interval(self, cell: int) -> tuple[float, float]:
+        """Closed bounds (lo, hi) of a cell, both finite values of the number type.
+
+        A category is (code, code), the other category (n, max), the missing cell (nan, nan).
+        """
+        if not 0 <= cell < self.n_cells:
+            raise IndexError(f"feature `{self.name}` has cells 0..{self.n_cells - 1}, not {cell}")
+        if cell == self.missing_cell:
+            return math.nan, math.nan
+        limit = self.number_type.max
+        if self.categories:
+            return float(cell), float(cell) if cell < self.categories else limit
+        lo = -limit if cell == 0 else float(self.cuts[cell - 1])
+        hi = limit if cell == len(self.cuts) else next_down(float(self.cuts[cell]), self.number_type)
+        return lo, hi
+
+    def refined(self, extra_cuts: object) -> FeatureGrid:
+        """The grid with more strict cuts (values of the number type; those that split no finite values are dropped)."""
+        extra = np.asarray(extra_cuts, dtype=np.float64).ravel() + 0.0
+        if self.categories and extra.size:
+            raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")
+        extra = extra[(extra > -self.number_type.max) & (extra <= self.number_type.max)]
+        return replace(self, cuts=np.union1d(self.cuts, extra))
+
+    def with_missing(self, missing: bool) -> FeatureGrid:
+        """The same grid with or without a missing cell."""
+        return self if missing == self.missing else replace(self, missing=missing)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One FeatureGrid per feature, in the order of the ensemble's features."""
+
+    features: tuple[FeatureGrid, ...]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, feature: int) -> FeatureGrid:
+        return self.features[feature]
+
+    def __iter__(self) -> Iterator[FeatureGrid]:
+        return iter(self.features)
+
+    @property
+    def n_cells(self) -> NDArray[np.int32]:
+        """Cells per feature, int32[F]."""
+        return np.array([f.n_cells for f in self.features], dtype=np.int32)
+
+    @property
+    def missing_cells(self) -> NDArray[np.int32]:
+        """The missing cell per feature, -1 where there is none, int32[F]."""
+        return np.array([f.missing_cell for f in self.features], dtype=np.int32)
+
+    def cells(self, rows: object) -> NDArray[np.int32]:
+        """Cells of a float64 matrix [rows, features], same shape; DataError for a wrong width or an unexpected NaN."""
+        x = np.asarray(rows, dtype=np.float64)
+        if x.ndim != 2 or x.shape[1] != len(self.features):
+            raise DataError(f"expected a matrix with {len(self.features)} columns, not an array of shape {x.shape}")
+        result = np.empty(x.shape, dtype=np.int32)
+        for f, feature in enumerate(self.features):
+            result[:, f] = feature.cell_of(x[:, f])
+        return result
+
+    def with_missing(self, missing: bool | Sequence[bool]) -> Grid:
+        """The grid with missing cells for all, none, or the flagged features."""
+        flags = [missing] * len(self.features) if isinstance(missing, bool) else list(missing)
+        if len(flags) != len(self.features):
+            raise ModelError(f"{len(flags)} missing flags for {len(self.features)} features")
+        return Grid(tuple(f.with_missing(bool(m)) for f, m in zip(self.features, flags, strict=True)))

@@ -1,0 +1,60 @@
+"""The interface of a frontend: from a model file or a live object to an `Ensemble`, and back to the library for
+replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble
+
+NativePredict = Callable[[NDArray[np.float64]], NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """An ensemble with the way back to the library that made it.
+
+    `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in
+    the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None where the library has no such function). Both
+    import the library on first use. `notes` are sentences a user should see.
+    """
+
+    ensemble: Ensemble
+    frontend: str
+    margins: NativePredict
+    leaf_ids: NativePredict | None = None
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Frontend(Protocol):
+    """What an entry point of group `treesens.frontends` names: an object (or a class without arguments) like this."""
+
+    name: str
+    """Short lower-case name of the format, for `--format` and messages."""
+
+    library: str
+    """The module that native replay imports; also named in messages when it is not installed."""
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        """Whether a file that starts with these bytes (up to 64 KiB) may be of this format."""
+        ...
+
+    def recognises_object(self, obj: object) -> bool:
+        """Whether a live object is a model of this library; must not import the library."""
+        ...
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        """The model of a file whose content is `data`; ModelError with place and remedy for anything else."""
+        ...
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        """The model of a live object; ModelError for anything it cannot represent."""
+        ...

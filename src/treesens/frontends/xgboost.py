@@ -1,0 +1,102 @@
+"""XGBoost models: JSON and UBJSON files read without xgboost, and live Booster, XGBClassifier and XGBRegressor objects.
+
+How XGBoost evaluates (cpu_predictor.cc, predict_fn.h and common/categorical.h of versions 1.3 to 3.2): inputs are cast
+to float32; x < threshold goes left, NaN follows default_left; a category goes right iff it is in the node's stored set,
+so negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees;
+DART adds weight * value, rounded before it is added.
+
+Early stopping: `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. So do
+files and Boosters here (with a note), and wrappers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.model import Ensemble, ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.documents import is_json, is_ubjson, parse_document
+from treesens.frontends.fields import Field
+from treesens.frontends.xgboost_model import read_ensemble
+from treesens.frontends.xgboost_native import NativeXGBoost
+from treesens.frontends.xgboost_trees import InexactDecimalError
+
+
+class XGBoostFrontend:
+    """Reads what XGBoost 1.3 and later writes; the older binary format has to be saved again as JSON."""
+
+    name = "xgboost"
+    library = "xgboost"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        # XGBoost documents have `learner` or `version` as their first key.
+        return (is_ubjson(head) or is_json(head)) and any(key in head[:65536] for key in (b"learner", b'"version"'))
+
+    def recognises_object(self, obj: object) -> bool:
+        xgboost = sys.modules.get("xgboost")
+        return xgboost is not None and isinstance(obj, (xgboost.Booster, getattr(xgboost, "XGBModel", ())))
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        def booster() -> Any:
+            import xgboost
+
+            made = xgboost.Booster()
+            made.load_model(bytearray(data))
+            return made
+
+        return self._read(data, str(path), path.stem, booster)
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        import xgboost
+
+        if isinstance(obj, xgboost.Booster):
+            return self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster", lambda: obj)
+        absent = getattr(obj, "missing", math.nan)
+        if absent is not None and not math.isnan(float(absent)):
+            raise ModelError(
+                f"the wrapper treats the value {absent} as missing",
+                place=f"<{type(obj).__name__}>.missing",
+                remedy="replace that value with NaN in the data and set missing=nan",
+            )
+        booster = obj.get_booster()
+        best = booster.attributes().get("best_iteration") if hasattr(obj, "get_booster") else None
+        rounds = int(best) + 1 if best is not None else None
+        place = f"<{type(obj).__name__}>"
+        return self._read(bytes(booster.save_raw("ubj")), place, "model", lambda: booster, rounds)
+
+    def _read(
+        self, data: bytes, place: str, name: str, booster: Callable[[], Any], rounds: int | None = None
+    ) -> LoadedModel:
+        root = Field(parse_document(data, place), place)
+        version = root.get("version") if isinstance(root.value, dict) else None
+        source = ModelSource(
+            format="xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
+            version=".".join(str(v) for v in version.integers()[:3]) if version else "",
+            sha256=hashlib.sha256(data).hexdigest(),
+            path=place,
+            options={} if rounds is None else {"rounds": str(rounds)},
+        )
+        try:
+            ensemble = read_ensemble(root, name, source, rounds)
+        except InexactDecimalError:
+            root = Field(parse_document(data, place, float32_text=True), place)
+            ensemble = read_ensemble(root, name, source, rounds)
+        native = NativeXGBoost(booster, rounds or 0, ensemble.n_outputs)
+        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids, _notes(root, ensemble, rounds))
+
+
+def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+    attributes = root["learner"].get("attributes")
+    best = attributes.get("best_iteration") if attributes else None
+    if rounds is not None or best is None:
+        return ()
+    return (
+        f"the model was stopped early (best_iteration {best.value}); all {ensemble.n_trees} trees are used, as "
+        "Booster.predict does, while the scikit-learn wrapper would use the best ones",
+    )

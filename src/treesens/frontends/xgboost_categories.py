@@ -1,0 +1,126 @@
+"""Categorical splits of XGBoost: stored sets go right; everything else, unseen and negative codes included, goes
+left."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Feature, FeatureKind
+from treesens.frontends.fields import Field
+
+# Codes at or above 2**24 are not exact in float32 and count as invalid in the library.
+_MAX_CODE = (1 << 24) - 1
+# Bytes that all sets together may take; more is a damaged file or needs another representation.
+_MAX_SET_BYTES = 1 << 28
+
+
+def category_labels(model: Field, features: int) -> list[tuple[str, ...] | None]:
+    """Names of the categories per feature where the file has them (XGBoost 3.1 and later, trained on a data frame)."""
+    cats = model.get("cats")
+    none: list[tuple[str, ...] | None] = [None] * features
+    if cats is None:
+        return none
+    encodings = list(cats["enc"].items())
+    if not encodings:
+        return none
+    if len(encodings) != features:
+        raise cats["enc"].error(f"{len(encodings)} encodings for {features} features")
+    return [_labels(encoding) for encoding in encodings]
+
+
+def _labels(encoding: Field) -> tuple[str, ...] | None:
+    if "offsets" not in encoding:
+        numbers = encoding["values"].floats().tolist()
+        return tuple(str(int(v)) if v.is_integer() else f"{v:g}" for v in numbers) or None
+    values = encoding["values"].integers()
+    if not len(values):
+        return None
+    ends = encoding["offsets"].integers()
+    if ends[0] != 0 or ends[-1] != len(values) or (np.diff(ends) < 0).any():
+        raise encoding["offsets"].error("the category names do not fit their offsets")
+    raw = (values & 0xFF).astype(np.uint8).tobytes()
+    try:
+        return tuple(raw[a:b].decode("utf-8") for a, b in itertools.pairwise(ends.tolist()))
+    except UnicodeDecodeError:
+        raise encoding["values"].error("a category name is not UTF-8") from None
+
+
+def left_sets(
+    trees: list[Field],
+    offset: NDArray[np.int64],
+    node: NDArray[np.int64],
+    *,
+    categorical: NDArray[np.bool_],
+    feature: NDArray[np.int64],
+    features: tuple[Feature, ...],
+    labels: list[tuple[str, ...] | None],
+) -> tuple[tuple[Feature, ...], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Features with their numbers of categories, and the CSR sets of codes that go left for the ordered nodes `node`.
+
+    `categorical` flags nodes by their number in the file, `offset` spans the trees there.
+    """
+    right_codes = _stored_sets(trees, offset, categorical)
+    split_on = {int(feature[n]) for n in right_codes}
+    largest: dict[int, int] = {}
+    for n, codes in right_codes.items():
+        f = int(feature[n])
+        largest[f] = max(largest.get(f, -1), int(codes.max(initial=-1)))
+    named = []
+    for f, given in enumerate(features):
+        if f not in split_on and given.kind is not FeatureKind.CATEGORICAL:
+            named.append(given)
+            continue
+        names = labels[f]
+        count = max(largest.get(f, -1) + 1, len(names) if names else 0, 1)
+        names = names if names and len(names) == count else None
+        named.append(replace(given, kind=FeatureKind.CATEGORICAL, categories=count, labels=names))
+
+    total = sum(named[int(feature[n])].categories + 1 for n in right_codes)
+    if total > _MAX_SET_BYTES:
+        raise trees[0].error(f"the category sets of all splits take {total} bytes", "fewer categories per feature help")
+    numbers: dict[bytes, int] = {}
+    sets: list[NDArray[np.int32]] = []
+    of_node = np.full(len(categorical), -1, dtype=np.int32)
+    for n, codes in right_codes.items():
+        left = np.ones(named[int(feature[n])].categories + 1, dtype=np.bool_)
+        left[codes] = False
+        key = left.tobytes()
+        if key not in numbers:
+            numbers[key] = len(sets)
+            sets.append(np.flatnonzero(left).astype(np.int32))
+        of_node[n] = numbers[key]
+    set_offset = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64)
+    set_codes = np.concatenate([np.zeros(0, np.int32), *sets])
+    return tuple(named), of_node[node], set_offset, set_codes
+
+
+def _stored_sets(
+    trees: list[Field], offset: NDArray[np.int64], categorical: NDArray[np.bool_]
+) -> dict[int, NDArray[np.int64]]:
+    """The codes that go right, per node number of the file; exactly the categorical inner nodes have some."""
+    result: dict[int, NDArray[np.int64]] = {}
+    for t, tree in enumerate(trees):
+        mine = np.flatnonzero(categorical[offset[t] : offset[t + 1]])
+        if not mine.size:
+            continue
+        nodes, start, size, codes = (
+            tree[key].integers()
+            for key in ("categories_nodes", "categories_segments", "categories_sizes", "categories")
+        )
+        if not len(nodes) == len(start) == len(size):
+            raise tree["categories_nodes"].error("the category segments differ in length")
+        if ((start < 0) | (size < 0) | (start + size > len(codes))).any():
+            raise tree["categories_segments"].error("a segment lies outside the categories")
+        if ((codes < 0) | (codes >= _MAX_CODE)).any():
+            raise tree["categories"].error("a category code is out of range")
+        row = {int(n): i for i, n in enumerate(nodes)}
+        for n in mine.tolist():
+            if n not in row:
+                raise tree["categories_nodes"].error(f"the categorical split of node {n} has no categories")
+            i = row[n]
+            result[int(offset[t]) + n] = codes[start[i] : start[i] + size[i]]
+    return result

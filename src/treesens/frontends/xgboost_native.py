@@ -1,0 +1,49 @@
+"""Predictions of the xgboost library itself, for replay. xgboost is imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.errors import ModelError
+
+
+class NativeXGBoost:
+    """Margins and leaf ids from a Booster that `make` returns when first needed, over its first `rounds` rounds (0:
+    all)."""
+
+    def __init__(self, make: Callable[[], Any], rounds: int, outputs: int) -> None:
+        self._make, self._rounds, self._outputs = make, rounds, outputs
+        self._booster: Any = None
+
+    def _predict(self, rows: NDArray[np.float64], **what: bool) -> NDArray[Any]:
+        try:
+            import xgboost
+        except ImportError:
+            raise ModelError(
+                "replay in XGBoost itself needs xgboost, which is not installed", remedy="pip install treesens[xgboost]"
+            ) from None
+        if self._booster is None:
+            self._booster = self._make()
+        x = np.asarray(rows, dtype=np.float64)
+        try:
+            # Names and types as the model has them: the library would refuse or recode otherwise.
+            matrix = xgboost.DMatrix(
+                x, feature_names=self._booster.feature_names, feature_types=self._booster.feature_types
+            )
+            return np.asarray(
+                self._booster.predict(matrix, iteration_range=(0, self._rounds), strict_shape=True, **what)
+            )
+        except xgboost.core.XGBoostError as error:
+            raise ModelError(f"xgboost refused to predict: {str(error).strip().splitlines()[-1]}") from None
+
+    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Raw margins float32[rows, n_outputs]."""
+        return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)
+
+    def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Leaf node ids int32[rows, trees], trees in the order of the model."""
+        return self._predict(rows, pred_leaf=True).reshape(len(rows), -1).astype(np.int32)
