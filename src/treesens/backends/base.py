@@ -91,7 +91,9 @@ class Artifact:
 
 @dataclass(frozen=True)
 class RawOutcome:
-    """The facts of one solve. `bound` is a proven upper bound of the (maximised) objective in its own units, a float."""
+    """The facts of one solve. `bound` is an upper bound of the (maximised) objective in its own units; None with an optimum
+    of an exact backend means that the incumbent's value is the bound.
+    """
 
     termination: Termination
     assignment: BoolArray | None = None

@@ -10,7 +10,6 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
-from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.differences import lower_difference
@@ -159,20 +158,18 @@ def _score(
     point = builder.query.points[term.point]
     model = builder.query.models[point.model].ensemble
     unit = builder.units[term.point]
-    contribution = model.leaf_contribution
-    if contribution.shape[1] > 1:
-        variables, values = unit.variables, contribution[unit.leaf, term.output]
-    else:
-        mine = model.tree_output[model.leaf_tree[unit.leaf]] == term.output
-        variables, values = unit.variables[mine], contribution[unit.leaf[mine], 0]
-    scaled = to_scaled(values)
+    contribution = model.scaled_contributions
+    vector = contribution.values.shape[1] > 1
+    mine = np.ones(len(unit.leaf), bool) if vector else model.tree_output[model.leaf_tree[unit.leaf]] == term.output
+    variables = unit.variables[mine]
+    values = contribution.values[unit.leaf[mine], term.output if vector else 0]
     factor = term.coefficient * multiplier
-    shift, numerator = scaled.shift, factor.numerator
+    shift, numerator = contribution.shift, factor.numerator
     denominator = factor.denominator
     while denominator > 1:
         denominator //= 2
         shift += 1
-    parts.append((variables, _times(scaled.values, numerator), shift))
+    parts.append((variables, _times(values, numerator), shift))
     return factor * Fraction(float(model.base[term.output]))
 
 

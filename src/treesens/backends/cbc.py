@@ -1,0 +1,47 @@
+"""CBC through python-mip. Its statuses are trusted for `infeasible` only; every point is replayed (python-mip #17, #161, #342)."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+
+
+class CbcBackend(MilpBackend):
+    name: ClassVar[str] = "cbc"
+
+    def available(self) -> str | None:
+        return missing_module("mip", "cbc")
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        import mip
+
+        real = artifact.has_objective and not artifact.guided
+        model = mip.Model(solver_name=mip.CBC)
+        model.verbose = 0
+        with mps_file(artifact) as path:
+            model.read(str(path))
+        model.threads = limits.threads
+        model.seed = limits.seed
+        model.infeas_tol = FEASIBILITY
+        model.integer_tol = max(INTEGRALITY, 1e-9)
+        model.max_mip_gap = 1e-6
+        started = time.monotonic()
+        status = model.optimize(max_seconds=limits.seconds, max_solutions=mip.INT_MAX if real else 1)
+        known = mip.OptimizationStatus
+        assignment = None
+        if model.num_solutions:
+            by_name = {v.name: v.x for v in model.vars}
+            assignment = rounded([by_name[f"x{i}"] for i in range(artifact.variables)])
+        # A time-out of python-mip has come back as infeasible (#161): believed only when time was left.
+        in_time = time.monotonic() - started < limits.seconds * 0.95
+        if status in {known.INFEASIBLE, known.INT_INFEASIBLE} and assignment is None and in_time:
+            return RawOutcome(Termination.INFEASIBLE, detail=status.name)
+        bound = upper_bound(model.objective_bound, artifact) if real and assignment is not None else None
+        if assignment is not None and not real:
+            return RawOutcome(Termination.SATISFIED, assignment, None, status.name)
+        if status == known.OPTIMAL:
+            return RawOutcome(Termination.OPTIMAL, assignment, bound, status.name)
+        return RawOutcome(Termination.TIME, assignment, bound, status.name)

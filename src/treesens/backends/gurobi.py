@@ -1,0 +1,65 @@
+"""Gurobi through gurobipy. The licence that comes with pip ends at 2000 variables and rows: larger is `unknown (licence)`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+
+_SIZE_LIMITED = 10010
+"""GRB_ERROR_SIZE_LIMIT_EXCEEDED."""
+_NO_LICENCE = 10009
+
+
+class GurobiBackend(MilpBackend):
+    name: ClassVar[str] = "gurobi"
+
+    def available(self) -> str | None:
+        return missing_module("gurobipy", "gurobi")
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        import gurobipy as grb
+
+        try:
+            with grb.Env(params={"OutputFlag": 0}) as environment, mps_file(artifact) as path:
+                with grb.read(str(path), env=environment) as model:
+                    return self._solve(model, artifact, limits, on_incumbent)
+        except grb.GurobiError as error:
+            if error.errno in {_SIZE_LIMITED, _NO_LICENCE}:
+                return RawOutcome(Termination.LICENCE, detail=str(error))
+            return RawOutcome(Termination.CRASH, detail=str(error))
+
+    @staticmethod
+    def _solve(model: object, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None) -> RawOutcome:
+        import gurobipy as grb
+
+        assert isinstance(model, grb.Model)
+        real = artifact.has_objective and not artifact.guided
+        model.Params.TimeLimit = limits.seconds
+        model.Params.Threads = limits.threads
+        model.Params.Seed = limits.seed
+        model.Params.FeasibilityTol = FEASIBILITY
+        model.Params.IntFeasTol = INTEGRALITY
+        if limits.memory is not None:
+            model.Params.SoftMemLimit = limits.memory / 1e9
+        if not real:
+            model.Params.SolutionLimit = 1
+        columns = model.getVars()
+
+        def improved(running: grb.Model, where: int) -> None:
+            if where == grb.GRB.Callback.MIPSOL and on_incumbent is not None:
+                on_incumbent(rounded(running.cbGetSolution(columns)))
+
+        model.optimize(improved if real and on_incumbent is not None else None)
+        status = model.Status
+        assignment = rounded(model.getAttr("X", columns)) if model.SolCount else None
+        bound = upper_bound(model.ObjBound, artifact) if real and status != grb.GRB.INFEASIBLE else None
+        termination = {
+            grb.GRB.OPTIMAL: Termination.OPTIMAL if real else Termination.SATISFIED,
+            grb.GRB.INFEASIBLE: Termination.INFEASIBLE,
+            grb.GRB.SOLUTION_LIMIT: Termination.SATISFIED,
+            grb.GRB.TIME_LIMIT: Termination.TIME,
+            grb.GRB.MEM_LIMIT: Termination.MEMORY,
+        }.get(status, Termination.UNKNOWN)
+        return RawOutcome(termination, assignment, bound, f"status {status}", {"nodes": float(model.NodeCount)})

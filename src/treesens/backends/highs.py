@@ -1,0 +1,61 @@
+"""HiGHS through highspy (< 1.15, which cannot live beside OR-tools: https://github.com/google/or-tools/issues/5246)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+
+
+class HighsBackend(MilpBackend):
+    name: ClassVar[str] = "highs"
+
+    def available(self) -> str | None:
+        return missing_module("highspy", "all")
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        import highspy
+
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("time_limit", limits.seconds)
+        highs.setOptionValue("threads", limits.threads)
+        highs.setOptionValue("random_seed", limits.seed)
+        highs.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
+        highs.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
+        highs.setOptionValue("mip_abs_gap", 0.0)
+        highs.setOptionValue("mip_rel_gap", 1e-6)
+        if artifact.guided or not artifact.has_objective:
+            highs.setOptionValue("mip_max_improving_sols", 1)
+        with mps_file(artifact) as path:
+            if highs.readModel(str(path)) == highspy.HighsStatus.kError:
+                return RawOutcome(Termination.CRASH, detail="HiGHS does not read the emitted model")
+        if on_incumbent is not None and artifact.has_objective and not artifact.guided:
+
+            def improved(event: object) -> None:
+                on_incumbent(rounded(event.data_out.mip_solution))  # type: ignore[attr-defined]
+
+            highs.cbMipImprovingSolution += improved
+        highs.run()
+        status = highs.getModelStatus()
+        info = highs.getInfo()
+        known = highspy.HighsModelStatus
+        has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        assignment = rounded(highs.getSolution().col_value) if has_point else None
+        bound = upper_bound(info.mip_dual_bound, artifact)
+        statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
+        real = artifact.has_objective and not artifact.guided
+        if status == known.kInfeasible:
+            termination = Termination.INFEASIBLE
+        elif status == known.kOptimal:
+            termination = Termination.OPTIMAL if real else Termination.SATISFIED
+        elif has_point and not real:
+            termination = Termination.SATISFIED
+        elif status == known.kTimeLimit:
+            termination = Termination.TIME
+        elif status == known.kMemoryLimit:
+            termination = Termination.MEMORY
+        else:
+            termination = Termination.UNKNOWN
+        return RawOutcome(termination, assignment, bound, highs.modelStatusToString(status), statistics)

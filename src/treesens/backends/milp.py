@@ -1,0 +1,60 @@
+"""What the MILP backends share: MPS in, a rounded assignment out, and the sign of the objective.
+
+MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than
+these (text/floats.py), and their points are replayed exactly before anybody calls them an answer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.backends.base import Artifact, Backend, Capabilities, Proof
+from treesens.backends.text.mps import write_mps
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.ir import Module
+
+FEASIBILITY = 1e-6
+"""Primal feasibility tolerance set in every MILP solver; text/floats.py relaxes rows by more."""
+INTEGRALITY = 1e-9
+"""Integrality tolerance: predicates are read off by rounding, and scores are sums over hundreds of leaves."""
+
+
+class MilpBackend(Backend):
+    """Base of the backends that read MPS."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.TOLERANCE)
+
+    def exact_precision(self) -> int:
+        return 1
+
+    def emit(self, module: Module, *, precision: int = 0) -> Artifact:
+        return write_mps(module, precision=precision)
+
+
+@contextmanager
+def mps_file(artifact: Artifact) -> Iterator[Path]:
+    """The artifact as a file of its own, gone afterwards (never a shared name in the working directory)."""
+    with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
+        path = Path(folder) / "model.mps"
+        path.write_text(artifact.text)
+        yield path
+
+
+def rounded(values: object) -> BoolArray:
+    """A point of the relaxation as Booleans."""
+    return np.asarray(values, np.float64) > 0.5
+
+
+def upper_bound(minimised: float, artifact: Artifact) -> float | None:
+    """The bound of the maximised objective from the solver's lower bound of its negative."""
+    if not artifact.has_objective or artifact.guided or not np.isfinite(minimised):
+        return None
+    # Tolerances of the solver are relative to the objective: the bound is widened by more than they cost.
+    slack = 1e-6 * max(1.0, abs(minimised))
+    return -minimised + slack + artifact.objective_constant * 2.0**-artifact.objective_shift

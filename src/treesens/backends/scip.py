@@ -1,0 +1,48 @@
+"""SCIP through pyscipopt."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
+from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, rounded, upper_bound
+
+
+class ScipBackend(MilpBackend):
+    name: ClassVar[str] = "scip"
+
+    def available(self) -> str | None:
+        return missing_module("pyscipopt", "scip")
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        from pyscipopt import Model
+
+        real = artifact.has_objective and not artifact.guided
+        model = Model()
+        model.hideOutput()
+        with mps_file(artifact) as path:
+            model.readProblem(str(path))
+        model.setParam("limits/time", limits.seconds)
+        model.setParam("numerics/feastol", FEASIBILITY)
+        model.setParam("randomization/randomseedshift", limits.seed)
+        if limits.memory is not None:
+            model.setParam("limits/memory", limits.memory / 1e6)
+        if not real:
+            model.setParam("limits/solutions", 1)
+        model.optimize()
+        status = model.getStatus()
+        assignment = None
+        if model.getNSols():
+            best = model.getBestSol()
+            by_name = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
+            assignment = rounded([by_name[f"x{i}"] for i in range(artifact.variables)])
+        bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
+        if status == "infeasible":
+            termination = Termination.INFEASIBLE
+        elif status == "optimal":
+            termination = Termination.OPTIMAL if real else Termination.SATISFIED
+        elif assignment is not None and not real:
+            termination = Termination.SATISFIED
+        else:
+            termination = {"timelimit": Termination.TIME, "memlimit": Termination.MEMORY}.get(status, Termination.UNKNOWN)
+        return RawOutcome(termination, assignment, bound, status, {"nodes": float(model.getNTotalNodes())})

@@ -1,0 +1,66 @@
+"""z3 on SMT-LIB 2 text: exact integers, so `unsat` is exact. `unknown` of z3 is `unknown`, never a verdict."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.backends.base import (
+    Artifact,
+    Backend,
+    Capabilities,
+    Limits,
+    OnIncumbent,
+    Proof,
+    RawOutcome,
+    Termination,
+    missing_module,
+)
+from treesens.backends.text.smt2 import write_smt2
+from treesens.compiler.ir import Module
+
+
+class Z3Backend(Backend):
+    name: ClassVar[str] = "z3"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        proof=Proof.EXACT,
+        threads=False,
+        native_ops=frozenset({"Path", "Equal", "Clause", "Const", "Linear", "Table"}),
+    )
+
+    def available(self) -> str | None:
+        return missing_module("z3", "all")
+
+    def emit(self, module: Module, *, precision: int = 0) -> Artifact:
+        return write_smt2(module, precision=precision)
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        import z3
+
+        optimise = artifact.has_objective and not artifact.guided
+        solver = z3.Optimize() if optimise else z3.Solver()
+        solver.set("timeout", int(limits.seconds * 1000))
+        if not optimise:
+            solver.set("random_seed", limits.seed)
+        solver.from_string(artifact.text)
+        answer = solver.check()
+        if answer == z3.unsat:
+            return RawOutcome(Termination.INFEASIBLE)
+        reason = solver.reason_unknown() if answer == z3.unknown else ""
+        assignment = None
+        if answer == z3.sat:
+            model = solver.model()
+            true = {d.name() for d in model.decls() if z3.is_true(model[d])}
+            assignment = np.array([f"x{v}" in true for v in range(artifact.variables)], bool)
+        if not optimise:
+            termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
+            return RawOutcome(termination, assignment, None, reason)
+        # z3's optimum is exact: the value of its model is its bound, computed from the assignment in exact arithmetic.
+        return RawOutcome(Termination.OPTIMAL if answer == z3.sat else _reason(reason), assignment, None, reason)
+
+
+def _reason(words: str) -> Termination:
+    if "timeout" in words or "canceled" in words:
+        return Termination.TIME
+    return Termination.MEMORY if "memory" in words else Termination.UNKNOWN
