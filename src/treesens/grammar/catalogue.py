@@ -1,0 +1,312 @@
+"""The numbered catalogue of messages about `.sens` files: what each code means, and what to do.
+
+S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for its
+model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
+"""
+
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One kind of error: a short title, why it comes up, what to do."""
+
+    code: str
+    title: str
+    cause: str
+    remedy: str
+
+
+def _entries(text: str) -> dict[str, Entry]:
+    """Three lines per entry: code and title, cause, remedy."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    rows = zip(lines[::3], lines[1::3], lines[2::3], strict=True)
+    return {title[:4]: Entry(title[:4], title[5:], cause, remedy) for title, cause, remedy in rows}
+
+
+SYNTAX: Final = _entries(
+    """
+S001 unexpected text
+  the text does not continue any sentence of the language
+  write one of the words listed
+S002 unreadable character
+  the character has no meaning outside names and strings
+  remove it, or put the name in backquotes
+S003 name not closed
+  a backquote opens a name and the line ends before the second one
+  close the name with a backquote on the same line
+S004 string not closed
+  a double quote opens a string and the line ends before the second one
+  close the string with a double quote on the same line
+S005 not a number
+  the text starts like a number and goes on with letters or dots
+  correct the number, or put the name in backquotes
+S006 number too large
+  the number has more than 400 digits before or after the point
+  use a smaller number, or `inf` for an open end
+S007 nested too deeply
+  more than 64 brackets, operators or loops stand inside one another
+  split the constraint into several
+S008 not a whole number
+  a row, a width or a number of answers counts things
+  write a whole number that is not negative
+S010 empty file
+  the file holds no declaration
+  write at least one `model` and one `query`
+S011 unknown declaration
+  a declaration starts with model, data, feature, onehot, domain, query or for each
+  correct the first word of the line
+S012 missing colon
+  a colon separates the name of a feature, query or loop from what it is
+  write `:` after the name
+S013 missing such that
+  the points of a query and its constraints are separated by `such that`
+  write `such that` after the points
+S014 empty query
+  a query has to ask something
+  write `find`, `sensitive` or `count`, with constraints
+S015 misspelt word
+  the word is none of those that may stand here, but close to one
+  write the word that is meant
+S016 word of the language as a name
+  the word has a meaning of its own here
+  put it in backquotes
+S017 name needs backquotes
+  plain names hold letters, digits and `_`, and do not start with a digit
+  put the name in backquotes
+S018 unfinished
+  an operator or word has nothing to work on
+  write what belongs after it
+S019 missing comma
+  the members of a list are separated by commas
+  write `,` between them
+S020 bracket not closed
+  an opening bracket has no partner
+  close it
+S021 bracket not opened
+  a closing bracket has no partner
+  remove it, or open it before
+S022 empty braces
+  a set has at least one member
+  write the members, or leave the clause out
+S023 path is not a string
+  paths are written in double quotes
+  write the path in double quotes
+S024 declaration within a line
+  every declaration starts on a line of its own
+  start a new line before it
+S030 operator of another language
+  the language writes this operator differently
+  write the operator that is named
+S031 chained comparison
+  one constraint compares two things
+  write two comparisons joined by `and`, or `in [lo, hi]`
+S032 missing comparison
+  a constraint says how two things compare
+  add a comparison such as `>= 0.5`
+S033 name without a point
+  features belong to a point, and a bare name is only a value or a point
+  write `a.NAME` for the feature of point `a`
+S034 points compared
+  points have no order; they are equal, or equal except some features
+  write `a = b except {..}`, or `changes(a, b) >= 1`
+S035 a row as a value
+  only a point can equal a row
+  write `a = row N of DATA`
+S040 unknown function
+  no function has this name
+  use one of the functions of the language
+S041 wrong arguments
+  the function takes other arguments
+  call it as the message shows
+S042 missing norm
+  a distance is measured in a norm
+  add one of l0, l1, l2, linf
+S043 misplaced except or by
+  `except` belongs to `P = Q`, and `by` to `class(P) = C`
+  remove it, or write the constraint it belongs to
+S050 clause given twice
+  the clause may be given once
+  remove one of the two
+S051 constraint after the objective
+  constraints come before the objective, `top` and `expect`
+  move the constraint up
+S052 wrong number of points
+  a query is about one or two points
+  name one or two points
+S053 unknown choice
+  only the words listed are possible
+  use one of them
+S060 not UTF-8
+  the file holds bytes that are not UTF-8 text
+  save the file as UTF-8
+S061 file too large
+  a question is a short text; more than 10 MB is something else
+  check the path
+S062 not a text file
+  the file holds NUL bytes
+  check the path, and save the file as UTF-8 text
+S063 file cannot be read
+  the file does not exist or may not be read
+  check the path and its permissions
+"""
+)
+
+NAMES: Final = _entries(
+    """
+E101 unknown model
+  no `model` declaration has this name
+  declare the model, or use a declared one
+E102 unknown data
+  no `data` declaration has this name
+  declare the data, or use a declared one
+E103 unknown feature
+  the model has no feature of this name
+  use the name of a feature of the model
+E104 unknown point
+  the query does not name this point
+  use a point after `find` or `as`
+E105 unknown class
+  the model has no class of this name
+  use the name or number of a class
+E106 unknown category
+  the feature has no category of this name
+  use a declared category
+E107 declared twice
+  two declarations of a kind have the same name
+  rename or remove one
+E108 unknown column
+  the table has no column of this name
+  use the name of a column
+E109 model not named
+  the file has several models, and the query does not say which
+  add `in MODEL`
+E110 no such row
+  the table has fewer rows
+  use a row from 0 to the last
+E111 unknown format
+  no frontend has this name
+  use the name of an installed frontend
+E112 no model
+  the file declares no model
+  declare one with `model NAME from "FILE"`
+E113 unused parameter
+  the parameter of a `for each` does not occur in the query
+  use it, or remove the loop
+E114 name is taken
+  a point, parameter or feature hides another of the same name
+  rename it
+E115 unknown query
+  the file has no query of this name
+  use the name of a query
+E116 feature without a column
+  the table has no column for a feature of the model
+  rename the column, or declare the domain
+"""
+)
+
+TYPES: Final = _entries(
+    """
+E201 prob of a regressor
+  a regressor predicts a value, not a probability
+  write `value(P)`
+E202 value of a classifier
+  a classifier predicts a class, not a value
+  write `prob(P)` or `margin(P)`
+E203 prob of softmax is not linear
+  the probability of one class depends on the margins of all
+  write `class(P) = C by factor g`
+E204 not linear
+  two unknown quantities are multiplied or divided
+  multiply by constants only
+E205 kinds differ
+  the two sides of the comparison are of different kinds
+  compare things of one kind
+E206 categories have no order
+  categories are equal or different
+  use `=`, `!=` or `in {..}`
+E207 class needed
+  the model has more than two classes
+  name the class: `margin(P, CLASS)`
+E208 class not allowed
+  the model has one score
+  leave the class out
+E209 objective not supported
+  the objective is none of the forms of the language
+  use one of the documented objectives
+E210 never missing
+  the domain of the feature does not allow a missing value
+  declare the feature `or missing`
+E211 probability outside (0, 1)
+  the model predicts probabilities strictly between 0 and 1
+  use a number between 0 and 1
+E212 gap out of range
+  a gap lies above 0 and below 0.5; factors are at least 1
+  use a number in that range
+E213 two points needed
+  the constraint relates two points
+  name a second point after `find`
+E214 classes needed
+  the query flips a class that it does not name
+  add `from CLASS to CLASS`
+E215 likelihood is a product
+  likelihoods can only be multiplied, and compared with a number
+  write a product of likelihoods
+E216 models differ
+  the two points live in models whose features differ
+  use models over the same features
+E217 clauses contradict
+  the clauses of the query cannot be used together
+  remove one of them
+E218 constant comparison
+  neither side depends on a point
+  compare a quantity of a point
+E219 model not supported here
+  the constraint has no meaning for this kind of model
+  see the language reference
+"""
+)
+
+DOMAINS: Final = _entries(
+    """
+E301 empty interval
+  the lower end lies above the upper end
+  swap the ends
+E302 no whole number
+  the interval of an integer feature holds no whole number
+  widen the interval
+E303 value twice
+  two categories have the same name or value
+  remove one
+E304 stored range is empty
+  `stored as` maps one interval onto another; both need a width
+  give two different ends
+E305 open ends cannot be stored
+  `stored as` needs finite, closed intervals on both sides
+  give finite ends in square brackets
+E306 outside the domain
+  the value can never be taken
+  use a value of the domain
+E307 domain declared twice
+  the feature has two declarations
+  remove one
+E308 not one-hot
+  a feature of a `onehot` cannot be 0 or 1
+  declare it `integer in [0, 1]`
+E309 constraints contradict
+  no inputs satisfy the constraints, whatever the model says
+  remove one of the clashing constraints
+E310 category needs a number
+  the model has no names for the categories of this feature
+  write `NAME = value`
+E311 number not storable
+  the number type of the model cannot hold the value
+  use a value the type can hold
+"""
+)
+
+CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS

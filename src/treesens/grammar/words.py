@@ -1,0 +1,43 @@
+"""The words of the language by their role; the terminals of `sens.lark` are the same words (a test compares them)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "query", "for")
+"""A line that starts with one of these starts a declaration."""
+
+VERBS: Final = ("find", "sensitive", "count", "maximize", "minimize", "expect", "top")
+TYPES: Final = ("real", "integer", "category")
+LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "by")
+CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse")
+CONNECTIVES: Final = (
+    *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
+    *("gap", "margin", "factor", "near", "using"),
+)
+KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
+
+FUNCTIONS: Final = {
+    "prob": "prob(P) or prob(P, CLASS)",
+    "margin": "margin(P) or margin(P, CLASS)",
+    "value": "value(P)",
+    "class": "class(P)",
+    "likelihood": "likelihood(P, DATA)",
+    "distance": "distance(P, Q or row N of DATA or nearest row of DATA, l0 or l1 or l2 or linf)",
+    "changes": "changes(P, Q)",
+    "abs": "abs(P.f - Q.f)",
+    "missing": "missing(P.f)",
+    "cavities": "cavities(DATA, width = W) or cavities(DATA, width = W, limit = N)",
+}
+"""Every function with the ways to call it."""
+
+NORMS: Final = ("l0", "l1", "l2", "linf")
+NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
+
+POINT_RESERVED: Final = KEYWORDS
+"""Words that need backquotes as the name of a point or as a value in an expression."""
+
+ENDS_OPEN: Final = frozenset(
+    (*LOGIC, "such", "that", "of", "row", "nearest", "factor", "margin", "from", "to", "near", "using", "maximize", "minimize")
+)
+"""A line that ends with one of these goes on in the next."""
