@@ -1,0 +1,142 @@
+"""Exact evaluation of a question on concrete inputs: the judge of every witness. Slow, simple, shared by nobody's encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    AvoidBoxes,
+    CellSet,
+    Constraint,
+    Difference,
+    LinearForm,
+    OneHot,
+    Query,
+    SameExcept,
+)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Concrete points: `values` float64[points, features] (NaN = missing), their `cells` int32[points, features], and
+    `scores[point][output]`, raw sums before averaging, exact or those of a library.
+    """
+
+    values: FloatArray
+    cells: Int32Array
+    scores: tuple[tuple[Fraction, ...], ...]
+
+
+def inputs_of(query: Query, values: FloatArray) -> Inputs:
+    """Cells and exact scores of concrete points. Raises where a value lies in no cell (NaN where missing is not allowed)."""
+    cells = query.space.grid.cells(values)
+    return Inputs(values, cells, scores_of_cells(query, cells))
+
+
+def scores_of_cells(query: Query, cells: Int32Array) -> tuple[tuple[Fraction, ...], ...]:
+    """Exact raw sums of every point at its model."""
+    result = []
+    for number, point in enumerate(query.points):
+        model = query.models[point.model]
+        sums = model.ensemble.sums_exact(model.leaves(np.ascontiguousarray(cells[number : number + 1])))
+        result.append(tuple(sums.fraction(0, output) for output in range(model.ensemble.n_outputs)))
+    return tuple(result)
+
+
+def scores_of_margins(query: Query, margins: list[NDArray[Any]]) -> tuple[tuple[Fraction, ...], ...]:
+    """Raw sums from a library's margins, one row [outputs] per point; the averaging of forests is undone."""
+    return tuple(
+        tuple(Fraction(float(m)) * query.models[point.model].ensemble.average for m in row)
+        for point, row in zip(query.points, margins, strict=True)
+    )
+
+
+def form_value(form: LinearForm, x: Inputs) -> Fraction:
+    """The exact value of a linear form."""
+    total = sum((t.coefficient * x.scores[t.point][t.output] for t in form.scores), Fraction(0))
+    for cost in form.costs:
+        total += Fraction(int(cost.costs[x.cells[cost.point, cost.feature]]), 2**cost.shift)
+    for change in form.changes:
+        differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
+        total += change.coefficient * int(np.count_nonzero(differ))
+    return total
+
+
+def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
+    """Whether a linear constraint holds (exactly), and by how much, as a float for messages."""
+    value = form_value(constraint.form, x)
+    bits = 128
+    while True:
+        low, high = constraint.bound.enclose(bits)
+        above, below = (value > high, value < low) if constraint.strict else (value >= high, value < low)
+        if constraint.strict and low == high:
+            below = value <= low
+        if above or below:
+            return above, float(value - (low + high) / 2)
+        bits *= 2
+
+
+def holds(constraint: Constraint, x: Inputs) -> bool:
+    """Whether a constraint holds, exactly."""
+    match constraint:
+        case SameExcept():
+            keep = [f for f in range(x.values.shape[1]) if f not in constraint.varied]
+            left, right = x.values[constraint.left, keep], x.values[constraint.right, keep]
+            return bool(np.array_equal(left, right, equal_nan=True))
+        case CellSet():
+            return bool(constraint.mask[x.cells[constraint.point, constraint.feature]])
+        case AtLeast():
+            return slack(constraint, x)[0]
+        case Difference():
+            return difference_holds(
+                constraint, x.values[constraint.left, constraint.feature], x.values[constraint.right, constraint.other]
+            )
+        case AvoidBoxes():
+            return _avoids(constraint, x.cells[constraint.point])
+        case OneHot():
+            return sum(holds(member, x) for member in constraint.members) == 1
+        case AllOf():
+            return all(holds(part, x) for part in constraint.parts)
+        case AnyOf():
+            return any(holds(part, x) for part in constraint.parts)
+        case _:
+            assert_never(constraint)
+
+
+def difference_holds(relation: Difference, left: float, right: float) -> bool:
+    """low <= left - right <= high in exact arithmetic; a missing value satisfies no relation."""
+    if np.isnan(left) or np.isnan(right):
+        return False
+    difference = Fraction(float(left)) - Fraction(float(right))
+    if relation.low is not None and (difference < relation.low or (relation.low_strict and difference == relation.low)):
+        return False
+    return not (
+        relation.high is not None
+        and (difference > relation.high or (relation.high_strict and difference == relation.high))
+    )
+
+
+def _avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
+    inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
+    counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
+    return not bool(np.any(counts == np.diff(boxes.indptr)))
+
+
+def linear_constraints(constraints: tuple[Constraint, ...]) -> list[AtLeast]:
+    """Every linear constraint, those inside formulas included."""
+    found: list[AtLeast] = []
+    for constraint in constraints:
+        if isinstance(constraint, AtLeast):
+            found.append(constraint)
+        elif isinstance(constraint, AllOf | AnyOf):
+            found += linear_constraints(constraint.parts)
+    return found
