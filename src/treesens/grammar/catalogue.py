@@ -268,6 +268,12 @@ E218 constant comparison
 E219 model not supported here
   the constraint has no meaning for this kind of model
   see the language reference
+E220 not answered yet
+  the compiler knows no exact form of this constraint over cells
+  use one of the forms that the message names
+E221 several features in the place of one
+  the parameter of the `for each` stands for more than one feature here
+  use it after `except` or `to`, or loop over single features
 """
 )
 
@@ -306,6 +312,9 @@ E310 category needs a number
 E311 number not storable
   the number type of the model cannot hold the value
   use a value the type can hold
+E312 domain without a width
+  distances are measured in widths of the domains of the features
+  declare a finite domain for the feature
 """
 )
 

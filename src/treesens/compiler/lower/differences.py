@@ -1,9 +1,9 @@
-"""Relations between two features (of two points or of one): low <= x - y <= high, on cells.
+"""Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
 
-Two cells are compatible where some legal values in them satisfy the relation. Since cells are ranges, the greatest
-difference of a pair of cells falls and the smallest rises with the cell of y, so that compatibility is a staircase: for
-every cell of y the cells of x that are left form one run, whose ends move upwards. A staircase is a set of clauses over order
-predicates, two per cell.
+Two cells are compatible where some legal values in them satisfy the relation. Since cells are ranges, the extremes of
+p x - q y move in one direction with the cell of y, so that compatibility is a staircase: for every cell of x the cells
+of y that are left form one run, whose ends move in one direction. A staircase is a set of clauses over order predicates, two
+per cell.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
 def compatible(relation: Difference, x: tuple[Fraction, Fraction], y: tuple[Fraction, Fraction]) -> bool:
     """Whether the ranges of two cells allow the relation.
 
-    Exact for ranges of reals up to the spacing of floats: the greatest difference is x high - y low, the smallest
-    x low - y high, and every difference between them is reached within one float; the value pair itself is chosen (and
-    checked exactly) when the answer is built.
+    Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
+    positive factors), and every value between them is reached within one float; the value pair itself is chosen (and checked
+    exactly) when the answer is built.
     """
-    greatest, smallest = x[1] - y[0], x[0] - y[1]
+    corners = [relation.value(left, right) for left in x for right in y]
+    greatest, smallest = max(corners), min(corners)
     if relation.low is not None and (greatest < relation.low or (relation.low_strict and greatest == relation.low)):
         return False
     return not (
