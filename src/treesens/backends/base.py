@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.plugins import Registry
@@ -73,7 +73,8 @@ class Capabilities:
 class Artifact:
     """What a solver would get: `text` in `format`, the number of variables, and what is needed to read its answer.
 
-    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed.
+    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed;
+    `restricted` where they were tightened: `infeasible` proves nothing.
     `guided` marks an objective that only steers.
     """
 
@@ -86,7 +87,7 @@ class Artifact:
     has_objective: bool = False
     guided: bool = False
     relaxed: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    restricted: bool = False
 
 
 @dataclass(frozen=True)

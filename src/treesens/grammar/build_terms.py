@@ -144,7 +144,9 @@ class TermBuilder:
             case "unsigned":
                 token = parts[0]
                 assert isinstance(token, Token)
-                return ast.Infinity(False, span=span) if token.type == "INF" else ast.Number(self.exact(token), span=span)
+                return (
+                    ast.Infinity(False, span=span) if token.type == "INF" else ast.Number(self.exact(token), span=span)
+                )
             case "feature_of":
                 return ast.FeatureOf(self.name(parts[0]), self.name(parts[1]), span=span)
             case "bare" | "word_as_name":

@@ -4,7 +4,6 @@ S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a con
 model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
 """
 
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -61,7 +61,8 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         rows.variables,
         has_objective=module.objective is not None,
         guided=module.objective is not None and module.objective.guide,
-        relaxed=True,
+        relaxed=precision == 0,
+        restricted=precision > 0,
         objective_constant=0 if module.objective is None else module.objective.constant,
         objective_shift=0 if module.objective is None else module.objective.shift,
     )

@@ -169,8 +169,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     for block in orders:
         m = len(block.variables)
         choices.append([(block.variables, np.arange(m) >= position) for position in range(m + 1)])
-    for v in free:
-        choices.append([(np.array([v]), np.array([value])) for value in (False, True)])
+    choices.extend([(np.array([v]), np.array([value])) for value in (False, True)] for v in free)
     leaves, literals = leaf_implications(module)
     batch: list[BoolArray] = []
     for combination in itertools.product(*choices):

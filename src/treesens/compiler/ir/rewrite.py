@@ -188,7 +188,8 @@ def _op(op: Op, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> 
 
 
 def _without_true(literals: Int32Array) -> Int32Array:
-    return literals[literals != TRUE]
+    kept: Int32Array = literals[literals != TRUE]
+    return kept
 
 
 def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
