@@ -24,9 +24,8 @@ def frame(seed: int = 0) -> pd.DataFrame:
             "gaps": np.where(rng.random(N) < 0.3, np.nan, rng.exponential(size=N)),
             "whole": rng.integers(0, 50, N),
             "tiny": rng.choice([0.0, -0.0, 1e-40, -1e-40, 1e-45, 1e-38], N),
-            "colour": pd.Categorical.from_codes(
-                rng.integers(-1, 7, N), ["red", "green", "blue", "grün", "x", "y", "z"]
-            ),
+            "colour": pd.Categorical.from_codes(rng.integers(-1, 7, N), ["red", "green", "blue", "w", "x", "y", "z"]),
+            "town": pd.Categorical.from_codes(rng.integers(0, 2, N), ["Köln", "Bonn"]),
             "code": pd.Categorical(rng.integers(10, 40, N)),
         }
     )

@@ -58,6 +58,8 @@ class Report:
         checked = f"{self.rows} rows, margins{' and leaf ids' if self.leaf_ids_checked else ''}"
         if self.ok:
             return f"equal on {checked}"
+        if not self.rows:
+            return "\n".join(["nothing could be checked", *(f"  {reason}" for reason in self.refused)])
         lines = [f"{self.count} mismatches on {checked}", *(f"  {m}" for m in self.mismatches)]
         return "\n".join(lines)
 
@@ -88,9 +90,9 @@ def check_ensemble(
         try:
             expected = margins(probe.rows)
             expected_leaves = leaf_ids(probe.rows) if leaf_ids else None
-        except ModelError:
+        except ModelError as error:
             # A library that rejects infinities, say, cannot be misread on them.
-            refused.append(probe.name)
+            refused.append(f"{probe.name}: {error.message}")
             continue
         checked += len(probe.rows)
         for what, right, ours in _comparisons(ensemble, probe, expected, expected_leaves):
