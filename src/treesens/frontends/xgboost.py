@@ -88,7 +88,9 @@ class XGBoostFrontend:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds)
         native = NativeXGBoost(booster, rounds or 0, ensemble.n_outputs)
-        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids, _notes(root, ensemble, rounds))
+        # The library has no pred_leaf for vector leaves.
+        leaf_ids = None if (ensemble.tree_output < 0).any() else native.leaf_ids
+        return LoadedModel(ensemble, self.name, native.margins, leaf_ids, _notes(root, ensemble, rounds))
 
 
 def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
