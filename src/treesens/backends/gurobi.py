@@ -56,7 +56,7 @@ class GurobiBackend(MilpBackend):
 
         model.optimize(improved if real and on_incumbent is not None else None)
         status = model.Status
-        assignment = rounded(model.getAttr("X", columns)) if model.SolCount else None
+        assignment = rounded(model.getAttr("X", columns))[: artifact.variables] if model.SolCount else None
         bound = upper_bound(model.ObjBound, artifact) if real and status != grb.GRB.INFEASIBLE else None
         termination = {
             grb.GRB.OPTIMAL: Termination.OPTIMAL if real else Termination.SATISFIED,

@@ -48,12 +48,15 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         weights = to_doubles(module.objective.coefficients, module.objective.shift)
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
     lines = [f"NAME {module.name.replace(' ', '_') or 'treesens'}", "ROWS", " N obj", *kinds, "COLUMNS"]
-    lines += _columns(rows.variables, rows.binary, entries, objective)
+    # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.
+    count = max(1, rows.variables)
+    binary = rows.binary if rows.variables else np.ones(1, bool)
+    lines += _columns(count, binary, entries, objective)
     lines += ["RHS", *rhs]
     if ranges:
         lines += ["RANGES", *ranges]
     lines.append("BOUNDS")
-    lines += [f" UP BND x{v} 1" for v in range(rows.variables)]
+    lines += [f" UP BND x{v} 1" for v in range(count)]
     lines.append("ENDATA")
     return Artifact(
         "mps",

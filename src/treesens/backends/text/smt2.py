@@ -1,8 +1,8 @@
 """SMT-LIB 2: Booleans, clauses for what is Boolean, exact integers for what is linear.
 
-Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves
-of a tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are multiplied by
-2**shift, so all numbers are whole; the logic is QF_LIA.
+Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves of
+a tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are
+multiplied by 2**shift, so all numbers are whole; the logic is QF_LIA.
 """
 
 from __future__ import annotations

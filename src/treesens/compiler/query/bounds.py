@@ -50,9 +50,9 @@ class Bound:
         bits = shift + 64
         while True:
             low, high = (x * 2**shift for x in self.enclose(bits))
-            down, up = (int(floor(x)) + 1 if strict else int(ceil(x)) for x in (low, high))
+            down, up = (floor(x) + 1 if strict else ceil(x) for x in (low, high))
             if down == up:
-                return down
+                return int(down)
             bits *= 2
             if bits > 1 << 16:
                 raise InternalError("a logarithm could not be told from a rational number")
