@@ -4,8 +4,8 @@ Find one cell per variable such that every constraint ``c`` holds,
 
     sum over groups of coefficient[c, leaf of x] + sum over variables of unary[c, v, x_v]  >=  bound[c],
 
-and every clause is satisfied. A *group* is "exactly one leaf of tree T for these points" (eqs. 3-4 of the paper, aggregated);
-its leaves are unions of boxes over cells, and the boxes of a group partition the space.
+and every clause is satisfied. A *group* is "exactly one leaf of tree T for these points" (eqs. 3-4 of the paper,
+aggregated); its leaves are unions of boxes over cells, and the boxes of a group partition the space.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SearchProblem:
         literal_variable, literal_low, literal_high: inclusive ranges of cells; variables not named are free.
         coefficient_offset: [L+1] coefficients of each leaf; coefficient_row in 0..C-1, or C for the objective.
         bound: [C]; per row, the sum of the largest absolute terms and the absolute bound must stay below 2^62.
-        slack_weight: [C] 1: the row counts in the minimum slack (mode "slack" and the near-miss); 0: it must hold as it is.
+        slack_weight: [C] 1: the row counts in the minimum slack (mode "slack", near-miss); 0: it must hold as it is.
         objective: whether row C is an objective to be maximised (mode "objective").
         unary_row, unary_variable, unary_cell, unary_value: terms [x_v = k] of constraints, or of the objective (row C).
         clause_offset: [K+1] literals of each clause (a disjunction of "x_v in [low, high]").

@@ -52,10 +52,10 @@ class SearchResult:
     """Termination, incumbent and bound are three separate facts.
 
     Attributes:
-        status: ``witness`` (decide: an assignment that satisfies everything), ``infeasible`` (proved), ``optimal`` (proved
-            within the gap), or ``open``.
+        status: ``witness`` (decide: an assignment that satisfies everything), ``infeasible`` (proved),
+            ``optimal`` (proved within the gap), or ``open``.
         reason: why an ``open`` run ended.
-        assignment: [V] the best cells met: a witness, or the best near-miss; None when nothing satisfies the clauses yet.
+        assignment: [V] the best cells met: a witness, or the best near-miss; None while nothing satisfies the clauses.
         is_witness: whether the assignment satisfies every constraint (exact integers).
         slack: [C] exact slack of every constraint at the assignment.
         objective: exact objective at the assignment (mode ``objective``), else None.
@@ -80,9 +80,9 @@ class SearchResult:
 class Solver:
     """One problem, one resumable state.
 
-    ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps factors,
-    messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all smaller bounds,
-    a proof all larger ones).
+    ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
+    factors, messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all
+    smaller bounds, a proof all larger ones).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -120,7 +120,7 @@ class Solver:
         self._engine.stop()
 
     def run(self, seconds: float | None = None, *, node_limit: int | None = None) -> SearchResult:
-        """Searches until there is an answer or a limit is met. KeyboardInterrupt passes through; the state stays valid."""
+        """Searches until there is an answer or a limit is met; KeyboardInterrupt passes and leaves a valid state."""
         self._stopped = False
         self._engine.clear_stop()
         limit = float("inf") if seconds is None else seconds

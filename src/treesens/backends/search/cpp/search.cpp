@@ -8,7 +8,7 @@ namespace treesens::search {
 namespace {
 
 // The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in control.hpp.
-constexpr std::int64_t kTurns[] = {10'000'000, 100'000'000, 100'000'000, 400'000'000, 60'000'000};
+constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 
