@@ -1,4 +1,4 @@
-"""Typed errors. Every error says what is wrong, where, and what to do about it; the command line maps each to an exit code.
+"""Typed errors. Every error says what is wrong, where, and what to do; the command line maps each to an exit code.
 
 Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check, 6 an error of our own.
 """

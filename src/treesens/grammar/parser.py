@@ -44,7 +44,7 @@ def load(path: str | Path) -> Source:
         diagnostics.error("S063", f"the file cannot be read: {error}", nowhere, "check the path")
     if len(content) > LARGEST_FILE:
         message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
-        diagnostics.error("S061", message, nowhere, "check the path; data files go into `data NAME from \"FILE\"`")
+        diagnostics.error("S061", message, nowhere, 'check the path; data files go into `data NAME from "FILE"`')
     diagnostics.raise_if_errors()
     return Source(name, _decoded(content, name, diagnostics))
 
@@ -88,7 +88,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     from treesens.grammar.recover import DeclarationParser
 
     found = [token for token in terminals.tokens(source.text) if token.type != "COMMENT"]
-    tokens = layout.mark_features(_repaired(source, found, diagnostics))
+    tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
@@ -150,7 +150,9 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
             case "UNREADABLE":
                 last = diagnostics.items[-1] if diagnostics.items else None
                 if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:
-                    diagnostics.error("S002", f"{_described(str(token))} means nothing here", span, _instead(str(token)))
+                    diagnostics.error(
+                        "S002", f"{_described(str(token))} means nothing here", span, _instead(str(token))
+                    )
                 else:
                     diagnostics.items.pop()
                     diagnostics.error("S002", "these characters mean nothing here", last.span.to(span), "remove them")

@@ -1,13 +1,14 @@
 """One declaration from its tokens to a parse tree, going on after a mistake so that all of them are found.
 
-Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before `such that`
-leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed the parser a
-harmless text in place of what it could not read, so the tree of a declaration with mistakes is of no use and not returned.
+Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before
+`such that` leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed
+the parser a harmless text in place of what it could not read, so the tree of a declaration with mistakes is of no use
+and not returned.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.grammar.faults import Stop, diagnose, span_of
@@ -16,12 +17,24 @@ from treesens.grammar.terminals import lark
 
 if TYPE_CHECKING:
     from lark import ParseTree, Token
-    from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+    class InteractiveParser(Protocol):
+        """Lark's class of this name, whose methods are not typed."""
+
+        def feed_token(self, token: Token) -> object: ...
+        def feed_eof(self, last_token: Token) -> ParseTree: ...
+        def accepts(self) -> set[str]: ...
+        def copy(self, deepcopy_values: bool) -> InteractiveParser: ...
+
 
 _HEADER: Final = ("QUERY", "NAME", "COLON", "FIND", "NAME", "SUCH", "THAT")
 _CONJUNCT: Final = ("NAME", "EQUAL", "NAME")
 _DEEPEST: Final = 64
 _NESTING: Final = ("NOT", "MINUS", "IMPLIES", "OVER", "EACH")
+
+
+def _new_parser() -> InteractiveParser:
+    return cast("InteractiveParser", lark().parse_interactive())
 
 
 class DeclarationParser:
@@ -31,7 +44,7 @@ class DeclarationParser:
         self.source = source
         self.tokens = tokens
         self.diagnostics = diagnostics
-        self.parser: InteractiveParser = lark().parse_interactive()
+        self.parser = _new_parser()
         self.brackets: list[Token] = []
         self.in_constraints = False
         self.conjunct_start = 0  # index of the first token of the conjunct that is being read
@@ -160,7 +173,7 @@ class DeclarationParser:
         return len(self.tokens)
 
     def _pretend(self, *kinds: str) -> None:
-        self.parser = lark().parse_interactive()
+        self.parser = _new_parser()
         self._feed_kinds(kinds)
 
     def _feed_kinds(self, kinds: tuple[str, ...]) -> None:
@@ -181,7 +194,7 @@ class DeclarationParser:
         if self.failed and self.before_conjunct is None:
             return None
         try:
-            tree: ParseTree = self.parser.feed_eof(self.tokens[-1])
+            tree = self.parser.feed_eof(self.tokens[-1])
         except UnexpectedToken:
             fits = frozenset(self.parser.accepts())
             stop = Stop(self.source, self.tokens, len(self.tokens), fits, tuple(self.brackets))

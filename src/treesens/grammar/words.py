@@ -38,6 +38,21 @@ POINT_RESERVED: Final = KEYWORDS
 """Words that need backquotes as the name of a point or as a value in an expression."""
 
 ENDS_OPEN: Final = frozenset(
-    (*LOGIC, "such", "that", "of", "row", "nearest", "factor", "margin", "from", "to", "near", "using", "maximize", "minimize")
+    (
+        *LOGIC,
+        "such",
+        "that",
+        "of",
+        "row",
+        "nearest",
+        "factor",
+        "margin",
+        "from",
+        "to",
+        "near",
+        "using",
+        "maximize",
+        "minimize",
+    )
 )
 """A line that ends with one of these goes on in the next."""

@@ -1,7 +1,7 @@
 """Places in source text, and messages that show them with a caret.
 
-Every message of the language tools is a `Diagnostic`; all diagnostics of a file are collected in a `Diagnostics` and reported
-at once.
+Every message of the language tools is a `Diagnostic`; all diagnostics of a file are collected in a `Diagnostics` and
+reported at once.
 """
 
 from __future__ import annotations
