@@ -9,6 +9,7 @@ that follows it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from treesens.grammar import ast, layout
@@ -138,7 +139,7 @@ def _negations(code: list[Token], starts: frozenset[int]) -> Iterator[int]:
 
 def _spaced(line: list[Token], negations: set[int]) -> str:
     text = str(line[0])
-    for before, token in zip(line, line[1:], strict=False):
+    for before, token in pairwise(line):
         if token.type == "COMMENT":
             text += "  " + str(token).rstrip()
             continue

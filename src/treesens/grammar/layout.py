@@ -62,11 +62,10 @@ def mark_names(tokens: list[Token]) -> list[Token]:
     marked = list(tokens)
     for index in range(1, len(marked)):
         before, token = marked[index - 1], marked[index]
-        if before.type == "DOT" and token.type in ("FUNCTION", "PREDICATE"):
-            marked[index] = token.update(type="NAME")
-        elif is_word(token) and (
-            before.type in ("DOT", "EXCEPT", "OF") or (before in ("=", "!=") and token.type not in ("ROW", "INF"))
-        ):
+        after_dot = before.type == "DOT" and (token.type in ("FUNCTION", "PREDICATE") or is_word(token))
+        on_line = token.line == before.line
+        as_value = before in ("=", "!=") and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
             marked[index] = token.update(type="NAME")
     return marked
 

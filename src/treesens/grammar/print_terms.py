@@ -7,14 +7,15 @@ from fractions import Fraction
 from typing import assert_never
 
 from treesens.grammar import ast
-from treesens.grammar.words import KEYWORDS
+from treesens.grammar.words import KEYWORDS, RESERVED
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
-def name_text(name: ast.Name, *, but: str = "inf") -> str:
-    """A name where only a name can stand; quoted where it is not plain, or the word `but`."""
-    return name.text if _PLAIN.fullmatch(name.text) and name.text not in ("inf", but) else _quoted(name.text)
+def name_text(name: ast.Name, *, but: str = "") -> str:
+    """A name where only a name can stand; quoted where it is not plain, reserved, or the word `but`."""
+    plain = _PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
+    return name.text if plain else _quoted(name.text)
 
 
 def point_name_text(name: ast.Name) -> str:
@@ -125,8 +126,8 @@ def expression_text(node: ast.Expression) -> str:
         case ast.Sum(terms):
             return _sum(terms)
         case ast.Product(factors):
-            first = _operand(factors[0], ast.Sum, ast.Product)
-            return " * ".join([first, *(_operand(f, ast.Sum, ast.Product, ast.Quotient) for f in factors[1:])])
+            head = _operand(factors[0], ast.Sum, ast.Product)
+            return " * ".join([head, *(_operand(f, ast.Sum, ast.Product, ast.Quotient) for f in factors[1:])])
         case ast.Quotient(numerator, denominator):
             above = _operand(numerator, ast.Sum)
             return f"{above} / {_operand(denominator, ast.Sum, ast.Product, ast.Quotient)}"
@@ -138,9 +139,11 @@ def _call(function: str, point: ast.Name, argument: ast.Label | None = None) -> 
     return f"{function}({point_name_text(point)}{f', {label_text(argument)}' if argument else ''})"
 
 
-def _right_side(node: ast.Expression) -> str:
-    """After a comparison a name can only be a value, but for the word that starts `row N of DATA`."""
-    return name_text(node, but="row") if isinstance(node, ast.Name) else expression_text(node)
+def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
+    """After an equality a word can only be a value, except the one that starts `row N of DATA`."""
+    if isinstance(node, ast.Name) and operator in ("=", "!="):
+        return name_text(node, but="row")
+    return expression_text(node)
 
 
 def _set(values: ast.ValueSet) -> str:
@@ -193,11 +196,11 @@ def formula_text(node: ast.Formula) -> str:
         case ast.PointIsRow(point, row, varied):
             return f"{point_name_text(point)} = {_row(row)}{_except(varied)}"
         case ast.ClassIs(point, label, factor, margin):
-            text = f"{_call('class', point)} = {_right_side(label)}"
+            text = f"{_call('class', point)} = {_right_side(label, '=')}"
             text += f" by factor {decimal(factor.value)}" if factor else ""
             return text + (f" by margin {decimal(margin.value)}" if margin else "")
         case ast.Comparison(left, operator, right):
-            return f"{expression_text(left)} {operator} {_right_side(right)}"
+            return f"{expression_text(left)} {operator} {_right_side(right, operator)}"
         case ast.InInterval(operand, interval):
             return f"{expression_text(operand)} in {interval_text(interval)}"
         case ast.InSet(operand, values):
