@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+import trees
 from hypothesis import HealthCheck, given, settings
 
-import trees
 from treesens.compiler.base.diagnostics import Span
 from treesens.grammar import ast
 from treesens.grammar.formatter import format_text
@@ -15,7 +15,12 @@ from treesens.grammar.parser import parse
 from treesens.grammar.printer import to_text
 
 # On failure hypothesis prints the tree and the seed that made it.
-budget = settings(max_examples=150, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+budget = settings(
+    max_examples=150,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @budget

@@ -2,8 +2,7 @@
 
 Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before
 `such that` leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed
-the parser a harmless text in place of what it could not read, so the tree of a declaration with mistakes is of no use
-and not returned.
+the parser the harmless `a = a` in place of what it could not read; the tree is still good for finding more mistakes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class DeclarationParser:
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration, or None after a mistake, which is in `diagnostics` then."""
+        """The tree of the declaration; after a mistake (in `diagnostics` then) of what could be read, if anything."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)
@@ -106,7 +105,7 @@ class DeclarationParser:
         self.in_constraints = True
         self.conjunct_start = index
         self.nested = 0
-        # The values on the stack belong to conjuncts that are complete; a mistake makes the tree useless anyway.
+        # The values on the stack belong to conjuncts that are complete, and nothing changes them any more.
         self.before_conjunct = self.parser.copy(deepcopy_values=False)
 
     def _feed(self, token: Token) -> bool:
@@ -137,10 +136,7 @@ class DeclarationParser:
         if self.before_conjunct is None:
             return self._after_header(index)
         resume = self._next_line(index)
-        if self.in_constraints:
-            self.parser = self.before_conjunct.copy(deepcopy_values=False)
-        else:
-            self._pretend(*_HEADER)
+        self.parser = self.before_conjunct.copy(deepcopy_values=False)
         self._feed_kinds(_CONJUNCT)
         self.brackets.clear()
         self.conjunct_start = len(self.tokens)
@@ -180,7 +176,9 @@ class DeclarationParser:
         from lark import Token
 
         for kind in kinds:
-            self._feed(Token(kind, "a"))
+            # A place of its own, since trees made of it have one; at the start, where no message will point.
+            text = "=" if kind == "EQUAL" else "a"
+            self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 
     def _report(self, index: int) -> None:
         if self.tokens[index].type != BROKEN:
@@ -200,4 +198,4 @@ class DeclarationParser:
             stop = Stop(self.source, self.tokens, len(self.tokens), fits, tuple(self.brackets))
             self.diagnostics.items.append(diagnose(stop))
             return None
-        return None if self.failed else tree
+        return tree

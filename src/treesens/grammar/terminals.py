@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from lark import Lark, Token
 
-FAULTS: Final = ("FOREIGN", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
+FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
 """Terminals that no rule takes; they turn unreadable text into tokens that a message can point at."""
 
 
