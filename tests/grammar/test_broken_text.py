@@ -10,12 +10,15 @@ import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treesens.compiler.base.diagnostics import DiagnosticsError
+from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
 from treesens.grammar import ast
 from treesens.grammar.catalogue import CATALOGUE
 from treesens.grammar.parser import LARGEST_FILE, parse, read
 from treesens.grammar.printer import to_text
 from treesens.grammar.words import FUNCTIONS, KEYWORDS
+
+# Hypothesis warns that these strategies are long to print; nobody prints them.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 # On failure hypothesis prints the text and the seed that made it.
 budget = settings(max_examples=150, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -26,18 +29,18 @@ pieces = st.sampled_from(
 
 def check(text: str) -> list[str]:
     """The codes of the messages about a text; each has a place in it and a remedy or cause in the catalogue."""
+    diagnostics: tuple[Diagnostic, ...] = ()
     try:
         parse(text, "t")
     except DiagnosticsError as error:
-        assert error.diagnostics
-        for diagnostic in error.diagnostics:
-            assert diagnostic.code in CATALOGUE
-            assert diagnostic.message
-            assert diagnostic.span is not None
-            assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
-            assert diagnostic.render().startswith(f"{diagnostic.span.place}: error[{diagnostic.code}]")
-        return [diagnostic.code for diagnostic in error.diagnostics]
-    return []
+        diagnostics = error.diagnostics
+    for diagnostic in diagnostics:
+        assert diagnostic.code in CATALOGUE
+        assert diagnostic.message
+        assert diagnostic.span is not None
+        assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
+        assert diagnostic.render().startswith(f"{diagnostic.span.place}: error[{diagnostic.code}]")
+    return [diagnostic.code for diagnostic in diagnostics]
 
 
 @budget
@@ -74,9 +77,9 @@ def test_any_text(text: str) -> None:
     "text",
     [
         "query q: find a such that " + "(" * 100_000,
-        "query q: find a such that " + "not " * 100_000 + "a.x <= 1",
+        "query q: find a such that " + "not " * 20_000 + "a.x <= 1",
         "query q: find a such that a.x <= " + "-" * 100_000 + "1",
-        "query q: find a such that a.x <= 1" + " implies a.x <= 1" * 100_000,
+        "query q: find a such that a.x <= 1" + " implies a.x <= 1" * 10_000,
         "query q: find a such that a.x <= 1" + " / 2" * 10_000,
         "query q: " + "for each f in features: " * 10_000,
     ],

@@ -14,6 +14,9 @@ from treesens.grammar.formatter import format_text
 from treesens.grammar.parser import parse
 from treesens.grammar.printer import to_text
 
+# Hypothesis warns that these strategies are long to print; nobody prints them.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
 # On failure hypothesis prints the tree and the seed that made it.
 budget = settings(
     max_examples=150,

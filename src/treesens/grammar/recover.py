@@ -181,7 +181,7 @@ class DeclarationParser:
             self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 
     def _report(self, index: int) -> None:
-        if self.tokens[index].type != BROKEN:
+        if index == len(self.tokens) or self.tokens[index].type != BROKEN:
             fits = frozenset(self.parser.accepts())
             stop = Stop(self.source, self.tokens, index, fits, tuple(self.brackets))
             self.diagnostics.items.append(diagnose(stop))
@@ -192,10 +192,8 @@ class DeclarationParser:
         if self.failed and self.before_conjunct is None:
             return None
         try:
-            tree = self.parser.feed_eof(self.tokens[-1])
+            return self.parser.feed_eof(self.tokens[-1])
         except UnexpectedToken:
-            fits = frozenset(self.parser.accepts())
-            stop = Stop(self.source, self.tokens, len(self.tokens), fits, tuple(self.brackets))
-            self.diagnostics.items.append(diagnose(stop))
-            return None
-        return tree
+            self._report(len(self.tokens))
+        self._recover(len(self.tokens))
+        return self.parser.feed_eof(self.tokens[-1]) if self.before_conjunct is not None else None
