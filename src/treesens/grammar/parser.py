@@ -88,7 +88,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     from treesens.grammar.recover import DeclarationParser
 
     found = [token for token in terminals.tokens(source.text) if token.type != "COMMENT"]
-    tokens = layout.mark_features(_repaired(source, found, diagnostics))
+    tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
@@ -97,9 +97,10 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     builder = Builder(source, diagnostics)
     nodes: list[ast.Declaration] = []
     for declaration in layout.declarations(tokens):
-        tree = DeclarationParser(source, declaration, diagnostics).parse()
+        reader = DeclarationParser(source, declaration, diagnostics)
+        tree = reader.parse()
         node = builder.declaration(tree) if tree is not None else None
-        if node is not None:
+        if node is not None and not reader.failed:
             nodes.append(node)
     return ast.File(tuple(nodes), span=Span(source, 0, len(source.text)))
 
@@ -147,6 +148,9 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 remedy = f"as a name, put it in backquotes: `` `{token}` ``"
                 diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
                 kept.append(token.update(type=BROKEN))
+            case "SINGLE_QUOTED":
+                diagnostics.error("S002", "single quotes mean nothing here", span, _instead("'"))
+                kept.append(token.update(type="STRING"))
             case "UNREADABLE":
                 last = diagnostics.items[-1] if diagnostics.items else None
                 if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:
