@@ -101,6 +101,7 @@ class RawOutcome:
     bound: float | None = None
     detail: str = ""
     statistics: dict[str, float] = field(default_factory=dict)
+    near_miss: dict[str, float] | None = None
 
 
 OnIncumbent = Callable[[BoolArray], None]
@@ -125,7 +126,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
-        """Solves inside the current process (the worker calls this)."""
+        """Solves inside the current process (the worker calls this; the engine itself where a backend is not isolated)."""
 
     def exact_precision(self) -> int:
         """The highest `precision` that still changes what is emitted."""
@@ -136,6 +137,7 @@ BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
+        "search": "treesens.backends.search.backend:SearchBackend",
         "cpsat": "treesens.backends.cpsat:CpSatBackend",
         "highs": "treesens.backends.highs:HighsBackend",
         "cbc": "treesens.backends.cbc:CbcBackend",

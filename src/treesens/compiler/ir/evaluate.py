@@ -206,7 +206,9 @@ def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Ar
         if isinstance(op, Clause):
             clauses += [op.literals[a:b] for a, b in pairwise(op.indptr.tolist())]
         elif isinstance(op, Equal):
-            clauses += [np.array(c, np.int32) for a, b in zip(op.left, op.right, strict=True) for c in ((a, b ^ 1), (a ^ 1, b))]
+            clauses += [
+                np.array(c, np.int32) for a, b in zip(op.left, op.right, strict=True) for c in ((a, b ^ 1), (a ^ 1, b))
+            ]
     checks: list[list[Int32Array]] = [[] for _ in levels]
     for clause in clauses:
         at = level_of[clause >> 1]
