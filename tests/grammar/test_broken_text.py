@@ -93,6 +93,20 @@ def test_long_lists_are_not_deep(joint: str) -> None:
     assert check("query q: find a such that a.x <= 1" + joint * 5_000) == []
 
 
+@pytest.mark.parametrize(
+    "line", ["ab, cd; 12,3.5\n", "@ # $\n", "query q: find a such that a.x <= = 1\n", "model a b\n"]
+)
+def test_a_text_that_is_something_else_gets_a_hundred_messages_at_most(line: str) -> None:
+    assert 1 <= len(check(line * 3_000)) <= 100
+    assert 1 <= len(check("query q: find a such that\n" + line * 3_000)) <= 101
+
+
+def test_too_many_words() -> None:
+    start = time.perf_counter()
+    assert check("# a\n" * 600_000) == ["S061"]
+    assert time.perf_counter() - start < 10
+
+
 def test_all_mistakes_of_a_file_at_once() -> None:
     text = """
 model m form "m.json"

@@ -1,8 +1,8 @@
 """`docs/language.md` is executed: its examples are read as a user's file would be, and give the errors that they state.
 
 An example is a fenced block marked `sens`, or `sens constraints` for lines that stand after `such that`. A comment
-`# error: 7 [S018] "text"` states an error on its line, or, standing alone, on the next line with code: the column of the
-caret, the code, and a part of the message; where no code follows, on the first line. An example gives exactly the errors that it states.
+`# error: 7 [S018] "text"` states the column of a caret, the code and a part of the message, for its own line; standing
+alone, for the next line with code; where none follows, for the first. An example gives exactly the errors it states.
 """
 
 from __future__ import annotations

@@ -106,8 +106,9 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
     """Whether the line reads like a declaration, even of a word that is misspelt."""
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
-    if len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON"):
-        return word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY")
+    named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
+    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY"):
+        return True
     if kinds[:1] in (["LBRACE"], ["FROM"]):
         return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None
     return kinds[:1] == ["EACH"] and word.type in ("FOR", "NAME")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _HEADER: Final = ("QUERY", "NAME", "COLON", "FIND", "NAME", "SUCH", "THAT")
 _CONJUNCT: Final = ("NAME", "EQUAL", "NAME")
 _DEEPEST: Final = 64
+_MOST_MESSAGES: Final = 100
 _NESTING: Final = ("NOT", "MINUS", "IMPLIES", "OVER", "EACH")
 
 
@@ -54,7 +55,8 @@ class DeclarationParser:
     def parse(self) -> ParseTree | None:
         """The tree of the declaration; after a mistake (in `diagnostics` then) of what could be read, if anything."""
         index = 0
-        while index < len(self.tokens):
+        most = len(self.diagnostics.items) + _MOST_MESSAGES
+        while index < len(self.tokens) and len(self.diagnostics.items) < most:
             index = self._step(index)
         return self._finish()
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -58,10 +59,11 @@ def lark() -> Lark:
     return build(_cache_file())
 
 
-def tokens(text: str) -> list[Token]:
-    """All tokens of a text, comments and faults included, white space left out."""
-    # Lark types the answer of `lex` as an iterator of tokens; `dont_ignore` keeps what `%ignore` names.
-    return [token for token in lark().lex(text, dont_ignore=True) if token.type != "SPACE"]
+def tokens(text: str, most: int | None = None) -> list[Token]:
+    """The tokens of a text, at most the first `most`: comments and faults too, but no white space."""
+    # `dont_ignore` keeps what `%ignore` names.
+    found = (token for token in lark().lex(text, dont_ignore=True) if token.type != "SPACE")
+    return list(islice(found, most))
 
 
 def _cache_file() -> str | None:
