@@ -10,7 +10,7 @@ import abc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.plugins import Registry
@@ -73,7 +73,8 @@ class Capabilities:
 class Artifact:
     """What a solver would get: `text` in `format`, the number of variables, and what is needed to read its answer.
 
-    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed.
+    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed;
+    `restricted` where they were tightened: `infeasible` proves nothing.
     `guided` marks an objective that only steers.
     """
 
@@ -86,7 +87,7 @@ class Artifact:
     has_objective: bool = False
     guided: bool = False
     relaxed: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    restricted: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class RawOutcome:
     bound: float | None = None
     detail: str = ""
     statistics: dict[str, float] = field(default_factory=dict)
+    near_miss: dict[str, float] | None = None
 
 
 OnIncumbent = Callable[[BoolArray], None]
@@ -124,7 +126,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
-        """Solves inside the current process (the worker calls this)."""
+        """Solves inside the current process (the worker calls this; the engine itself where a backend is not isolated)."""
 
     def exact_precision(self) -> int:
         """The highest `precision` that still changes what is emitted."""
@@ -135,6 +137,7 @@ BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
+        "search": "treesens.backends.search.backend:SearchBackend",
         "cpsat": "treesens.backends.cpsat:CpSatBackend",
         "highs": "treesens.backends.highs:HighsBackend",
         "cbc": "treesens.backends.cbc:CbcBackend",

@@ -52,7 +52,7 @@ class CpSatBackend(Backend):
         solver.parameters.stop_after_first_solution = artifact.guided
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
-        class Incumbents(cp_model.CpSolverSolutionCallback):
+        class Incumbents(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
             def on_solution_callback(self) -> None:
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
@@ -62,7 +62,11 @@ class CpSatBackend(Backend):
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             assignment = np.array([solver.boolean_value(x) for x in variables], bool)
         bound = None
-        if artifact.has_objective and not artifact.guided and status in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
+        if (
+            artifact.has_objective
+            and not artifact.guided
+            and status in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}
+        ):
             scale = artifact.objective_scale * 2.0**-artifact.objective_shift
             bound = float(np.nextafter(solver.best_objective_bound * scale, np.inf))
             bound += artifact.objective_constant * 2.0**-artifact.objective_shift

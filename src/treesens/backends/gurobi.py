@@ -22,9 +22,12 @@ class GurobiBackend(MilpBackend):
         import gurobipy as grb
 
         try:
-            with grb.Env(params={"OutputFlag": 0}) as environment, mps_file(artifact) as path:
-                with grb.read(str(path), env=environment) as model:
-                    return self._solve(model, artifact, limits, on_incumbent)
+            with (
+                grb.Env(params={"OutputFlag": 0}) as environment,
+                mps_file(artifact) as path,
+                grb.read(str(path), env=environment) as model,
+            ):
+                return self._solve(model, artifact, limits, on_incumbent)
         except grb.GurobiError as error:
             if error.errno in {_SIZE_LIMITED, _NO_LICENCE}:
                 return RawOutcome(Termination.LICENCE, detail=str(error))
@@ -53,7 +56,7 @@ class GurobiBackend(MilpBackend):
 
         model.optimize(improved if real and on_incumbent is not None else None)
         status = model.Status
-        assignment = rounded(model.getAttr("X", columns)) if model.SolCount else None
+        assignment = rounded(model.getAttr("X", columns))[: artifact.variables] if model.SolCount else None
         bound = upper_bound(model.ObjBound, artifact) if real and status != grb.GRB.INFEASIBLE else None
         termination = {
             grb.GRB.OPTIMAL: Termination.OPTIMAL if real else Termination.SATISFIED,

@@ -42,7 +42,7 @@ class HighsBackend(MilpBackend):
         info = highs.getInfo()
         known = highspy.HighsModelStatus
         has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        assignment = rounded(highs.getSolution().col_value) if has_point else None
+        assignment = rounded(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
         statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
         real = artifact.has_objective and not artifact.guided

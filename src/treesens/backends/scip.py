@@ -44,5 +44,7 @@ class ScipBackend(MilpBackend):
         elif assignment is not None and not real:
             termination = Termination.SATISFIED
         else:
-            termination = {"timelimit": Termination.TIME, "memlimit": Termination.MEMORY}.get(status, Termination.UNKNOWN)
+            termination = {"timelimit": Termination.TIME, "memlimit": Termination.MEMORY}.get(
+                status, Termination.UNKNOWN
+            )
         return RawOutcome(termination, assignment, bound, status, {"nodes": float(model.getNTotalNodes())})

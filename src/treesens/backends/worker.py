@@ -2,8 +2,8 @@
 
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools share symbols and break each other,
 highspy >= 1.15 and OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit.
-The parent writes one pickled job to the worker's standard input; the worker answers in pickled messages (its own, both ends
-are this file) on a private pipe, because solvers print to standard output as they like. Every incumbent is sent as soon as it is
+The parent writes one pickled job to the worker's standard input; the worker answers in pickled messages (both ends are this
+file) on a private pipe, because solvers print to standard output as they like. Every incumbent is sent as soon as it is
 found, so that a killed worker has not lost it.
 """
 
@@ -114,7 +114,11 @@ class Worker:
         code = self.process.wait()
         last = self.incumbents[-1] if self.incumbents else None
         if self.outcome is not None:
-            if self.outcome.assignment is None and last is not None and self.outcome.termination is not Termination.INFEASIBLE:
+            if (
+                self.outcome.assignment is None
+                and last is not None
+                and self.outcome.termination is not Termination.INFEASIBLE
+            ):
                 return RawOutcome(
                     self.outcome.termination, last, self.outcome.bound, self.outcome.detail, self.outcome.statistics
                 )
@@ -169,9 +173,7 @@ def run_all(
         selector.close()
 
 
-def solve_isolated(
-    backend: str, artifact: Artifact, limits: Limits, stop: threading.Event | None = None
-) -> RawOutcome:
+def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: threading.Event | None = None) -> RawOutcome:
     """One solve in one worker."""
     worker = Worker.start(backend, artifact, limits)
     for _, outcome in run_all([worker], stop=stop):

@@ -1,1 +1,6 @@
-"""Floor 5: one file per model format."""
+"""Floor 5: one file per model format. `load` finds the right one."""
+
+from treesens.frontends.base import Frontend, LoadedModel
+from treesens.frontends.registry import frontend, frontend_names, load
+
+__all__ = ["Frontend", "LoadedModel", "frontend", "frontend_names", "load"]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +42,13 @@ class XGBoostFrontend:
         return xgboost is not None and isinstance(obj, (xgboost.Booster, getattr(xgboost, "XGBModel", ())))
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        def booster() -> Any:
-            import xgboost
-
-            made = xgboost.Booster()
-            made.load_model(bytearray(data))
-            return made
-
-        return self._read(data, str(path), path.stem, booster)
+        return self._read(data, str(path), path.stem)
 
     def from_object(self, obj: Any) -> LoadedModel:
         import xgboost
 
         if isinstance(obj, xgboost.Booster):
-            return self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster", lambda: obj)
+            return self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster")
         absent = getattr(obj, "missing", math.nan)
         if absent is not None and not math.isnan(float(absent)):
             raise ModelError(
@@ -65,14 +57,12 @@ class XGBoostFrontend:
                 remedy="replace that value with NaN in the data and set missing=nan",
             )
         booster = obj.get_booster()
-        best = booster.attributes().get("best_iteration") if hasattr(obj, "get_booster") else None
+        best = booster.attributes().get("best_iteration")
         rounds = int(best) + 1 if best is not None else None
         place = f"<{type(obj).__name__}>"
-        return self._read(bytes(booster.save_raw("ubj")), place, "model", lambda: booster, rounds)
+        return self._read(bytes(booster.save_raw("ubj")), place, "model", rounds)
 
-    def _read(
-        self, data: bytes, place: str, name: str, booster: Callable[[], Any], rounds: int | None = None
-    ) -> LoadedModel:
+    def _read(self, data: bytes, place: str, name: str, rounds: int | None = None) -> LoadedModel:
         root = Field(parse_document(data, place), place)
         version = root.get("version") if isinstance(root.value, dict) else None
         source = ModelSource(
@@ -87,8 +77,10 @@ class XGBoostFrontend:
         except InexactDecimalError:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds)
-        native = NativeXGBoost(booster, rounds or 0, ensemble.n_outputs)
-        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids, _notes(root, ensemble, rounds))
+        native = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
+        # The library has no pred_leaf for vector leaves.
+        leaf_ids = None if (ensemble.tree_output < 0).any() else native.leaf_ids
+        return LoadedModel(ensemble, self.name, native.margins, leaf_ids, _notes(root, ensemble, rounds))
 
 
 def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:

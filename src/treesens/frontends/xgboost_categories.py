@@ -42,11 +42,11 @@ def _labels(encoding: Field) -> tuple[str, ...] | None:
     ends = encoding["offsets"].integers()
     if ends[0] != 0 or ends[-1] != len(values) or (np.diff(ends) < 0).any():
         raise encoding["offsets"].error("the category names do not fit their offsets")
-    raw = (values & 0xFF).astype(np.uint8).tobytes()
-    try:
-        return tuple(raw[a:b].decode("utf-8") for a, b in itertools.pairwise(ends.tolist()))
-    except UnicodeDecodeError:
-        raise encoding["values"].error("a category name is not UTF-8") from None
+    if ((values < 0) | (values > 0x7F)).any():
+        # XGBoost 3.2 counts characters where it stores bytes, so names that are not ASCII are cut at the wrong places.
+        return None
+    raw = values.astype(np.uint8).tobytes()
+    return tuple(raw[a:b].decode("ascii") for a, b in itertools.pairwise(ends.tolist()))
 
 
 def left_sets(

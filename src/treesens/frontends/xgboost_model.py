@@ -69,7 +69,12 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
             "this is not an XGBoost model: it has no field `learner`",
             "give a file written by Booster.save_model as .json or .ubj",
         )
-    version = [int(v) for v in root["version"].integers()[:3]] if "version" in root else [0]
+    version = [int(v) for v in root["version"].integers()[:3]] if "version" in root else []
+    version = version or [0]
+    if version[0] > 3:
+        raise root["version"].error(
+            f"files of XGBoost {version[0]} are not known here", "save the model with XGBoost 3, or update treesens"
+        )
     learner = root["learner"]
     parameters = learner["learner_model_param"]
     named = learner["objective"]["name"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,13 @@ from treesens.errors import ModelError
 
 
 class NativeXGBoost:
-    """Margins and leaf ids from a Booster that `make` returns when first needed, over its first `rounds` rounds (0:
-    all)."""
+    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all).
 
-    def __init__(self, make: Callable[[], Any], rounds: int, outputs: int) -> None:
-        self._make, self._rounds, self._outputs = make, rounds, outputs
+    A copy of the bytes and not the live object: training on must not change what a replay compares with.
+    """
+
+    def __init__(self, data: bytes, rounds: int, outputs: int) -> None:
+        self._data, self._rounds, self._outputs = data, rounds, outputs
         self._booster: Any = None
 
     def _predict(self, rows: NDArray[np.float64], **what: bool) -> NDArray[Any]:
@@ -27,7 +28,8 @@ class NativeXGBoost:
                 "replay in XGBoost itself needs xgboost, which is not installed", remedy="pip install treesens[xgboost]"
             ) from None
         if self._booster is None:
-            self._booster = self._make()
+            self._booster = xgboost.Booster()
+            self._booster.load_model(bytearray(self._data))
         x = np.asarray(rows, dtype=np.float64)
         try:
             # Names and types as the model has them: the library would refuse or recode otherwise.

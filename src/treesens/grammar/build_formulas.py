@@ -67,7 +67,9 @@ class FormulaBuilder(TermBuilder):
         found: dict[str, Branch] = {}
         for suffix in suffixes:
             if suffix.data in found:
-                raise self.fail("S050", f"`{suffix.data.replace('_', ' ')}` is given twice", self.span(suffix), "keep one")
+                raise self.fail(
+                    "S050", f"`{suffix.data.replace('_', ' ')}` is given twice", self.span(suffix), "keep one"
+                )
             found[suffix.data] = suffix
         return found
 
@@ -129,9 +131,7 @@ class FormulaBuilder(TermBuilder):
             given[str(key)] = self.whole(value)
         if "width" not in given or not isinstance(data, Tree) or data.data not in ("bare", "word_as_name"):
             raise self.wrong_call(function, self.span(call))
-        return ast.Avoid(
-            self.names(points), self.name(data), given["width"], given.get("limit"), span=self.span(tree)
-        )
+        return ast.Avoid(self.names(points), self.name(data), given["width"], given.get("limit"), span=self.span(tree))
 
 
 def token_of(child: Child) -> Token:

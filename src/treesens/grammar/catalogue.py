@@ -1,9 +1,8 @@
 """The numbered catalogue of messages about `.sens` files: what each code means, and what to do.
 
-S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for its
-model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
+S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for
+its model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
 """
-
 
 from __future__ import annotations
 

@@ -1,25 +1,43 @@
 """From the place where the parser stopped to a message that names the mistake.
 
-The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of terminals
-that would have fitted. The first that recognises a mistake speaks; the last one always does.
+The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of
+terminals that would have fitted. The first that recognises a mistake speaks; the last one always does.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
-from treesens.grammar.layout import CLOSER, CLOSERS, TAIL, VALUES, is_name, is_word, may_end, near_declaration, starts_line
+from treesens.grammar.layout import (
+    CLOSER,
+    CLOSERS,
+    TAIL,
+    VALUES,
+    is_name,
+    is_word,
+    may_end,
+    near_declaration,
+    starts_line,
+)
 from treesens.grammar.words import DECLARATIONS, KEYWORDS
 
 if TYPE_CHECKING:
     from lark import Token
 
 _SYMBOLS: Final = {
-    **{"COLON": "`:`", "COMMA": "`,`", "EQUAL": "`=`", "ORDER": "a comparison", "LPAR": "`(`", "RPAR": "`)`", "LSQB": "`[`"},
+    **{
+        "COLON": "`:`",
+        "COMMA": "`,`",
+        "EQUAL": "`=`",
+        "ORDER": "a comparison",
+        "LPAR": "`(`",
+        "RPAR": "`)`",
+        "LSQB": "`[`",
+    },
     **{"RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "PLUS": "`+`", "MINUS": "`-`", "TIMES": "`*`", "OVER": "`/`"},
     **{"DOT": "`.`", "NAME": "a name", "STRING": "a string", "NUMBER": "a number", "FUNCTION": "a function"},
     **{"_SEP": "a new line", "$END": "the end"},
@@ -115,18 +133,20 @@ def _bracket_not_opened(stop: Stop) -> Diagnostic | None:
 
 
 def _empty_braces(stop: Stop) -> Diagnostic | None:
-    if stop.token is not None and stop.previous is not None and stop.token.type == "RBRACE":
-        if stop.previous.type == "LBRACE":
-            where = span_of(stop.source, stop.previous).to(stop.span)
-            return Diagnostic("S022", "the braces are empty", where, "write at least one member, or leave the clause out")
-    return None
+    token, previous = stop.token, stop.previous
+    if token is None or previous is None or (previous.type, token.type) != ("LBRACE", "RBRACE"):
+        return None
+    where = span_of(stop.source, previous).to(stop.span)
+    return Diagnostic("S022", "the braces are empty", where, "write at least one member, or leave the clause out")
 
 
 def _empty_query(stop: Stop) -> Diagnostic | None:
-    if {"FIND", "SENSITIVE"} <= stop.fits and stop.token is None:
+    if stop.previous is not None and stop.previous.type == "COLON" and "FIND" in stop.fits and stop.token is None:
         name = stop.tokens[1] if stop.tokens[0].type == "QUERY" else "it"
         remedy = "write `find a, b such that ..` or `sensitive MODEL to FEATURE ..` after the colon"
-        return Diagnostic("S014", f"query `{name}` asks nothing", span_of(stop.source, stop.tokens[0]).to(stop.gap), remedy)
+        return Diagnostic(
+            "S014", f"query `{name}` asks nothing", span_of(stop.source, stop.tokens[0]).to(stop.gap), remedy
+        )
     if stop.previous is not None and stop.previous.type == "THAT" and (stop.token is None or stop.token.type in TAIL):
         remedy = "write a constraint after `such that`, for instance `prob(a) >= 0.6`"
         where = span_of(stop.source, stop.previous)
@@ -137,8 +157,8 @@ def _empty_query(stop: Stop) -> Diagnostic | None:
 def _misspelt_word(stop: Stop) -> Diagnostic | None:
     words = [fit.lower() for fit in stop.fits if fit.lower() in KEYWORDS]
     token = stop.token
-    if token is not None and token.type in ("NAME", "FUNCTION"):
-        near = difflib.get_close_matches(token.lower(), words, 1, 0.6)
+    if token is not None and (token.type in ("NAME", "FUNCTION") or is_word(token)):
+        near = difflib.get_close_matches(token.lower(), words, 1, 0.8 if is_word(token) else 0.6)
         if near:
             return _misspelt(span_of(stop.source, token), str(token), near[0])
     return None
@@ -195,19 +215,34 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
 
 
 def _missing_such_that(stop: Stop) -> Diagnostic | None:
-    if not stop.fits & {"SUCH", "THAT"}:
+    if not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits:
         return None
     token = stop.token
     if token is not None and token.lower() in _WHERE:
         return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, "write `such that` instead")
-    if token is not None and token.type not in (*VALUES, "FUNCTION", "PREDICATE", "NOT", "LPAR", *TAIL, "_SEP", "COLON"):
+    if token is not None and token.type not in (
+        *VALUES,
+        "FUNCTION",
+        "PREDICATE",
+        "NOT",
+        "LPAR",
+        *TAIL,
+        "_SEP",
+        "COLON",
+    ):
         return None
     where = stop.gap if stop.at_break else stop.span
-    return Diagnostic("S013", "`such that` is missing before the constraints", where, "write `such that` after the points")
+    return Diagnostic(
+        "S013", "`such that` is missing before the constraints", where, "write `such that` after the points"
+    )
 
 
 def _chained(stop: Stop) -> Diagnostic | None:
     if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
+        for index in range(stop.index - 1, 0, -1):
+            if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
+                # The line above ended with a comparison, and this one was taken for its other side.
+                return _missing_after(replace(stop, index=index), "write what it compares with")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
     return None
@@ -229,7 +264,12 @@ def _after_objective(stop: Stop) -> Diagnostic | None:
         return None
     if any(t.type == "SENSITIVE" for t in stop.tokens[: stop.index]) or not (token.type in VALUES or is_name(token)):
         return None
-    return Diagnostic("S051", "a constraint after the objective", stop.span, "move it up, before `maximize`, `minimize`, `top` and `expect`")
+    return Diagnostic(
+        "S051",
+        "a constraint after the objective",
+        stop.span,
+        "move it up, before `maximize`, `minimize`, `top` and `expect`",
+    )
 
 
 def _missing_comma(stop: Stop) -> Diagnostic | None:
@@ -242,14 +282,18 @@ def _missing_comma(stop: Stop) -> Diagnostic | None:
 def _word_as_name(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if token is not None and is_word(token) and "NAME" in stop.fits and not stop.at_break:
-        return Diagnostic("S016", f"`{token}` is a word of the language", stop.span, f"write `` `{token}` `` to use it as a name")
+        return Diagnostic(
+            "S016", f"`{token}` is a word of the language", stop.span, f"write `` `{token}` `` to use it as a name"
+        )
     return None
 
 
 def _not_a_string(stop: Stop) -> Diagnostic | None:
     if stop.fits == {"STRING"}:
         where = stop.gap if stop.at_break else stop.span
-        return Diagnostic("S023", "the path of a file is missing", where, 'write the path in double quotes: `from "FILE"`')
+        return Diagnostic(
+            "S023", "the path of a file is missing", where, 'write the path in double quotes: `from "FILE"`'
+        )
     return None
 
 
@@ -257,8 +301,12 @@ def _unfinished(stop: Stop) -> Diagnostic | None:
     previous = stop.previous
     if previous is None or "$END" in stop.fits or (not stop.at_break and (stop.token is None or may_end(stop.token))):
         return None
-    remedy = f"expected {_listed(stop.fits)}"
-    return Diagnostic("S018", f"something is missing after `{previous}`", stop.gap if stop.at_break else stop.span, remedy)
+    return _missing_after(stop, f"expected {_listed(stop.fits)}")
+
+
+def _missing_after(stop: Stop, remedy: str) -> Diagnostic:
+    where = stop.gap if stop.at_break else stop.span
+    return Diagnostic("S018", f"something is missing after `{stop.previous}`", where, remedy)
 
 
 def _unknown_declaration(stop: Stop) -> Diagnostic | None:
@@ -269,8 +317,19 @@ def _unknown_declaration(stop: Stop) -> Diagnostic | None:
         message = f"`{stop.token}` starts no declaration"
     else:
         message = f"a declaration cannot start with `{stop.token}`"
-    words = ", ".join(f"`{w}`" for w in DECLARATIONS[:-1])
-    return Diagnostic("S011", message, stop.span, f"did you mean `{near}`?" if near else f"start the line with {words} or `for each`")
+    remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
+    if near:
+        remedy = f"did you mean `{near}`?"
+    elif stop.token.type in ("FIND", "SENSITIVE", "COUNT"):
+        remedy = f"write `query NAME:` before `{stop.token}`"
+    return Diagnostic("S011", message, stop.span, remedy)
+
+
+def _ends_before(stop: Stop) -> Diagnostic | None:
+    if stop.token is None or not {"AND", "OR", "_SEP"} <= stop.fits:
+        return None
+    remedy = "start a new line before it, or join the two with `and`"
+    return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
 
 
 def _unexpected(stop: Stop) -> Diagnostic:
@@ -305,6 +364,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _after_objective,
     _missing_comma,
     _word_as_name,
+    _ends_before,
     _unfinished,
     _unexpected,
 )

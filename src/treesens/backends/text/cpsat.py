@@ -6,6 +6,7 @@ solve faster), from precision 1 on to as many bits as CP-SAT takes, which is exa
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
@@ -29,7 +30,9 @@ def _list(values: list[int]) -> str:
 
 
 def _linear(variables: list[int], values: list[int], low: int, high: int, when: str = "") -> str:
-    return f"constraints {{ {when}linear {{ vars: {_list(variables)} coeffs: {_list(values)} domain: [{low}, {high}] }} }}"
+    return (
+        f"constraints {{ {when}linear {{ vars: {_list(variables)} coeffs: {_list(values)} domain: [{low}, {high}] }} }}"
+    )
 
 
 def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
@@ -41,7 +44,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
         match block:
             case Order():
                 v = block.variables.tolist()
-                lines += [_implies(a, b) for a, b in zip(v, v[1:], strict=False)]
+                lines += [_implies(a, b) for a, b in pairwise(v)]
             case Unit():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
@@ -58,16 +61,16 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
                     lines += [_implies(_literal(a), _literal(b)), _implies(_literal(b), _literal(a))]
             case Clause():
                 rows = op.indptr.tolist()
-                for start, end in zip(rows, rows[1:], strict=False):
+                for start, end in pairwise(rows):
                     row = [_literal(x) for x in op.literals[start:end].tolist()]
                     lines.append(f"constraints {{ bool_or {{ literals: {_list(row)} }} }}")
             case Const():
                 lines += [f"constraints {{ bool_and {{ literals: [{_literal(x)}] }} }}" for x in op.literals.tolist()]
             case Linear():
-                row = round_row(op.coefficients, op.bound, bits=bits)
-                exact = exact and row.exact
+                scaled = round_row(op.coefficients, op.bound, bits=bits)
+                exact = exact and scaled.exact
                 when = "" if op.when == TRUE else f"enforcement_literal: {_literal(op.when)} "
-                lines.append(_linear(op.variables.tolist(), row.coefficients.tolist(), row.bound, _INT_MAX, when))
+                lines.append(_linear(op.variables.tolist(), scaled.coefficients.tolist(), scaled.bound, _INT_MAX, when))
             case Table():
                 for rows_of_table in op_rows(module, op):
                     bounds = rows_of_table.indptr.tolist()
@@ -117,5 +120,3 @@ def _strategy(module: Module) -> list[str]:
     """Branching in the order of the order blocks (order-predicates)."""
     variables = [v for block in module.blocks_of(Order) for v in block.variables.tolist()]
     return [f"search_strategy {{ variables: {_list(variables)} }}"] if variables else []
-
-

@@ -50,4 +50,6 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
     lines.append("Binaries")
     lines += [f" x{v}" for v in range(rows.variables) if rows.binary[v]]
     lines.append("End")
-    return Artifact("lp", "\n".join(lines) + "\n", rows.variables, has_objective=module.objective is not None, relaxed=True)
+    return Artifact(
+        "lp", "\n".join(lines) + "\n", rows.variables, has_objective=module.objective is not None, relaxed=True
+    )

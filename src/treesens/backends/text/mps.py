@@ -48,12 +48,15 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         weights = to_doubles(module.objective.coefficients, module.objective.shift)
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
     lines = [f"NAME {module.name.replace(' ', '_') or 'treesens'}", "ROWS", " N obj", *kinds, "COLUMNS"]
-    lines += _columns(rows.variables, rows.binary, entries, objective)
+    # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.
+    count = max(1, rows.variables)
+    binary = rows.binary if rows.variables else np.ones(1, bool)
+    lines += _columns(count, binary, entries, objective)
     lines += ["RHS", *rhs]
     if ranges:
         lines += ["RANGES", *ranges]
     lines.append("BOUNDS")
-    lines += [f" UP BND x{v} 1" for v in range(rows.variables)]
+    lines += [f" UP BND x{v} 1" for v in range(count)]
     lines.append("ENDATA")
     return Artifact(
         "mps",
@@ -61,7 +64,8 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         rows.variables,
         has_objective=module.objective is not None,
         guided=module.objective is not None and module.objective.guide,
-        relaxed=True,
+        relaxed=precision == 0,
+        restricted=precision > 0,
         objective_constant=0 if module.objective is None else module.objective.constant,
         objective_shift=0 if module.objective is None else module.objective.shift,
     )

@@ -1,12 +1,13 @@
 """SMT-LIB 2: Booleans, clauses for what is Boolean, exact integers for what is linear.
 
-Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves of a
-tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are multiplied by
-2**shift, so all numbers are whole; the logic is QF_LIA.
+Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves of
+a tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are
+multiplied by 2**shift, so all numbers are whole; the logic is QF_LIA.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
@@ -39,7 +40,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
         match block:
             case Order():
                 v = block.variables.tolist()
-                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in zip(v, v[1:], strict=False)]
+                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in pairwise(v)]
             case Unit():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
@@ -93,7 +94,7 @@ def _ops(module: Module) -> list[str]:
                 lines += [f"(assert (= {_literal(a)} {_literal(b)}))" for a, b in pairs]
             case Clause():
                 rows = op.indptr.tolist()
-                for start, end in zip(rows, rows[1:], strict=False):
+                for start, end in pairwise(rows):
                     parts = [_literal(x) for x in op.literals[start:end].tolist()]
                     body = "false" if not parts else parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})"
                     lines.append(f"(assert {body})")

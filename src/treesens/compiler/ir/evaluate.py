@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import assert_never
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, IntegerArray, row_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, IntegerArray, row_of
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.literals import TRUE, literal_values
 from treesens.compiler.ir.module import Module
@@ -153,37 +153,68 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     orders = list(module.blocks_of(Order))
     tables = list(module.ops_of(Table))
     members = {int(v) for t in tables for v in t.members}
-    leaf = module.leaf_variables()
-    fixed = leaf.copy()
+    fixed = module.leaf_variables()
     for block in orders:
         fixed[block.variables] = True
     fixed[list(members)] = True
-    free = np.flatnonzero(~fixed)
-    total = float(np.prod([float(len(b.cells)) for b in orders])) * 2.0 ** len(free)
-    if total > limit:
-        raise UsageError(
-            f"brute force over {total:.3g} combinations of cells",
-            remedy=f"it is an oracle for small modules (at most {limit:,}); use a backend",
-        )
-    choices: list[list[tuple[np.ndarray, np.ndarray]]] = []
+    choices: list[tuple[Int32Array, list[BoolArray]]] = []
     for block in orders:
         m = len(block.variables)
-        choices.append([(block.variables, np.arange(m) >= position) for position in range(m + 1)])
-    for v in free:
-        choices.append([(np.array([v]), np.array([value])) for value in (False, True)])
+        choices.append((block.variables, [np.arange(m) >= position for position in range(m + 1)]))
+    both = [np.array([False]), np.array([True])]
+    choices.extend((np.array([v], np.int32), both) for v in np.flatnonzero(~fixed))
+    checks = _early_checks(module, [variables for variables, _ in choices])
     leaves, literals = leaf_implications(module)
     batch: list[BoolArray] = []
-    for combination in itertools.product(*choices):
-        x = np.zeros(module.variables, bool)
-        for variables, values in combination:
-            x[variables] = values
-        _set_members(module, tables, x)
-        batch.extend(_leaf_choices(module, x, leaves, literals))
+    visited = 0
+    x = np.zeros(module.variables, bool)
+
+    def descend(level: int) -> Iterator[BoolArray]:
+        nonlocal visited
+        if level == len(choices):
+            yield x
+            return
+        variables, values = choices[level]
+        for value in values:
+            visited += 1
+            if visited > limit:
+                raise UsageError(
+                    f"brute force over more than {limit:,} combinations of cells",
+                    remedy="it is an oracle for small modules; use a backend",
+                )
+            x[variables] = value
+            if all(np.any(literal_values(clause, x)) for clause in checks[level]):
+                yield from descend(level + 1)
+
+    for cells in descend(0):
+        _set_members(module, tables, cells)
+        batch.extend(_leaf_choices(module, cells.copy(), leaves, literals))
         if len(batch) >= 4096:
             yield np.array(batch)
             batch = []
     if batch:
         yield np.array(batch)
+
+
+def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Array]]:
+    """Clauses (equalities are two each) by the level at which all of their variables have a value."""
+    level_of = np.full(module.variables, -1, np.int64)
+    for level, variables in enumerate(levels):
+        level_of[variables] = level
+    clauses: list[Int32Array] = []
+    for op in module.ops:
+        if isinstance(op, Clause):
+            clauses += [op.literals[a:b] for a, b in pairwise(op.indptr.tolist())]
+        elif isinstance(op, Equal):
+            clauses += [
+                np.array(c, np.int32) for a, b in zip(op.left, op.right, strict=True) for c in ((a, b ^ 1), (a ^ 1, b))
+            ]
+    checks: list[list[Int32Array]] = [[] for _ in levels]
+    for clause in clauses:
+        at = level_of[clause >> 1]
+        if len(at) and at.min() >= 0:
+            checks[int(at.max())].append(clause)
+    return checks
 
 
 def _set_members(module: Module, tables: list[Table], x: BoolArray) -> None:

@@ -188,7 +188,8 @@ def _op(op: Op, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> 
 
 
 def _without_true(literals: Int32Array) -> Int32Array:
-    return literals[literals != TRUE]
+    kept: Int32Array = literals[literals != TRUE]
+    return kept
 
 
 def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
@@ -211,27 +212,17 @@ def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op
     keep_leaf = leaves >= 0
     alive = np.bincount(rows[keep_leaf], minlength=count)
     # A leaf that is always reached makes its literal true; a literal that is false makes its leaves false; an equality
-    # with no leaf left makes its literal false, and one that is true must keep a leaf.
+    # with no leaf left makes its literal false.
     extra.append(_without_true(literals[has_true]))
     extra.append(leaves[keep_leaf & (literals[rows] == FALSE)] ^ np.int32(1))
     empty_equality = op.equality & (alive == 0) & ~has_true
     extra.append(_without_true(literals[empty_equality] ^ np.int32(1)))
-    true_equality = op.equality & (literals == TRUE) & ~has_true & (alive > 0)
-    keep_row = (alive > 0) & ~has_true & ((literals >= 0) | true_equality)
+    # An equality whose literal has become true needs no row: its twin over the other leaves of the root, with the negated
+    # literal, makes those false, and exactly-one does the rest.
+    keep_row = (alive > 0) & ~has_true & (literals >= 0)
     if not keep_row.any():
         return []
-    if (keep_row & true_equality).any():
-        # "sum == 1" over part of a tree: every other leaf of the tree is false; left to the caller as clauses.
-        clauses = [leaves[keep_leaf & (rows == r)] for r in np.flatnonzero(keep_row & true_equality)]
-        keep_row &= ~true_equality
-        forced: list[Op] = [
-            Clause(indptr_of([len(c) for c in clauses]), np.concatenate(clauses).astype(np.int32)),
-        ]
-    else:
-        forced = []
-    if not keep_row.any():
-        return forced
-    return [*forced, dedupe_leaf_sums(rows, leaves >> 1, literals, op.equality, keep_row, keep_leaf)]
+    return [dedupe_leaf_sums(rows, leaves >> 1, literals, op.equality, keep_row, keep_leaf)]
 
 
 def dedupe_leaf_sums(

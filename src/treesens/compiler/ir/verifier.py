@@ -76,8 +76,8 @@ def _order_blocks(module: Module) -> Iterator[str]:
 
 def _unit_blocks(module: Module) -> Iterator[str]:
     order = np.zeros(module.variables, bool)
-    for block in module.blocks_of(Order):
-        order[block.variables] = True
+    for chain in module.blocks_of(Order):
+        order[chain.variables] = True
     for i, block in enumerate(module.blocks):
         if not isinstance(block, Unit):
             continue

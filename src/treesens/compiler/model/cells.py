@@ -46,7 +46,8 @@ class LeafBoxes:
         feature = self.grid[int(self.feature[literal])]
         mask = int(self.mask[literal])
         if mask >= 0:
-            return np.not_equal(self.mask_member[self.mask_offset[mask] : self.mask_offset[mask + 1]], 0)
+            inside: Bools = np.not_equal(self.mask_member[self.mask_offset[mask] : self.mask_offset[mask + 1]], 0)
+            return inside
         allowed = np.zeros(feature.n_cells, dtype=np.bool_)
         allowed[self.lo[literal] : self.hi[literal] + 1] = True
         if feature.missing:
@@ -67,7 +68,8 @@ class LeafBoxes:
     def reachable(self) -> Bools:
         """Leaves that some row of cells reaches, bool[leaves]."""
         owner = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
-        return np.bincount(owner[self.empty], minlength=len(self.offset) - 1) == 0
+        reachable: Bools = np.bincount(owner[self.empty], minlength=len(self.offset) - 1) == 0
+        return reachable
 
 
 @dataclass(frozen=True, eq=False)

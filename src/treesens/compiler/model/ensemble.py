@@ -279,6 +279,10 @@ class Ensemble:
 
     def bands(self) -> tuple[Fraction, ...]:
         """Per output, a proven bound on |library's sum - exact sum| over all inputs."""
+        return self._bands
+
+    @cached_property
+    def _bands(self) -> tuple[Fraction, ...]:
         from treesens.compiler.model.evaluate import bands
 
         return bands(self)

@@ -79,13 +79,23 @@ def _dead_leaves(module: Module) -> BoolArray:
 
 
 def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
-    """A tree with one leaf left reaches it always."""
-    for block in module.blocks_of(Unit):
-        alive = target[block.variables] != FALSE
-        counts = np.add.reduceat(alive.astype(np.int64), block.offset[:-1])
-        for t in np.flatnonzero(counts == 1):
-            leaves = block.variables[block.offset[t] : block.offset[t + 1]]
-            target[leaves[target[leaves] != FALSE]] = TRUE
+    """A tree with one leaf left reaches it always, and a tree with a leaf that is always reached reaches no other.
+
+    Repeated until nothing changes: a leaf may belong to a tree of two points.
+    """
+    before = -1
+    while before != (fixed := int(np.count_nonzero(target < 0))):
+        before = fixed
+        for block in module.blocks_of(Unit):
+            alive = target[block.variables] != FALSE
+            counts = np.add.reduceat(alive.astype(np.int64), block.offset[:-1])
+            reached = np.add.reduceat((target[block.variables] == TRUE).astype(np.int64), block.offset[:-1])
+            for t in np.flatnonzero((counts == 1) | (reached > 0)):
+                leaves = block.variables[block.offset[t] : block.offset[t + 1]]
+                if reached[t]:
+                    target[leaves[target[leaves] >= 0]] = FALSE
+                else:
+                    target[leaves[target[leaves] != FALSE]] = TRUE
 
 
 def _unused_predicates(module: Module) -> BoolArray:

@@ -9,6 +9,7 @@ thm:optimisations-are-sound of the paper: the solutions stay the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -71,7 +72,7 @@ def _signatures(module: Module) -> Int64Array:
     leaves, image = leaves[first], image[first]
     result = np.full(module.variables, -1, np.int64)
     numbers: dict[bytes, int] = {}
-    starts = np.flatnonzero(np.concatenate(([True], leaves[1:] != leaves[:-1]))) if len(leaves) else []
-    for start, end in zip(starts, [*starts[1:], len(leaves)], strict=True):
+    starts = np.flatnonzero(np.concatenate(([True], leaves[1:] != leaves[:-1]))).tolist() if len(leaves) else []
+    for start, end in pairwise([*starts, len(leaves)]):
         result[leaves[start]] = numbers.setdefault(image[start:end].tobytes(), len(numbers))
     return result

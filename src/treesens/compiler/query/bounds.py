@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 
 from treesens.compiler.base.dyadic import ln_bounds
 from treesens.errors import InternalError
@@ -49,9 +50,9 @@ class Bound:
         bits = shift + 64
         while True:
             low, high = (x * 2**shift for x in self.enclose(bits))
-            down, up = (x.__floor__() + 1 if strict else -((-x).__floor__()) for x in (low, high))
+            down, up = (floor(x) + 1 if strict else ceil(x) for x in (low, high))
             if down == up:
-                return down
+                return int(down)
             bits *= 2
             if bits > 1 << 16:
                 raise InternalError("a logarithm could not be told from a rational number")

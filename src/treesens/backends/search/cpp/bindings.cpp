@@ -1,10 +1,5 @@
 // The Python module treesens._engine. Everything that arrives is checked here once; behind it nothing is.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <stdexcept>
-#include <string>
-
+#include "bindings.hpp"
 #include "evaluate.hpp"
 
 namespace nb = nanobind;
@@ -12,21 +7,16 @@ using namespace nb::literals;
 
 namespace {
 
-template <typename T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableMatrix = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool condition, const char* message) {
-    if (!condition) throw nb::value_error(message);
-}
+using treesens::Matrix;
+using treesens::MutableMatrix;
+using treesens::Vector;
+using treesens::require;
 
 void reach_leaves(Vector<std::int32_t> root, Vector<std::int32_t> feature, Vector<std::int32_t> cut,
                   Vector<std::int32_t> left, Vector<std::int32_t> right, Vector<std::int32_t> leaf,
                   Vector<std::uint8_t> default_left, Vector<std::int32_t> category_set, Vector<std::int64_t> set_offset,
                   Vector<std::uint8_t> set_member, Vector<std::int32_t> missing_cell, Vector<std::int32_t> cell_count,
-                  Matrix<std::int32_t> cells, MutableMatrix out) {
+                  Matrix<std::int32_t> cells, MutableMatrix<std::int32_t> out) {
     const std::int64_t nodes = static_cast<std::int64_t>(feature.size());
     const std::int64_t features = static_cast<std::int64_t>(missing_cell.size());
     const std::int64_t sets = static_cast<std::int64_t>(set_offset.size()) - 1;
@@ -78,7 +68,8 @@ void reach_leaves(Vector<std::int32_t> root, Vector<std::int32_t> feature, Vecto
 }  // namespace
 
 NB_MODULE(_engine, m) {
-    m.doc() = "Native kernels of treesens: exact evaluation of ensembles over cells.";
+    m.doc() = "Native kernels of treesens: exact evaluation of ensembles over cells, and the search for witnesses and proofs.";
     m.def("reach_leaves", &reach_leaves, "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a, "default_left"_a,
           "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a, "cells"_a, "out"_a);
+    treesens::bind_search(m);
 }

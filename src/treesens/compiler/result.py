@@ -1,0 +1,104 @@
+"""Outcomes: what an answer is, in data. Verdicts are formed in engine.py, witnesses judged in verify.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+
+
+class Verdict(StrEnum):
+    """The three answers (LANGUAGE.md)."""
+
+    FOUND = "found"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Replay(StrEnum):
+    """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
+
+    EMULATED = "emulated"
+    NATIVE = "native"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A value as typed into the model and as people read it."""
+
+    raw: float
+    label: str | int | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Verified concrete points.
+
+    `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
+    own raw outputs, `exact` the exact ones; `in_band` where a constraint holds by less than the numerical band.
+    """
+
+    values: FloatArray
+    cells: Int32Array
+    margins: tuple[tuple[float, ...], ...]
+    probabilities: tuple[tuple[float, ...], ...]
+    exact: tuple[tuple[Fraction, ...], ...]
+    replay: Replay
+    in_band: bool
+
+
+@dataclass(frozen=True)
+class ObjectiveValue:
+    """Value of the witness, proven bound, and the sense; `bound` is None where nothing is proven."""
+
+    value: float
+    bound: float | None
+    sense: str
+    kind: str
+
+    @property
+    def gap(self) -> float | None:
+        return None if self.bound is None else abs(self.bound - self.value)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one backend did with the question: for records, races and comparisons."""
+
+    backend: str
+    pipeline: str
+    termination: str
+    verdict: Verdict
+    detail: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: dict[str, int] = field(default_factory=dict)
+    statistics: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer to one question."""
+
+    query: str
+    verdict: Verdict
+    reason: str
+    proof: str | None = None
+    witness: Witness | None = None
+    objective: ObjectiveValue | None = None
+    near_miss: dict[str, Any] | None = None
+    backend: str = ""
+    pipeline: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: dict[str, int] = field(default_factory=dict)
+    attempts: tuple[Attempt, ...] = ()
+    confirmed_by: str | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,279 @@
+"""From a typed question to an answer: compile, solve, lift, verify; and from facts to a verdict.
+
+A verdict is formed here and nowhere else. `found` needs a witness that survived exact replay and the library's arithmetic;
+`none` needs a proof whose relation survives the pipeline; everything else is `unknown` with its reason.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
+from treesens.backends.worker import solve_isolated
+from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.ir import Module
+from treesens.compiler.lower import lower
+from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.evaluate import form_value, inputs_of
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import NativePredict, Rejected, verify_cells
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a question is answered. Times in seconds, memory in bytes; `native` holds the library's predict per model."""
+
+    backend: str = "auto"
+    pipeline: str = "default"
+    time_limit: float = 60.0
+    threads: int = 1
+    memory_limit: int | None = None
+    seed: int = 0
+    native: Sequence[NativePredict] | None = None
+    near: FloatArray | None = None
+    verify_each: bool = False
+
+
+@dataclass
+class Candidate:
+    """The best verified witness so far, with its objective value (None for questions without one)."""
+
+    witness: Witness | None = None
+    value: Fraction | None = None
+    rejected: Rejected | None = None
+
+    def offer(self, query: Query, verdict: Witness | Rejected) -> None:
+        """Keeps the better of two witnesses, and the last reason against a candidate."""
+        if isinstance(verdict, Rejected):
+            self.rejected = verdict
+            return
+        value = None
+        if query.objective is not None:
+            value = form_value(query.objective.form, inputs_of(query, verdict.values))
+        worse = (
+            self.value is not None
+            and value is not None
+            and query.objective is not None
+            and (value <= self.value if query.objective.maximize else value >= self.value)
+        )
+        if self.witness is None or not worse:
+            self.witness, self.value = verdict, value
+
+
+@dataclass
+class Compilation:
+    """A question after lowering and a pipeline, with the time that took."""
+
+    query: Query
+    compiled: Compiled
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def module(self) -> Module:
+        return self.compiled.module
+
+
+def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
+    """Lowers a question and runs a pipeline over it."""
+    start = time.perf_counter()
+    module = lower(query)
+    middle = time.perf_counter()
+    compiled = Pipeline.parse(pipeline).run(module, verify_each=verify_each)
+    end = time.perf_counter()
+    return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
+
+
+def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
+    """A solver's point as a witness of the question it was compiled from."""
+    cells = compilation.compiled.source.cells(compilation.compiled.lift(assignment))
+    return verify_cells(compilation.query, cells, near=options.near, native=options.native)
+
+
+def tightened(query: Query) -> Query:
+    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
+    bands = [query.models[p.model].ensemble.bands() for p in query.points]
+    averages = [query.models[p.model].ensemble.average for p in query.points]
+
+    def harder(constraint: Constraint) -> Constraint:
+        match constraint:
+            case AtLeast():
+                band = sum(
+                    (abs(t.coefficient) * bands[t.point][t.output] * averages[t.point] for t in constraint.form.scores),
+                    Fraction(0),
+                )
+                return replace(constraint, bound=constraint.bound + Bound(2 * band))
+            case AllOf() | AnyOf():
+                return replace(constraint, parts=tuple(harder(part) for part in constraint.parts))
+            case _:
+                return constraint
+
+    return replace(query, constraints=tuple(harder(c) for c in query.constraints))
+
+
+def answer(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """Answers one question with one backend or, for `auto`, with a portfolio."""
+    start = time.perf_counter()
+    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    if compilation.module.contradictory and compilation.compiled.none_survives:
+        return Result(
+            query.name,
+            Verdict.NONE,
+            "the compiler decides it: no cell of the domain satisfies the constraints",
+            proof="exact",
+            backend="compiler",
+            pipeline=options.pipeline,
+            seconds={"build": build, "solve": 0.0},
+            size=size_of(compilation.module),
+        )
+    if options.backend == "auto":
+        from treesens.portfolio import race
+
+        result = race(compilation, options, stop=stop, on_better=on_better)
+    else:
+        result = with_backend(compilation, get_backend(options.backend), options, stop=stop)
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def with_backend(
+    compilation: Compilation, backend: Backend, options: Options, *, stop: threading.Event | None = None
+) -> Result:
+    """One backend; refined where its point fails exact replay, tightened where only the library's arithmetic fails it."""
+    deadline = time.monotonic() + options.time_limit
+    best = Candidate()
+    attempts: list[Attempt] = []
+    reason = backend.available()
+    if reason is not None:
+        attempt = Attempt(backend.name, options.pipeline, "unavailable", Verdict.UNKNOWN, reason)
+        return Result(compilation.query.name, Verdict.UNKNOWN, reason, backend=backend.name, attempts=(attempt,))
+    result = _refine(compilation, backend, options, deadline, best, attempts, stop)
+    if result is None and best.rejected is not None and best.rejected.numerical:
+        # Exact arithmetic says yes and the library no: ask for a pair that is clear of the numerical band.
+        clear = compile_query(tightened(compilation.query), options.pipeline)
+        clear.query = compilation.query
+        clear_result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
+        result = clear_result if clear_result is not None and clear_result.verdict is Verdict.FOUND else None
+    if result is None:
+        words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
+        label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
+        result = unknown(compilation, f"{label}: {words}" if words != label else label)
+    return replace(result, backend=backend.name, attempts=tuple(attempts))
+
+
+def _refine(
+    compilation: Compilation,
+    backend: Backend,
+    options: Options,
+    deadline: float,
+    best: Candidate,
+    attempts: list[Attempt],
+    stop: threading.Event | None,
+    *,
+    restricted: bool = False,
+) -> Result | None:
+    """Emits with growing precision until an answer stands; None where none does."""
+    for precision in range(backend.exact_precision() + 1):
+        start = time.perf_counter()
+        artifact = backend.emit(compilation.module, precision=precision)
+        emit_seconds = time.perf_counter() - start
+        left = deadline - time.monotonic()
+        if left <= 0:
+            attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
+            return None
+        limits = Limits(left, options.memory_limit, options.threads, options.seed)
+        start = time.perf_counter()
+        outcome = solve_outcome(backend, artifact, limits, stop)
+        solve_seconds = time.perf_counter() - start
+        result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
+        attempts.append(
+            Attempt(
+                backend.name,
+                options.pipeline,
+                outcome.termination.value,
+                result.verdict if result is not None else Verdict.UNKNOWN,
+                outcome.detail,
+                {"emit": emit_seconds, "solve": solve_seconds},
+                size_of(compilation.module),
+                outcome.statistics,
+            )
+        )
+        if result is not None:
+            return result
+        refine = outcome.assignment is not None and (artifact.relaxed or outcome.termination is Termination.NUMERICAL)
+        if not refine:
+            return None
+    return None
+
+
+def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
+    """The facts of one solve, in a worker process unless the backend is our own."""
+    if backend.capabilities.isolated:
+        return solve_isolated(backend.name, artifact, limits, stop)
+    return backend.solve(artifact, limits)
+
+
+def conclude(
+    compilation: Compilation,
+    backend: Backend,
+    artifact: Artifact,
+    outcome: RawOutcome,
+    options: Options,
+    best: Candidate,
+    *,
+    restricted: bool = False,
+) -> Result | None:
+    """The verdict that the facts of one solve support, or None.
+
+    `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
+    """
+    query, compiled = compilation.query, compilation.compiled
+    if outcome.assignment is not None and compiled.found_survives:
+        best.offer(query, judge(compilation, outcome.assignment, options))
+    if best.witness is not None:
+        return found(compilation, backend, outcome, best, restricted=restricted or artifact.restricted)
+    proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
+    if proves and compiled.none_survives:
+        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=backend.capabilities.proof.value)
+    return None
+
+
+def found(
+    compilation: Compilation, backend: Backend, outcome: RawOutcome, best: Candidate, *, restricted: bool
+) -> Result:
+    """The result of a verified witness, with the value and the bound of the objective."""
+    query = compilation.query
+    objective = None
+    if query.objective is not None and best.value is not None:
+        exact = backend.capabilities.proof is Proof.EXACT
+        bound = None if restricted else outcome.bound
+        if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
+            bound = float(best.value) if query.objective.maximize else -float(best.value)
+        if bound is not None and not query.objective.maximize:
+            bound = -bound
+        if bound is not None:
+            # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+            pick = max if query.objective.maximize else min
+            bound = pick(bound, float(best.value))
+        sense = "maximize" if query.objective.maximize else "minimize"
+        objective = ObjectiveValue(float(best.value), bound, sense, query.objective.kind)
+    notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
+    return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+
+
+def unknown(compilation: Compilation, reason: str) -> Result:
+    """No verdict, with the reason."""
+    return Result(compilation.query.name, Verdict.UNKNOWN, reason)

@@ -1,0 +1,146 @@
+"""Finding the frontend of a file or an object: built-in formats and entry points of the group `treesens.frontends`."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.errors import ModelError
+from treesens.frontends.base import Frontend, LoadedModel
+
+GROUP = "treesens.frontends"
+# Bytes that content sniffing sees, and the largest file that is read at all.
+HEAD_BYTES = 1 << 16
+MAX_FILE_BYTES = 2 << 30
+
+_BUILT_IN = {
+    "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
+}
+# Files that people do pass, with what to do instead.
+_KNOWN_OTHERS = (
+    (b"binf", "this is XGBoost's old binary format", "load it with xgboost and save it as .json or .ubj"),
+    (
+        b"\x80",
+        "this is a pickle, which can run any code when it is opened",
+        "open it yourself and pass the live object",
+    ),
+    (b"PK\x03\x04", "this is a zip archive", "give the model file inside it"),
+    (b"\x1f\x8b", "this file is compressed with gzip", "decompress it first"),
+)
+
+
+def frontend_names() -> dict[str, str]:
+    """Name and `module:attribute` of every registered frontend; nothing is imported. ModelError for a name used
+    twice.
+    """
+    found = dict(_BUILT_IN)
+    for point in entry_points(group=GROUP):
+        if found.get(point.name, point.value) != point.value:
+            raise ModelError(
+                f"two frontends are called `{point.name}`: {found[point.name]} and {point.value}",
+                remedy=f"uninstall one of the packages, or rename its entry point in the group {GROUP}",
+            )
+        found[point.name] = point.value
+    return found
+
+
+def frontend(name: str) -> Frontend:
+    """The frontend of that name; ModelError where it is unknown or cannot be imported."""
+    names = frontend_names()
+    if name not in names:
+        raise ModelError(f"there is no model format `{name}`", remedy=did_you_mean(name, names))
+    try:
+        if name in _BUILT_IN:
+            module, attribute = names[name].split(":")
+            made: Any = getattr(import_module(module), attribute)
+        else:
+            made = EntryPoint(name, names[name], GROUP).load()
+    except (ImportError, AttributeError) as error:
+        raise ModelError(
+            f"the frontend `{name}` ({names[name]}) cannot be loaded: {error}",
+            remedy="reinstall the package it comes from",
+        ) from error
+    if isinstance(made, type):
+        made = made()
+    if not isinstance(made, Frontend):
+        raise ModelError(f"the frontend `{name}` ({names[name]}) lacks members of treesens.frontends.base.Frontend")
+    return made
+
+
+def load(source: object, format: str | None = None) -> LoadedModel:
+    """The model in a file (a path) or a live object; the format is found from the content unless it is named.
+
+    Raises ModelError with the place and what to do for everything that cannot be read exactly.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return _load_file(Path(source), format)
+    candidates = [frontend(format)] if format else _all()
+    for candidate in candidates:
+        if candidate.recognises_object(source):
+            return candidate.from_object(source)
+    kind = f"{type(source).__module__}.{type(source).__qualname__}"
+    raise ModelError(
+        f"an object of type {kind} is not a model of a known library",
+        remedy=f"pass a fitted model or a path; known: {', '.join(frontend_names())}",
+    )
+
+
+def _all() -> list[Frontend]:
+    """Every frontend that can be imported: a broken plug-in must not take the others with it."""
+    found = []
+    for name in frontend_names():
+        try:
+            found.append(frontend(name))
+        except ModelError:
+            if name in _BUILT_IN:
+                raise
+    return found
+
+
+def _load_file(path: Path, name: str | None) -> LoadedModel:
+    place = str(path)
+    try:
+        if path.is_dir():
+            raise ModelError("this is a folder, not a model file", place=place)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise ModelError(f"the model file cannot be read: {error.strerror}", place=place) from None
+    _refuse_hopeless(place, size, head)
+    chosen = frontend(name) if name else _sniff(place, head)
+    if name and not chosen.recognises_bytes(head):
+        raise ModelError(f"the file does not look like a model of format `{name}`", place=place)
+    data = path.read_bytes()
+    try:
+        return chosen.load(path, data)
+    except MemoryError:
+        raise ModelError("the model does not fit into memory", place=place) from None
+
+
+def _refuse_hopeless(place: str, size: int, head: bytes) -> None:
+    if size == 0:
+        raise ModelError("the file is empty", place=place, remedy="save the model again")
+    if size > MAX_FILE_BYTES:
+        raise ModelError(f"the file has {size} bytes, more than the limit of {MAX_FILE_BYTES}", place=place)
+    if not head.strip(b"\0"):
+        raise ModelError("the file starts with nothing but zero bytes", place=place, remedy="save the model again")
+
+
+def _sniff(place: str, head: bytes) -> Frontend:
+    matching = [candidate for candidate in _all() if candidate.recognises_bytes(head)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = " or ".join(candidate.name for candidate in matching)
+        raise ModelError(f"the file may be a model of {names}", place=place, remedy="name the format: --format NAME")
+    for start, what, remedy in _KNOWN_OTHERS:
+        if head.startswith(start):
+            raise ModelError(what, place=place, remedy=remedy)
+    raise ModelError(
+        "the file is not a model of a known format", place=place, remedy=f"known formats: {', '.join(frontend_names())}"
+    )
