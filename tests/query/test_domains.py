@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.query.setting import NAMES, bound, one
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.domain import RealDomain, Unit, ValueDomain
 from treesens.compiler.query.query import CellSet, OneHot
@@ -134,3 +135,15 @@ def test_the_same_grid_is_made_once() -> None:
     queries = bound("query q: for each f in features: sensitive binary to f gap 0.1").queries
     assert len({id(q.query.space) for q in queries}) == 1
     assert len({id(q.query.models[0]) for q in queries}) == 1
+
+
+def test_rows_that_no_answer_can_be_are_counted() -> None:
+    messages = Diagnostics()
+    text = "query q: find a in binary such that likelihood(a, rows) >= 0.001"
+    bound(text, domains="feature x: real in [-2, 2]\n", diagnostics=messages)
+    assert [(d.code, d.severity) for d in messages] == [("E401", "warning"), ("E402", "warning")]
+    outside, lost = messages
+    assert outside.message == "1 of 8 rows of `rows` lie outside the domain, most often of `x`"
+    assert lost.message == "2 of 8 rows of `rows` lack a value, most often of `gap`"
+    bound(text, domains="domain from rows\n", diagnostics=(quiet := Diagnostics()))
+    assert not list(quiet)

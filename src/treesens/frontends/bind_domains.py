@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.compiler.base.floats import (
     NumberType,
     ceil_to,
@@ -113,11 +113,12 @@ class FeatureSpec:
             return float(np.trunc(value)), float(np.trunc(value)) + 1.0
         return value, next_up(value, self.number_type)
 
-    def allows(self, values: FloatArray) -> FloatArray:
+    def allows(self, values: FloatArray) -> BoolArray:
         """Which stored values are legal, bool[...]; NaN where missing is allowed."""
         x = self.number_type.cast(values)
         if isinstance(self.domain, ValueDomain):
-            inside = np.isin(x, self.domain.values)
+            legal = self.domain.values
+            inside = legal[np.minimum(np.searchsorted(legal, x), len(legal) - 1)] == x
         else:
             with np.errstate(invalid="ignore"):
                 inside = (x >= self.domain.low) & (x <= self.domain.high)
@@ -154,8 +155,13 @@ def nearest_float(value: Fraction, number_type: NumberType) -> float:
 
 def nearest_floats(numerators: Sequence[int], denominator: int, number_type: NumberType) -> FloatArray:
     """The floats of the type nearest to numerator / denominator; exact, and fast for a million of them."""
-    # Division of Python integers rounds to the nearest float64.
-    wide = np.array([n / denominator for n in numerators], np.float64)
+    largest = max(abs(numerators[0]), abs(numerators[-1]), denominator) if isinstance(numerators, range) else 1 << 53
+    if largest < 1 << 53:
+        # Both sides are floats themselves, and IEEE division rounds to the nearest.
+        wide = np.asarray(numerators, np.float64) / denominator
+    else:
+        # So does division of Python integers.
+        wide = np.array([n / denominator for n in numerators], np.float64)
     if number_type is NumberType.FLOAT64:
         return wide + 0.0
     narrow, unsure = float32_of_decimals(wide)

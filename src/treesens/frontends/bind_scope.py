@@ -207,8 +207,26 @@ class Scope:
             if absent:
                 raise lacks_columns(self.found, name, table, absent)
             columns = [self.found.column(table, s.name, s.labels, name.span) for s in self.inputs.specs]
-            self.inputs.cache[key] = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
+            matrix = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
+            self._warn_about_rows(name, matrix)
+            self.inputs.cache[key] = matrix
         return self.inputs.cache[key]  # type: ignore[return-value]
+
+    def _warn_about_rows(self, name: ast.Name, matrix: FloatArray) -> None:
+        """Rows that no answer can be, counted, with the feature that is to blame most often."""
+        absent = np.isnan(matrix)
+        lost = absent & ~np.array([spec.missing for spec in self.inputs.specs])
+        allowed = np.stack([spec.allows(matrix[:, f]) for f, spec in enumerate(self.inputs.specs)], axis=1)
+        kinds = (
+            ("E401", ~allowed & ~absent, "lie outside the domain", "widen the domain, or leave such rows out"),
+            ("E402", lost, "lack a value", "declare the feature `or missing`, or leave such rows out"),
+        )
+        for code, where, what, remedy in kinds:
+            count = int(where.any(axis=1).sum())
+            if count:
+                worst = self.inputs.names[int(where.sum(axis=0).argmax())]
+                message = f"{count} of {len(matrix)} rows of `{name.text}` {what}, most often of `{worst}`"
+                self.found.diagnostics.warning(code, message, name.span, remedy)
 
     def cells(self, name: ast.Name) -> Int32Array:
         """The cells of a table in the grid of the models alone, int32[rows, features]; see `cells_of_rows`."""

@@ -1,7 +1,8 @@
 """The numbered catalogue of messages about `.sens` files: what each code means, and what to do.
 
-S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for
-its model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
+S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for its
+model. E3xx: a domain makes no sense. E4xx: data do not fit their domains (warnings). A code keeps its number for ever; one that
+is given up is not used again.
 """
 
 from __future__ import annotations
@@ -317,4 +318,15 @@ E312 domain without a width
 """
 )
 
-CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS
+DATA: Final = _entries(
+    """
+E401 rows outside the domain
+  some rows hold values that no answer can have; they still count in what is learnt from the data
+  widen the domain, or leave such rows out
+E402 missing values in the data
+  some rows lack a value that no answer can lack; they take no part in what is learnt about that feature
+  declare the feature `or missing`, or leave such rows out
+"""
+)
+
+CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA

@@ -8,13 +8,20 @@ per cell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 
+import numpy as np
+
+from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.ir import TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, cell_range
 from treesens.compiler.query.query import Difference
+
+_Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
@@ -41,33 +48,43 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
     ]
     guard = [when ^ 1] if when != TRUE else []
     x, y = (relation.left, relation.feature), (relation.right, relation.other)
-    for i, extremes in enumerate(left):
+    for i, fits in enumerate(compatible_cells(relation, left, right)):
         is_i = [builder.at_most(*x, i) ^ 1, builder.at_most(*x, i - 1)]
-        if extremes is None:
+        if len(fits) == 0:
             builder.clause([*guard, *is_i])
             continue
-        fits = [j for j, other in enumerate(right) if other is not None and compatible(relation, extremes, other)]
-        if not fits:
-            builder.clause([*guard, *is_i])
-            continue
-        builder.clause([*guard, *is_i, builder.at_most(*y, fits[-1])])
-        builder.clause([*guard, *is_i, builder.at_most(*y, fits[0] - 1) ^ 1])
-        for j in range(fits[0], fits[-1]):
-            if j not in fits:
-                builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
+        first, last = int(fits[0]), int(fits[-1])
+        builder.clause([*guard, *is_i, builder.at_most(*y, last)])
+        builder.clause([*guard, *is_i, builder.at_most(*y, first - 1) ^ 1])
+        for j in set(range(first, last)) - set(fits.tolist()):
+            builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
 
 
-def compatible(relation: Difference, x: tuple[Fraction, Fraction], y: tuple[Fraction, Fraction]) -> bool:
-    """Whether the ranges of two cells allow the relation.
+def compatible_cells(
+    relation: Difference, left: Sequence[_Range | None], right: Sequence[_Range | None]
+) -> list[Int64Array]:
+    """For every cell of x (given by its smallest and largest legal value) the cells of y that the relation allows with it.
 
     Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
     positive factors), and every value between them is reached within one float; the value pair itself is chosen (and checked
-    exactly) when the answer is built.
+    exactly) when the answer is built. All numbers are made whole by one denominator, since integers compare fast.
     """
-    corners = [relation.value(left, right) for left in x for right in y]
-    greatest, smallest = max(corners), min(corners)
-    if relation.low is not None and (greatest < relation.low or (relation.low_strict and greatest == relation.low)):
-        return False
-    return not (
-        relation.high is not None and (smallest > relation.high or (relation.high_strict and smallest == relation.high))
-    )
+    p, q = relation.left_factor, relation.right_factor
+    xs = [sorted((p * r[0], p * r[1])) if r is not None else None for r in left]
+    ys = {j: sorted((q * r[0], q * r[1])) for j, r in enumerate(right) if r is not None}
+    bounds = [b for b in (relation.low, relation.high) if b is not None]
+    numbers = [n for r in (*xs, *ys.values()) if r is not None for n in r]
+    scale = lcm(*(n.denominator for n in (*numbers, *bounds)))
+    cells = np.array(list(ys), np.int64)
+    y_low, y_high = (np.array([int(r[end] * scale) for r in ys.values()], object) for end in (0, 1))
+    result = []
+    for ends in xs:
+        fits = np.full(len(cells), ends is not None)
+        if ends is not None and relation.low is not None:
+            greatest, low = int(ends[1] * scale) - y_low, int(relation.low * scale)
+            fits &= (greatest > low if relation.low_strict else greatest >= low).astype(bool)
+        if ends is not None and relation.high is not None:
+            smallest, high = int(ends[0] * scale) - y_high, int(relation.high * scale)
+            fits &= (smallest < high if relation.high_strict else smallest <= high).astype(bool)
+        result.append(cells[fits])
+    return result
