@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
+from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import solve_isolated
-from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
@@ -38,6 +39,7 @@ class Options:
     seed: int = 0
     native: Sequence[NativePredict] | None = None
     near: FloatArray | None = None
+    hints: Int32Array | None = None
     verify_each: bool = False
 
 
@@ -188,7 +190,7 @@ def _refine(
     """Emits with growing precision until an answer stands; None where none does."""
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
-        artifact = backend.emit(compilation.module, precision=precision)
+        artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
         left = deadline - time.monotonic()
         if left <= 0:
@@ -219,11 +221,18 @@ def _refine(
     return None
 
 
+def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
+    """What a backend gets; the native engine also gets the inputs worth trying first."""
+    if isinstance(backend, SearchBackend):
+        return backend.emit(compilation.module, precision=precision, hints=options.hints)
+    return backend.emit(compilation.module, precision=precision)
+
+
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is our own."""
-    if backend.capabilities.isolated:
-        return solve_isolated(backend.name, artifact, limits, stop)
-    return backend.solve(artifact, limits)
+    if isinstance(backend, SearchBackend):
+        return backend.solve(artifact, limits, stop=stop)
+    return solve_isolated(backend.name, artifact, limits, stop)
 
 
 def conclude(
