@@ -1,4 +1,4 @@
-"""The engine against brute force on thousands of tiny problems, with bounds on, just below and just above the optimum."""
+"""The engine against brute force on thousands of tiny problems, with bounds on, just below and above the optimum."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def assemble(
 
 
 def random_tree(rng: np.random.Generator, size: list[int], variables: list[int], depth: int) -> list[list[Box]]:
-    """Leaves of a random tree; half the questions send the last cell ("missing") the other way, so leaves are unions."""
+    """Leaves of a random tree; questions may send the last cell ("missing") the other way: unions."""
 
     def split(boxes: list[Box], left: int) -> list[list[Box]]:
         if left == 0 or rng.random() < 0.15:
