@@ -273,7 +273,7 @@ def _candidates(
         if other in chosen and not np.isnan(chosen[other]):
             against = Fraction(chosen[other])
             bounds = [bound for bound in (relation.low, relation.high) if bound is not None]
-            targets += [float(against + bound if is_left else against - bound) for bound in (*bounds, Fraction(0))]
+            targets += [float(relation.partner(against, bound, is_left)) for bound in (*bounds, Fraction(0))]
     picked = [pick_value(domain, grid, cell, _preferred(near, key))]
     for target in targets:
         if not np.isfinite(target):

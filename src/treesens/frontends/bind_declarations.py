@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -205,13 +205,33 @@ def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> 
         if name in table:
             column = found.column(table, name, {}, source.data.span)
             return domain_of_column(name, number_type, column)
-    if sources:
-        table = _loaded(found.tables[sources[0].data.text])
-        message = f"`{sources[0].data.text}` has no column for the feature `{name}`"
-        near = did_you_mean(name, table.inputs)
-        remedy = f"declare its domain (`feature {name}: real in [lo, hi]`), or rename the column"
-        raise found.fail("E116", message, sources[0].data.span, f"{remedy}; {near}" if near else remedy)
     return None
+
+
+def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
+    """`domain from DATA` must give a domain to every feature that has none of its own."""
+    sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
+    named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
+    absent = [
+        f.name
+        for f in features
+        if not (f.categories or f.name in named or any(f.name in table for _, table in sources))
+    ]
+    if sources and absent:
+        data, table = sources[0]
+        remedy = f"declare the domain (`feature {absent[0]}: real in [lo, hi]`), or rename the column"
+        raise lacks_columns(found, data, table, absent, remedy)
+
+
+def lacks_columns(
+    found: Declarations, data: ast.Name, table: Table, absent: Sequence[str], remedy: str = ""
+) -> Unbound:
+    """The mistake of a table without a column for some features; names a column that looks like one of them."""
+    listed = ", ".join(f"`{f}`" for f in absent[:8]) + (", …" if len(absent) > 8 else "")
+    message = f"`{data.text}` has no column for {'the feature' if len(absent) == 1 else 'the features'} {listed}"
+    guesses = [did_you_mean(f, table.inputs) for f in absent]
+    guess = next((g for g in guesses if g.startswith("did you mean")), guesses[0])
+    return found.fail("E116", message, data.span, "; ".join(part for part in (remedy, guess) if part))
 
 
 def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, number_type: NumberType) -> FeatureSpec:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query.bounds import Bound
 from treesens.frontends import bind_data, bind_distances, bind_inputs, bind_scores
+from treesens.frontends.bind_declarations import interval_ends
 from treesens.frontends.bind_inputs import all_of, any_of
 from treesens.frontends.bind_scope import Pending, Scope
 from treesens.frontends.bind_terms import (
@@ -25,8 +26,6 @@ from treesens.frontends.bind_terms import (
     kind_of,
 )
 from treesens.grammar import ast
-
-A = TypeVar("A")
 
 
 def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:
@@ -102,31 +101,25 @@ def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
             raise scope.fail("E205", f"a class is compared with `{right.span.text}`", node.span, remedy)
 
 
-def _only(kind: type[A], form: Affine) -> Mapping[A, Fraction] | None:
-    """The terms, if all of them are of one kind."""
-    terms = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
-    return terms if len(terms) == len(form.terms) else None
-
-
 def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, span: Span) -> Pending:
     """form operator 0."""
     if not form.terms:
         raise scope.fail("E218", "neither side depends on a point", span, "compare a quantity of a point")
     number = -form.constant
-    if features := _only(FeatureAtom, form):
+    if features := form.only(FeatureAtom):
         return _features(scope, features, operator, number, positive, span)
-    if scores := _only(ScoreAtom, form):
+    if scores := form.only(ScoreAtom):
         name = bind_scores.row_name(scope, scores)
         return bind_scores.compare(scope, scores, operator, Bound(number), positive, name)
-    if linked := _only(LinkedAtom, form):
+    if linked := form.only(LinkedAtom):
         return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
-    if likelihoods := _only(LikelihoodAtom, form):
+    if likelihoods := form.only(LikelihoodAtom):
         return bind_data.compare_likelihoods(scope, likelihoods, operator, number, positive, span)
-    if changes := _only(ChangesAtom, form):
+    if changes := form.only(ChangesAtom):
         return bind_data.compare_changes(scope, changes, operator, number, positive)
-    if distances := _only(DistanceAtom, form):
+    if distances := form.only(DistanceAtom):
         return bind_distances.compare_distance(scope, distances, operator, number, positive, span)
-    if absolutes := _only(AbsoluteAtom, form):
+    if absolutes := form.only(AbsoluteAtom):
         return _absolute(scope, absolutes, operator, number, positive, span)
     kinds = list(dict.fromkeys(kind_of(atom) for atom, _ in form.terms))
     if len(kinds) == 1:
@@ -186,7 +179,7 @@ def _in_interval(
         atom = FeatureAtom(scope.point(operand.point), scope.feature(operand.feature))
         return bind_inputs.in_interval(scope, atom, interval, positive)
     form = affine(scope, operand)
-    low, high = bind_inputs.interval_ends(scope.found, interval)
+    low, high = interval_ends(scope.found, interval)
     ends: list[tuple[Fraction, ast.Operator]] = []
     if low is not None:
         ends.append((low, ">" if interval.low_open else ">="))

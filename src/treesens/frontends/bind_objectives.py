@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import lcm
-from typing import TypeVar
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from treesens.frontends.bind_terms import (
 from treesens.grammar import ast
 
 PendingObjective = Callable[[q.Space], q.Objective]
-A = TypeVar("A")
 
 _FORMS = "margins, a product of likelihoods, a distance to a row or to the nearest row, or `changes(a, b)`"
 
@@ -40,9 +38,9 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     upwards = node.sense == "maximize"
     span = node.expression.span
     atoms = [atom for atom, _ in form.terms]
-    if scores := _only(ScoreAtom, form):
+    if scores := form.only(ScoreAtom):
         return _margins(scope, scores, form.constant, upwards)
-    if changes := _only(ChangesAtom, form):
+    if changes := form.only(ChangesAtom):
         return _changes(scope, changes, form.constant, upwards)
     if len(atoms) == 1 and isinstance(atoms[0], LikelihoodAtom):
         return _likelihood(scope, atoms[0], form, upwards, span)
@@ -60,11 +58,6 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         raise scope.fail("E209", "a probability is no linear objective", span, remedy)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
     raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
-
-
-def _only(kind: type[A], form: Affine) -> dict[A, Fraction] | None:
-    terms = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
-    return terms if len(terms) == len(form.terms) else None
 
 
 def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:

@@ -20,7 +20,14 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.domain import legal_cells
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.bind_declarations import Declarations, Unbound, feature_spec, unknown_feature
+from treesens.frontends.bind_declarations import (
+    Declarations,
+    Unbound,
+    check_columns,
+    feature_spec,
+    lacks_columns,
+    unknown_feature,
+)
 from treesens.frontends.bind_domains import FeatureSpec
 from treesens.frontends.tables import Table
 from treesens.grammar import ast
@@ -90,6 +97,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
             features.setdefault(feature.name, feature)
     union = tuple(features.values())
     number_type = first.ensemble.number_type
+    check_columns(found, union)
     specs: list[FeatureSpec] = []
     broken = False
     for feature in union:
@@ -197,11 +205,7 @@ class Scope:
         if key not in self.inputs.cache:
             absent = [f for f in self.inputs.names if f not in table]
             if absent:
-                listed = ", ".join(f"`{f}`" for f in absent[:8]) + (", …" if len(absent) > 8 else "")
-                message = (
-                    f"`{name.text}` has no column for {'the feature' if len(absent) == 1 else 'the features'} {listed}"
-                )
-                raise self.fail("E116", message, name.span, did_you_mean(absent[0], table.inputs))
+                raise lacks_columns(self.found, name, table, absent)
             columns = [self.found.column(table, s.name, s.labels, name.span) for s in self.inputs.specs]
             self.inputs.cache[key] = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
         return self.inputs.cache[key]  # type: ignore[return-value]

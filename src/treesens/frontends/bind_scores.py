@@ -174,12 +174,12 @@ def class_wins(
     """Class `wanted` beats every other class by a probability ratio and by a margin; `positive` False is the negation."""
     ensemble = scope.model(point).ensemble
     name = f"class.{scope.points[point]}"
+    bounds = _bounds(factor, margin)
     parts: list[Pending] = []
     if ensemble.n_outputs == 1:
         sign = Fraction(1 if wanted == 1 else -1)
         # ln(p1 / p0) is the margin itself.
-        for bound in dict.fromkeys((Bound.ln(factor), Bound(margin))):
-            parts.append(compare(scope, {ScoreAtom(point, 0): sign}, ">=", bound, positive, name))
+        parts += [compare(scope, {ScoreAtom(point, 0): sign}, ">=", bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
     votes = predicts_probabilities(ensemble)
     for other in range(ensemble.n_outputs):
@@ -192,9 +192,14 @@ def class_wins(
             if margin:
                 parts.append(compare(scope, plain, ">=", Bound(margin), positive, name))
             continue
-        for bound in dict.fromkeys((Bound.ln(factor), Bound(margin))):
-            parts.append(compare(scope, plain, ">=", bound, positive, name))
+        parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
     return (all_of if positive else any_of)(parts)
+
+
+def _bounds(factor: Fraction, margin: Fraction) -> list[Bound]:
+    """What the lead of a class must reach: ln factor and the margin, each where it says more than 0."""
+    wanted = [Bound.ln(factor)] if factor > 1 else []
+    return [*wanted, Bound(margin)] if margin or not wanted else wanted
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never, cast
 
 from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.model import Ensemble, Link, Task
@@ -77,6 +77,9 @@ class AbsoluteAtom:
 Atom: TypeAlias = FeatureAtom | ScoreAtom | LinkedAtom | LikelihoodAtom | DistanceAtom | ChangesAtom | AbsoluteAtom
 
 
+A = TypeVar("A")
+
+
 @dataclass(frozen=True)
 class Affine:
     """constant + sum of coefficient * atom; no coefficient is zero."""
@@ -95,6 +98,11 @@ class Affine:
 
     def __sub__(self, other: Affine) -> Affine:
         return self + other * Fraction(-1)
+
+    def only(self, kind: type[A]) -> dict[A, Fraction]:
+        """The terms, if all of them are of one kind; nothing otherwise."""
+        terms = {cast("A", atom): c for atom, c in self.terms if isinstance(atom, kind)}
+        return terms if len(terms) == len(self.terms) else {}
 
 
 def kind_of(atom: Atom) -> str:
@@ -126,7 +134,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
         case ast.Infinity():
             raise scope.fail("E218", "nothing can be compared with `inf`", node.span, "leave the comparison out")
         case ast.Name(text):
-            remedy = did_you_mean(text, [p for p in scope.points]) if text not in scope.points else ""
+            remedy = did_you_mean(text, list(scope.points)) if text not in scope.points else ""
             raise scope.fail("E205", f"`{text}` is a name, and a quantity is needed", node.span, remedy)
         case ast.FeatureOf(point, feature):
             return _one(FeatureAtom(scope.point(point), scope.feature(feature)))

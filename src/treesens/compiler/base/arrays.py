@@ -44,7 +44,7 @@ def _same(left: Any, right: Any) -> bool:
             isinstance(left, np.ndarray)
             and isinstance(right, np.ndarray)
             and left.shape == right.shape
-            and bool(np.all(left == right))
+            and np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f")
         )
     return bool(left == right)
 

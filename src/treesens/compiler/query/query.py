@@ -124,6 +124,12 @@ class Difference:
         """What is compared with the two ends."""
         return self.left_factor * left - self.right_factor * right
 
+    def partner(self, known: Fraction, value: Fraction, left_wanted: bool) -> Fraction:
+        """The left (or right) side that makes `value` with a known right (or left) one."""
+        if left_wanted:
+            return (value + self.right_factor * known) / self.left_factor
+        return (self.left_factor * known - value) / self.right_factor
+
 
 @dataclass(frozen=True, eq=False)
 class AvoidBoxes(ArrayRecord):
