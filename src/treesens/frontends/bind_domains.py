@@ -159,7 +159,7 @@ def nearest_floats(numerators: Sequence[int], denominator: int, number_type: Num
     if number_type is NumberType.FLOAT64:
         return wide + 0.0
     narrow, unsure = float32_of_decimals(wide)
-    for i in np.flatnonzero(unsure):
+    for i in np.flatnonzero(unsure).tolist():
         narrow[i] = round_to_float32(Fraction(numerators[i], denominator))
     return narrow
 

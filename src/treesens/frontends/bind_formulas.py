@@ -9,6 +9,7 @@ from typing import TypeVar, assert_never
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query.bounds import Bound
 from treesens.frontends import bind_data, bind_distances, bind_inputs, bind_scores
+from treesens.frontends.bind_declarations import interval_ends
 from treesens.frontends.bind_inputs import all_of, any_of
 from treesens.frontends.bind_scope import Pending, Scope
 from treesens.frontends.bind_terms import (
@@ -104,7 +105,7 @@ def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
 
 def _only(kind: type[A], form: Affine) -> Mapping[A, Fraction] | None:
     """The terms, if all of them are of one kind."""
-    terms = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
+    terms: dict[A, Fraction] = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
     return terms if len(terms) == len(form.terms) else None
 
 
@@ -186,7 +187,7 @@ def _in_interval(
         atom = FeatureAtom(scope.point(operand.point), scope.feature(operand.feature))
         return bind_inputs.in_interval(scope, atom, interval, positive)
     form = affine(scope, operand)
-    low, high = bind_inputs.interval_ends(scope.found, interval)
+    low, high = interval_ends(scope.found, interval)
     ends: list[tuple[Fraction, ast.Operator]] = []
     if low is not None:
         ends.append((low, ">" if interval.low_open else ">="))

@@ -63,7 +63,7 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
 
 
 def _only(kind: type[A], form: Affine) -> dict[A, Fraction] | None:
-    terms = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
+    terms: dict[A, Fraction] = {atom: c for atom, c in form.terms if isinstance(atom, kind)}
     return terms if len(terms) == len(form.terms) else None
 
 

@@ -178,8 +178,10 @@ def class_wins(
     if ensemble.n_outputs == 1:
         sign = Fraction(1 if wanted == 1 else -1)
         # ln(p1 / p0) is the margin itself.
-        for bound in dict.fromkeys((Bound.ln(factor), Bound(margin))):
-            parts.append(compare(scope, {ScoreAtom(point, 0): sign}, ">=", bound, positive, name))
+        parts.extend(
+            compare(scope, {ScoreAtom(point, 0): sign}, ">=", bound, positive, name)
+            for bound in dict.fromkeys((Bound.ln(factor), Bound(margin)))
+        )
         return (all_of if positive else any_of)(parts)
     votes = predicts_probabilities(ensemble)
     for other in range(ensemble.n_outputs):
@@ -192,8 +194,10 @@ def class_wins(
             if margin:
                 parts.append(compare(scope, plain, ">=", Bound(margin), positive, name))
             continue
-        for bound in dict.fromkeys((Bound.ln(factor), Bound(margin))):
-            parts.append(compare(scope, plain, ">=", bound, positive, name))
+        parts.extend(
+            compare(scope, plain, ">=", bound, positive, name)
+            for bound in dict.fromkeys((Bound.ln(factor), Bound(margin)))
+        )
     return (all_of if positive else any_of)(parts)
 
 

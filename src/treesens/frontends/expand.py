@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, permutations, product
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Task
@@ -125,7 +125,9 @@ def substituted(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Na
         if isinstance(item, tuple):
             return tuple(changed(part) for part in item)
         if isinstance(item, ast.Node):
-            parts = {f.name: changed(getattr(item, f.name)) for f in dataclasses.fields(item) if f.name != "span"}
+            parts: dict[str, Any] = {
+                f.name: changed(getattr(item, f.name)) for f in dataclasses.fields(item) if f.name != "span"
+            }
             return dataclasses.replace(item, **parts)
         return item
 

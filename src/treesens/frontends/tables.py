@@ -157,7 +157,7 @@ def _read_parquet(path: Path, place: str) -> dict[str, Column]:
     return _read_frame(frame, place)
 
 
-def _read_frame(frame: object, place: str) -> dict[str, Column]:
+def _read_frame(frame: Any, place: str) -> dict[str, Column]:
     import narwhals as nw
 
     try:
