@@ -127,28 +127,24 @@ def answer(
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """Answers one question with one backend or, for `auto`, with a portfolio."""
-    start = time.perf_counter()
-    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
-    build = time.perf_counter() - start
-    if compilation.module.contradictory and compilation.compiled.none_survives:
-        return Result(
-            query.name,
-            Verdict.NONE,
-            "the compiler decides it: no cell of the domain satisfies the constraints",
-            proof="exact",
-            backend="compiler",
-            pipeline=options.pipeline,
-            seconds={"build": build, "solve": 0.0},
-            size=size_of(compilation.module),
-        )
     if options.backend == "auto":
         from treesens.portfolio import race
 
-        result = race(compilation, options, stop=stop, on_better=on_better)
-    else:
-        result = with_backend(compilation, get_backend(options.backend), options, stop=stop)
+        return race(query, options, stop=stop, on_better=on_better)
+    start = time.perf_counter()
+    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def decided(compilation: Compilation) -> Result | None:
+    """`none` where the compiler itself has found a contradiction."""
+    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+        return None
+    reason = "the compiler decides it: no cell of the domain satisfies the constraints"
+    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend="compiler")
 
 
 def with_backend(

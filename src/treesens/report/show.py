@@ -18,7 +18,8 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 
 def out() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    """Standard output; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 class Progress:
