@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from search.tiny import Answers, Shape, brute_force, random_problem, rows_at, satisfies
+from tests.search.tiny import Answers, Shape, brute_force, random_problem, rows_at, satisfies
 from treesens.backends.search.problem import SearchProblem
 from treesens.backends.search.solver import SearchResult, Solver
 
