@@ -19,6 +19,28 @@ def reach_leaves(
     cells: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> None: ...
+def flip_profiles(
+    root: NDArray[np.int32],
+    feature: NDArray[np.int32],
+    cut: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    leaf: NDArray[np.int32],
+    default_left: NDArray[np.uint8],
+    category_set: NDArray[np.int32],
+    set_offset: NDArray[np.int64],
+    set_member: NDArray[np.uint8],
+    missing_cell: NDArray[np.int32],
+    cell_count: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    leaf_value: NDArray[np.int64],
+    flipped: int,
+    allowed: NDArray[np.uint8],
+    highest: NDArray[np.int64],
+    lowest: NDArray[np.int64],
+    highest_cell: NDArray[np.int32],
+    lowest_cell: NDArray[np.int32],
+) -> None: ...
 
 class Search:
     """Raw form of treesens.backends.search.solver.Solver, which documents it; SearchProblem documents the arrays."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
+from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import solve_isolated
-from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
@@ -38,6 +39,7 @@ class Options:
     seed: int = 0
     native: Sequence[NativePredict] | None = None
     near: FloatArray | None = None
+    hints: Int32Array | None = None
     verify_each: bool = False
 
 
@@ -125,28 +127,24 @@ def answer(
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """Answers one question with one backend or, for `auto`, with a portfolio."""
-    start = time.perf_counter()
-    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
-    build = time.perf_counter() - start
-    if compilation.module.contradictory and compilation.compiled.none_survives:
-        return Result(
-            query.name,
-            Verdict.NONE,
-            "the compiler decides it: no cell of the domain satisfies the constraints",
-            proof="exact",
-            backend="compiler",
-            pipeline=options.pipeline,
-            seconds={"build": build, "solve": 0.0},
-            size=size_of(compilation.module),
-        )
     if options.backend == "auto":
         from treesens.portfolio import race
 
-        result = race(compilation, options, stop=stop, on_better=on_better)
-    else:
-        result = with_backend(compilation, get_backend(options.backend), options, stop=stop)
+        return race(query, options, stop=stop, on_better=on_better)
+    start = time.perf_counter()
+    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def decided(compilation: Compilation) -> Result | None:
+    """`none` where the compiler itself has found a contradiction."""
+    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+        return None
+    reason = "the compiler decides it: no cell of the domain satisfies the constraints"
+    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend="compiler")
 
 
 def with_backend(
@@ -188,7 +186,7 @@ def _refine(
     """Emits with growing precision until an answer stands; None where none does."""
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
-        artifact = backend.emit(compilation.module, precision=precision)
+        artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
         left = deadline - time.monotonic()
         if left <= 0:
@@ -219,11 +217,18 @@ def _refine(
     return None
 
 
+def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
+    """What a backend gets; the native engine also gets the inputs worth trying first."""
+    if isinstance(backend, SearchBackend):
+        return backend.emit(compilation.module, precision=precision, hints=options.hints)
+    return backend.emit(compilation.module, precision=precision)
+
+
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is our own."""
-    if backend.capabilities.isolated:
-        return solve_isolated(backend.name, artifact, limits, stop)
-    return backend.solve(artifact, limits)
+    if isinstance(backend, SearchBackend):
+        return backend.solve(artifact, limits, stop=stop)
+    return solve_isolated(backend.name, artifact, limits, stop)
 
 
 def conclude(

@@ -16,8 +16,9 @@ from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termin
 from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.passes.base import size_of
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
-from treesens.engine import Candidate, Compilation, Options, conclude, emit, unknown
+from treesens.engine import Candidate, Compilation, Options, compile_query, conclude, decided, emit, unknown
 from treesens.errors import BackendError
 
 RACERS = ("cpsat", "highs", "z3")
@@ -76,14 +77,23 @@ class _Either:
 
 
 def race(
-    compilation: Compilation,
+    query: Query,
     options: Options,
     *,
     stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The portfolio on one compiled question."""
-    return _Race(compilation, options, stop, on_better).run()
+    """The portfolio on one question.
+
+    The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
+    """
+    start = time.perf_counter()
+    text = "search" if options.pipeline == "default" else options.pipeline
+    compilation = compile_query(query, text, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
 
 class _Race:
@@ -104,6 +114,7 @@ class _Race:
         self.winner: Result | None = None
         self.won_by = ""
         self.near_miss: dict[str, float] | None = None
+        self.solvers: Compilation | None = None
 
     def run(self) -> Result:
         engine = self._start_engine()
@@ -153,7 +164,11 @@ class _Race:
         backends = [get_backend(name) for name in RACERS]
         backends = [b for b in backends if b.available() is None][:seats]
         by_name: dict[str, Backend] = {b.name: b for b in backends}
-        artifacts = {b.name: b.emit(self.compilation.module) for b in backends}
+        solvers = self._for_solvers()
+        if (result := decided(solvers)) is not None:
+            self.winner, self.won_by = result, "compiler"
+            backends = []
+        artifacts = {b.name: b.emit(solvers.module) for b in backends}
         limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
         either = _Either(self.stop, engine.over if engine is not None else None)
@@ -181,12 +196,19 @@ class _Race:
                     )
                 )
 
+    def _for_solvers(self) -> Compilation:
+        """The question as the solvers get it, compiled when it is first needed."""
+        if self.solvers is None:
+            self.solvers = compile_query(self.compilation.query, self.options.pipeline)
+        return self.solvers
+
     def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
         """What the facts of one runner add to the race."""
+        compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
         known = self.best.witness
         result = None
         if self.winner is None or outcome.assignment is not None:
-            result = conclude(self.compilation, backend, artifact, outcome, self.options, self.best)
+            result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
         self.attempts.append(
             Attempt(
                 backend.name,
@@ -195,7 +217,7 @@ class _Race:
                 Verdict.UNKNOWN if result is None else result.verdict,
                 outcome.detail,
                 {"solve": seconds},
-                size_of(self.compilation.module),
+                size_of(compilation.module),
                 outcome.statistics,
             )
         )

@@ -30,6 +30,8 @@ PIPELINES: dict[str, str] = {
         "merge-guards,drop-dead,unaffected-leaves,share-copies,aff-reduce,score-bounds,leaf-rows,"
         "order-predicates{by=gain}"
     ),
+    # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
+    "search": "merge-guards,drop-dead,unaffected-leaves,share-copies",
 }
 
 LOWERED = frozenset({"guards"})

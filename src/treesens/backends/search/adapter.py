@@ -13,7 +13,7 @@ Equal                       merged beforehand (share-copies)
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -30,7 +30,7 @@ from treesens.compiler.base.arrays import (
 )
 from treesens.compiler.ir import TRUE, Bool, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
 from treesens.compiler.ir.implications import leaf_implications
-from treesens.compiler.legalise.rounding import round_row
+from treesens.compiler.legalise.rounding import Rounded, round_row
 from treesens.errors import BackendError
 
 _BITS = 61
@@ -79,6 +79,8 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
+    objective_dropped: int = 0
+    """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
@@ -121,6 +123,7 @@ def adapt(module: Module, hints: Int32Array | None = None) -> Adapted:
         0 if objective is None else objective.shift,
         0 if objective is None else objective.constant,
         max((row.shift for row in module.ops_of(Linear)), default=0),
+        rows.objective_dropped,
     )
 
 
@@ -288,19 +291,22 @@ class _Rows:
             self.bounds.append(0)
             self.weights.append(1)
         self.objective = module.objective is not None and not module.objective.guide
+        self.objective_dropped = 0
         if self.objective:
             assert module.objective is not None
-            coefficients = self._narrow(module.objective.coefficients, 0)[0]
-            self._terms(len(self.bounds), module.objective.variables, coefficients)
+            rounded = self._narrow(module.objective.coefficients, 0)
+            self.objective_dropped = rounded.dropped
+            self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
-    def _narrow(self, coefficients: IntegerArray, bound: int) -> tuple[Int64Array, int]:
+    def _narrow(self, coefficients: IntegerArray, bound: int) -> Rounded:
         """int64 coefficients; rounded outward where they do not fit."""
         rounded = round_row(coefficients, bound, bits=_BITS)
         self.relaxed = self.relaxed or not rounded.exact
-        return rounded.coefficients.astype(np.int64), rounded.bound
+        return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))
 
     def _constraint(self, row: Linear) -> None:
-        coefficients, bound = self._narrow(row.coefficients, row.bound)
+        rounded = self._narrow(row.coefficients, row.bound)
+        coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)
         scores = bool(np.any(self.leaf_of[row.variables] >= 0))
         if row.when != TRUE:

@@ -14,6 +14,7 @@ from treesens.backends.search.adapter import Adapted, adapt
 from treesens.backends.search.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.ir import Equal, Module
+from treesens.compiler.ir.evaluate import satisfied
 from treesens.compiler.passes.base import Chain, Lift
 from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
@@ -24,8 +25,12 @@ _SLICE = 0.25
 
 @dataclass(frozen=True)
 class SearchArtifact(Artifact):
-    """The problem itself; there is no text to write. `lift` undoes the merging of copies done here."""
+    """The problem itself; there is no text to write. `lift` undoes the merging of copies done here.
 
+    A module without variables leaves nothing to search; it is kept as it is.
+    """
+
+    module: Module | None = None
     adapted: Adapted | None = None
     lift: Lift | None = None
     merged_variables: int = 0
@@ -47,6 +52,9 @@ class SearchBackend(Backend):
     def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
         """`hints` int32[H, points, features]: cells of inputs worth trying first."""
         del precision
+        asked = module
+        if module.variables == 0:
+            return SearchArtifact("search", "", 0, has_objective=False, module=module)
         steps: list[Lift] = []
         if any(True for _ in module.ops_of(Equal)):
             for step in (UnaffectedLeaves(), ShareCopies()):
@@ -57,7 +65,7 @@ class SearchBackend(Backend):
         return SearchArtifact(
             "search",
             "",
-            module.variables,
+            asked.variables,
             has_objective=adapted.problem.objective,
             relaxed=adapted.relaxed,
             adapted=adapted,
@@ -73,6 +81,10 @@ class SearchBackend(Backend):
         stop: threading.Event | None = None,
     ) -> RawOutcome:
         assert isinstance(artifact, SearchArtifact)
+        if artifact.module is not None:
+            nothing = np.zeros(0, bool)
+            holds = bool(satisfied(artifact.module, nothing[None, :])[0])
+            return RawOutcome(Termination.SATISFIED, nothing) if holds else RawOutcome(Termination.INFEASIBLE)
         assert artifact.adapted is not None
         adapted = artifact.adapted
         mode = "objective" if adapted.problem.objective else "decide"
@@ -106,8 +118,10 @@ class SearchBackend(Backend):
         }[result.status]
         bound = None
         if adapted.problem.objective and result.upper is not None:
-            exact = (result.upper + adapted.objective_constant) / 2**adapted.objective_shift
-            bound = exact if result.status == "optimal" else float(np.nextafter(exact, np.inf))
+            whole = (int(result.upper) << adapted.objective_dropped) + adapted.objective_constant
+            exact = whole / 2**adapted.objective_shift
+            rounded = result.status != "optimal" or adapted.objective_dropped > 0
+            bound = float(np.nextafter(exact, np.inf)) if rounded else exact
         statistics = result.statistics
         numbers = {
             "nodes": float(statistics.nodes),

@@ -16,6 +16,7 @@ from treesens.compiler.base.arrays import (
     ArrayRecord,
     BoolArray,
     Int32Array,
+    Int64Array,
     IntegerArray,
     concatenated_ranges,
     indptr_of,
@@ -243,17 +244,7 @@ def dedupe_leaf_sums(
     numbers = np.flatnonzero(keep_row)
     counts = np.bincount(row, minlength=len(keep_row))[numbers]
     starts = indptr_of(counts)
-    # Rows are hashed by (literal, kind, first leaf, last leaf, number of leaves): within one tree and one direction of a
-    # guard these are the leaves under one node, so equal signatures are compared in full below.
-    seen: dict[bytes, int] = {}
-    unique = np.zeros(len(numbers), bool)
-    for i in range(len(numbers)):
-        r = numbers[i]
-        key = leaf[starts[i] : starts[i + 1]].tobytes() + int(literals[r]).to_bytes(5, "little", signed=True)
-        key += b"\1" if equality[r] else b"\0"
-        if key not in seen:
-            seen[key] = i
-            unique[i] = True
+    unique = ~_repeated_rows(starts, leaf, np.stack((literals[numbers], equality[numbers]), axis=1))
     index = concatenated_ranges(starts[:-1][unique], counts[unique])
     return LeafSum(
         indptr_of(counts[unique]),
@@ -261,6 +252,37 @@ def dedupe_leaf_sums(
         literals[numbers[unique]].astype(np.int32),
         equality[numbers[unique]],
     )
+
+
+def _repeated_rows(indptr: Int64Array, entries: IntegerArray, heads: IntegerArray) -> BoolArray:
+    """Rows of a CSR structure that equal an earlier one, entries and heads (int[rows, k]); entries sorted within rows.
+
+    Rows are grouped by a hash of their entries; a row counts as repeated only where every entry equals that of the first row
+    of its group, so that a collision costs a duplicate and never a row.
+    """
+    count = len(indptr) - 1
+    if count == 0:
+        return np.zeros(0, bool)
+    lengths = np.diff(indptr)
+    mixed = entries.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    sums = running[indptr[1:]] - running[indptr[:-1]]
+    keys = np.stack((sums.astype(np.int64), lengths, *heads.T.astype(np.int64)), axis=1)
+    order = np.lexsort((np.arange(count), *keys.T[::-1]))
+    new = np.ones(count, bool)
+    new[1:] = np.any(keys[order][1:] != keys[order][:-1], axis=1)
+    first = np.empty(count, np.int64)
+    first[order] = order[np.maximum.accumulate(np.where(new, np.arange(count), 0))]
+    later = np.flatnonzero(first != np.arange(count))
+    mine = concatenated_ranges(indptr[later], lengths[later])
+    theirs = concatenated_ranges(indptr[first[later]], lengths[later])
+    differs = np.zeros(len(later), bool)
+    differs[np.repeat(np.arange(len(later)), lengths[later])[entries[mine] != entries[theirs]]] = True
+    repeated = np.zeros(count, bool)
+    repeated[later[~differs]] = True
+    return repeated
 
 
 def _equal(op: Equal, by: Substitution, extra: list[Int32Array]) -> list[Op]:

@@ -209,10 +209,16 @@ def _linear(op: Linear) -> RowBlock:
         least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
         slack = max(0, bound - least)
         # sum >= bound - slack * (1 - w): for w = v the row gains -slack * v and bound - slack; for w = not v, +slack * v.
-        variables = np.append(variables, np.int32(op.when >> 1))
         step = -slack if op.when & 1 == 0 else slack
         fits = coefficients.dtype != object and abs(step) < 2**61
-        coefficients = np.append(coefficients if fits else coefficients.astype(object), step)
+        coefficients = coefficients if fits else coefficients.astype(object)
+        known = np.flatnonzero(variables == op.when >> 1)
+        if len(known):  # readers of MPS and LP disagree on what a variable that stands twice in a row means
+            coefficients = coefficients.copy()
+            coefficients[known[0]] += step
+        else:
+            variables = np.append(variables, np.int32(op.when >> 1))
+            coefficients = np.append(coefficients, step)
         bound = bound - slack if op.when & 1 == 0 else bound
     low = np.array([bound], dtype=np.int64 if abs(bound) < 2**62 else object)
     indptr = np.array([0, len(variables)], np.int64)

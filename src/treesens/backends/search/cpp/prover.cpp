@@ -72,15 +72,7 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
         tiers_.push_back(std::make_unique<Tier>(problem, goal, sets.full, start, budget));
         full_.push_back(tiers_.back().get());
     }
-    Domains all(problem);
-    bool possible = true;
-    for (std::int32_t v = 0; v < problem.variables(); ++v) possible = possible && !all.empty(v);
-    if (!possible) {
-        finished_ = true;
-        root_upper_ = INT64_MIN;
-        return;
-    }
-    visit(std::move(all), INT64_MAX);
+    visit(Domains(problem), INT64_MAX);
 }
 
 std::int64_t Prover::work() const {
@@ -323,6 +315,12 @@ void Prover::branch(Incumbent& incumbent) {
         return;
     }
     if (split.variable < 0 && tier_ != nullptr) split = branching_.by_spread(tier_->messages, node_);
+    if (split.variable < 0 && !clauses_.satisfied(x_.data())) {
+        // Removed cells left a clause without a literal.
+        ++statistics_.pruned_by_clauses;
+        prune();
+        return;
+    }
     if (split.variable < 0) {
         // All rows are constant over the node and the point satisfies the clauses: it has been decided exactly.
         ++statistics_.closed;

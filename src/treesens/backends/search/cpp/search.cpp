@@ -9,6 +9,8 @@ namespace {
 
 // The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in control.hpp.
 constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
+// Local search on a small problem has seen everything long before; the prover decides such problems at once.
+constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 
@@ -41,8 +43,10 @@ Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_
       goal_(problem_, mode, problem_.bound),
       clauses_(problem_),
       local_(problem_, forest_, clauses_, seed),
-      turn_left_(kTurns[0]) {
+      turn_left_(turn_work(0)) {
     local_.set_goal(goal_);
+    const Domains all(problem_);
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
 }
 
 void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
@@ -63,7 +67,7 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     status_ = Status::open;
     reason_ = Reason::none;
     turn_ = 0;
-    turn_left_ = kTurns[0];
+    turn_left_ = turn_work(0);
 }
 
 std::vector<std::int64_t> Search::slacks() const {
@@ -111,6 +115,12 @@ bool Search::done() {
     return false;
 }
 
+std::int64_t Search::turn_work(int turn) const {
+    if (turn % 2 == 1) return kTurns[turn];
+    const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
+    return std::min(kTurns[turn], kLocalPerNode * size);
+}
+
 void Search::local_phase() {
     Stopwatch watch(seconds_.local);
     const std::int64_t before = local_.work();
@@ -128,13 +138,17 @@ void Search::prove_phase(std::int64_t node_limit) {
 
 void Search::next_turn() {
     turn_ = turn_ == kLastTurn ? kRepeatFrom : turn_ + 1;
-    turn_left_ = kTurns[turn_];
+    turn_left_ = turn_work(turn_);
 }
 
 void Search::run(double seconds, std::int64_t node_limit) {
     reason_ = Reason::none;
     control_.start(seconds);
     if (status_ != Status::open) return;
+    if (!possible_) {
+        status_ = Status::infeasible;
+        return;
+    }
     if (goal_.mode == Mode::decide) {
         // A proof at smaller bounds answers all larger ones.
         for (const auto& proved : infeasible_) {

@@ -56,6 +56,7 @@ private:
     void local_phase();
     void prove_phase(std::int64_t node_limit);
     void next_turn();
+    std::int64_t turn_work(int turn) const;
     bool done();
     void start_prover();
 
@@ -77,6 +78,7 @@ private:
     Status status_ = Status::open;
     Reason reason_ = Reason::none;
     Seconds seconds_;
+    bool possible_ = true;  // every variable has an allowed cell
     int turn_ = 0;
     std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
 };

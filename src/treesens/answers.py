@@ -1,0 +1,39 @@
+"""From a bound question to an answer: the engine with what the file knows besides (tables, library, second opinions)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from treesens.compiler.result import Result, Verdict
+from treesens.engine import Options, answer
+from treesens.errors import InternalError
+from treesens.frontends.query import BoundQuery
+
+
+def answer_bound(
+    query: BoundQuery, options: Options, *, stop: threading.Event | None = None, confirm: str | None = None
+) -> Result:
+    """The answer to one question of a file; `confirm` names a backend that is asked too."""
+    result = answer(query.query, options, stop=stop)
+    if confirm is None or (stop is not None and stop.is_set()):
+        return result
+    second = answer(query.query, replace(options, backend=confirm), stop=stop)
+    return confirmed(result, second, confirm)
+
+
+def confirmed(first: Result, second: Result, backend: str) -> Result:
+    """Two opinions as one answer. Raises `InternalError` where they contradict each other."""
+    attempts = (*first.attempts, *second.attempts)
+    if second.verdict is Verdict.UNKNOWN:
+        note = f"{backend} could not confirm: {second.reason}"
+        return replace(first, attempts=attempts, notes=(*first.notes, note))
+    if first.verdict is Verdict.UNKNOWN:
+        return replace(second, attempts=attempts)
+    if first.verdict is not second.verdict:
+        raise InternalError(
+            f"{first.backend} says {first.verdict} and {backend} says {second.verdict} to `{first.query}`",
+            remedy="one of them is wrong: please report this with the file and the model",
+        )
+    proof = second.proof if second.proof == "exact" else first.proof
+    return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)
