@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import sqrt
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
@@ -22,7 +23,7 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.evaluate import form_value, inputs_of
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import NativePredict, Rejected, verify_cells
 
@@ -263,20 +264,28 @@ def found(
     query = compilation.query
     objective = None
     if query.objective is not None and best.value is not None:
+        maximize = query.objective.maximize
         exact = backend.capabilities.proof is Proof.EXACT
-        bound = None if restricted else outcome.bound
+        bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            bound = float(best.value) if query.objective.maximize else -float(best.value)
-        if bound is not None and not query.objective.maximize:
-            bound = -bound
+            bound = float(best.value)
         if bound is not None:
             # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
-            pick = max if query.objective.maximize else min
-            bound = pick(bound, float(best.value))
-        sense = "maximize" if query.objective.maximize else "minimize"
-        objective = ObjectiveValue(float(best.value), bound, sense, query.objective.kind)
+            bound = (max if maximize else min)(bound, float(best.value))
+        objective = ObjectiveValue(
+            shown_value(query.objective, float(best.value)),
+            None if bound is None else shown_value(query.objective, bound),
+            "maximize" if maximize else "minimize",
+            query.objective.kind,
+        )
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
     return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+
+
+def shown_value(objective: Objective, form: float) -> float:
+    """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
+    value = form * float(objective.unit) + float(objective.offset)
+    return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
 
 
 def unknown(compilation: Compilation, reason: str) -> Result:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import lcm
 
 import numpy as np
@@ -48,16 +49,43 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
     ]
     guard = [when ^ 1] if when != TRUE else []
     x, y = (relation.left, relation.feature), (relation.right, relation.other)
+    runs: dict[int, tuple[int, int]] = {}
     for i, fits in enumerate(compatible_cells(relation, left, right)):
         is_i = [builder.at_most(*x, i) ^ 1, builder.at_most(*x, i - 1)]
         if len(fits) == 0:
             builder.clause([*guard, *is_i])
             continue
         first, last = int(fits[0]), int(fits[-1])
-        builder.clause([*guard, *is_i, builder.at_most(*y, last)])
-        builder.clause([*guard, *is_i, builder.at_most(*y, first - 1) ^ 1])
+        runs[i] = (first, last)
         for j in set(range(first, last)) - set(fits.tolist()):
             builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
+    for end, above in ((0, True), (1, False)):
+        _staircase(builder, guard, x, y, {i: run[end] for i, run in runs.items()}, above=above)
+
+
+def _staircase(
+    builder: Builder,
+    guard: list[int],
+    x: tuple[int, int],
+    y: tuple[int, int],
+    ends: dict[int, int],
+    *,
+    above: bool,
+) -> None:
+    """For all cells i: x in cell i -> y at or above (or at or below) its end.
+
+    Where the ends move one way the clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end"
+    for falling ones: the same solutions, but it refutes a box of cells at once where "x = i" refutes nothing.
+    """
+    values = list(ends.values())
+    rising = all(a <= b for a, b in pairwise(values))
+    falling = all(a >= b for a, b in pairwise(values))
+    for i, end in ends.items():
+        conclusion = builder.at_most(*y, end - 1) ^ 1 if above else builder.at_most(*y, end)
+        before, after = builder.at_most(*x, i - 1), builder.at_most(*x, i) ^ 1
+        # Rising lower ends and falling upper ends bind from cell i on, the others up to cell i.
+        premise = [before if rising == above else after] if rising or falling else [before, after]
+        builder.clause([*guard, *premise, conclusion])
 
 
 def compatible_cells(
