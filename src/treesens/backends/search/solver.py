@@ -129,7 +129,7 @@ class Solver:
         while True:
             left = limit - (time.perf_counter() - start)
             before = int(self._engine.result().get("nodes", 0)) if node_limit is not None else 0
-            self._engine.run(seconds=max(0.0, min(SLICE, left)), node_limit=nodes)
+            self._engine.run(slice=min(SLICE, max(0.0, left)), seconds=max(0.0, left), node_limit=nodes)
             facts = self._engine.result()
             if node_limit is not None:
                 nodes = max(0, nodes - (int(facts.get("nodes", 0)) - before))

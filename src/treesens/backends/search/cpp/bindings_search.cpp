@@ -173,7 +173,7 @@ void bind_search(nb::module_& m) {
              "coefficient_row"_a, "coefficient_value"_a, "bound"_a, "slack_weight"_a, "objective"_a, "unary_row"_a,
              "unary_variable"_a, "unary_cell"_a, "unary_value"_a, "clause_offset"_a, "clause_variable"_a, "clause_low"_a,
              "clause_high"_a, "hints"_a, "mode"_a, "seed"_a, "max_bytes"_a)
-        .def("run", &Search::run, "seconds"_a, "node_limit"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("run", &Search::run, "slice"_a, "seconds"_a, "node_limit"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(

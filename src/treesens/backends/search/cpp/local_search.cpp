@@ -96,7 +96,7 @@ bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& contr
 void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control) {
     moves_.set_goal(goal);
     const std::int64_t end = moves_.work() + work;
-    while (moves_.work() < end && !reached(goal, incumbent) && !control.expired()) {
+    while (moves_.work() < end && !reached(goal, incumbent) && !control.paused()) {
         if (!next_start(incumbent)) {
             if (restarts_ > 100 && !incumbent.present()) return;  // the clauses are too tight for random repair
             continue;

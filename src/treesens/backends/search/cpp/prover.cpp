@@ -127,7 +127,7 @@ void Prover::warm_start(const Prover& other) {
 void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
                  Control& control) {
     const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
-    while (!finished_ && work() < end && !control.expired()) {
+    while (!finished_ && work() < end && !control.paused()) {
         if (node_limit >= 0 && statistics_.nodes >= node_limit) return;
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
         step(incumbent, polisher, control);

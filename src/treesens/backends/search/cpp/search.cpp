@@ -141,9 +141,9 @@ void Search::next_turn() {
     turn_left_ = turn_work(turn_);
 }
 
-void Search::run(double seconds, std::int64_t node_limit) {
+void Search::run(double slice, double seconds, std::int64_t node_limit) {
     reason_ = Reason::none;
-    control_.start(seconds);
+    control_.start(slice, seconds);
     if (status_ != Status::open) return;
     if (!possible_) {
         status_ = Status::infeasible;
@@ -162,7 +162,7 @@ void Search::run(double seconds, std::int64_t node_limit) {
         const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
         const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
         while (!done()) {
-            if (control_.expired()) {
+            if (control_.paused()) {
                 reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
                 return;
             }
@@ -172,7 +172,8 @@ void Search::run(double seconds, std::int64_t node_limit) {
             }
             if (turn_ % 2 == 0) local_phase();
             else prove_phase(last_node);
-            if (!control_.expired()) next_turn();
+            // A turn cut short by the slice goes on in the next run.
+            if (!control_.paused() || turn_left_ <= 0) next_turn();
         }
     } catch (const MemoryLimit&) {
         reason_ = Reason::memory;

@@ -32,7 +32,8 @@ public:
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
     Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
 
-    void run(double seconds, std::int64_t node_limit);
+    // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see control.hpp.
+    void run(double slice, double seconds, std::int64_t node_limit);
     void stop() { control_.request_stop(); }
     void clear_stop() { control_.clear_stop(); }
     // Other bounds or another question: factors, messages, and the points met so far are kept.
