@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from search.test_engine_brute import check_point
-from search.tiny import Shape, random_problem
+from tests.search.test_engine_brute import check_point
+from tests.search.tiny import Shape, random_problem
 from treesens.backends.search.problem import SearchProblem
 from treesens.backends.search.solver import Solver
 

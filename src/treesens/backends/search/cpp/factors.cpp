@@ -26,6 +26,16 @@ public:
         for (std::size_t m = 0; m < rows.size(); ++m) {
             for (std::int32_t r : rows[m]) mixes_[r].push_back(static_cast<std::int32_t>(m));
         }
+        // Relations between copies ("a.income <= b.income") are clauses of two literals.
+        pairs_.resize(p.variables());
+        for (std::int64_t c = 0; c < p.clauses(); ++c) {
+            if (p.clause_offset[c + 1] - p.clause_offset[c] != 2) continue;
+            const Literal& l = p.clause_literals[p.clause_offset[c]];
+            const Literal& k = p.clause_literals[p.clause_offset[c] + 1];
+            if (l.variable == k.variable) continue;
+            pairs_[l.variable].push_back({l, k});
+            pairs_[k.variable].push_back({k, l});
+        }
     }
 
     std::vector<Entry> entries;
@@ -41,7 +51,13 @@ public:
         groups_ = groups;
         std::vector<Place> places;
         for (std::int32_t g : groups) places.push_back({f_.root[g], 0});
-        const bool complete = visit(places);
+        bool complete = visit(places);
+        if (complete && entries.empty()) {
+            // The clauses refute every combination of leaves: the prover finds that out by itself, from any entries.
+            filter_ = false;
+            complete = visit(places);
+            filter_ = true;
+        }
         narrowed_.clear();
         return complete;
     }
@@ -74,18 +90,29 @@ private:
         if (is_new) narrowed_.push_back(node.variable);
         std::vector<Place> side = places;
         high_[node.variable] = node.cut;
-        bool complete = visit(side);
+        bool complete = refuted(node.variable) || visit(side);
         high_[node.variable] = high;
         const std::size_t middle = entries.size();
         if (complete) {
             side = places;
             low_[node.variable] = node.cut + 1;
-            complete = visit(side);
+            complete = refuted(node.variable) || visit(side);
             low_[node.variable] = low;
         }
         if (is_new) narrowed_.pop_back();
         if (complete && collapse_ && middle == before + 1 && entries.size() == before + 2) merge(before);
         return complete;
+    }
+
+    // Whether a clause of two literals is false in the whole region: no solution reaches these leaves together. Dropping them
+    // only sharpens the bound, and it is what proves that a monotone model is monotone.
+    bool refuted(std::int32_t v) const {
+        if (!filter_) return false;
+        const auto outside = [this](const Literal& l) { return high_[l.variable] < l.low || low_[l.variable] > l.high; };
+        for (const auto& [mine, other] : pairs_[v]) {
+            if (outside(mine) && outside(other)) return true;
+        }
+        return false;
     }
 
     bool emit(const std::vector<Place>& places) {
@@ -128,6 +155,8 @@ private:
     std::vector<std::int32_t> groups_;
     std::vector<Cell> low_;
     std::vector<Cell> high_;
+    std::vector<std::vector<std::pair<Literal, Literal>>> pairs_;  // [variables]: clauses of two literals, own literal first
+    bool filter_ = true;
     std::vector<std::int32_t> narrowed_;  // variables with a smaller range than their domain, in order of the path
     std::int64_t limit_ = 0;
 };
@@ -186,7 +215,8 @@ private:
         distinct_.assign(begin, begin + n);
         std::sort(distinct_.begin(), distinct_.end());
         distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
-        starts_.clear();
+        // The ends of the domain too: cells that no entry covers (clauses refute them) are a segment without an entry.
+        starts_.assign({0, p_.size[scope_[s]]});
         for (const auto& r : distinct_) {
             starts_.push_back(r.first);
             starts_.push_back(r.second + 1);
