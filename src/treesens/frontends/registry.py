@@ -19,6 +19,7 @@ MAX_FILE_BYTES = 2 << 30
 
 _BUILT_IN = {
     "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
+    "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
 }
 # Files that people do pass, with what to do instead.
 _KNOWN_OTHERS = (
