@@ -160,3 +160,8 @@ def as_categorical(feature: Feature, count: int, labels: Sequence[object] | None
     """The feature with codes 0..count-1; labels are kept where they fit the count."""
     named = tuple(str(label) for label in labels) if labels is not None and len(labels) == count else None
     return replace(feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates)
+
+
+def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """The bits of a bit set in 32-bit words, lowest first."""
+    return np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little").astype(np.bool_)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.errors import ModelError
+from treesens.frontends.columns import bits_of
 from treesens.frontends.lightgbm_model import LightGBMHeader, LightGBMTree
 
 _VERSIONS = ("v2", "v3", "v4")
@@ -190,6 +191,5 @@ def _sets(block: Block, nodes: NDArray[np.int64], threshold: NDArray[np.float64]
         if not 0 <= s < sets or s != int(s):
             raise block.error(f"node {n} names a category set that does not exist")
         mine = words[bounds[int(s)] : bounds[int(s) + 1]].astype(np.uint32)
-        bits = np.unpackbits(mine.astype("<u4").view(np.uint8), bitorder="little")
-        result[n] = np.flatnonzero(bits).astype(np.int64)
+        result[n] = np.flatnonzero(bits_of(mine)).astype(np.int64)
     return result

@@ -112,8 +112,9 @@ class FeatureGrid:
     def cell_of(self, values: object) -> NDArray[np.int32]:
         """The cell of each value (float64, any shape), cast to the number type first as the library does.
 
-        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative
-        (-1 and less where the feature `truncates`) or beyond the known ones are the other category. DataError for NaN where there is no missing cell.
+        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative (-1 and
+        less where the feature `truncates`) or beyond the known ones are the other category. DataError for NaN where
+        there is no missing cell.
         """
         x = self.number_type.cast(values)
         absent = np.isnan(x)
