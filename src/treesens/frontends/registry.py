@@ -23,6 +23,7 @@ MAX_FILE_BYTES = 2 << 30
 _BUILT_IN = {
     "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
     "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
+    "catboost": "treesens.frontends.catboost:CatBoostFrontend",
     "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
 }
 # Files that people do pass, with what to do instead.

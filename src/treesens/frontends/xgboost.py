@@ -27,7 +27,7 @@ from treesens.frontends.xgboost_model import read_ensemble
 from treesens.frontends.xgboost_native import NativeXGBoost
 from treesens.frontends.xgboost_trees import InexactDecimalError
 
-_FIRST_KEY = re.compile(rb"""learner|"version"\s*:\s*\[""")
+_FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
 
 
 class XGBoostFrontend:
