@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.frontends import mutants
 from tests.frontends.trained import MODELS, numeric, target, train, xgboost
 from treesens.compiler.base.floats import NumberType, next_up_array
 from treesens.compiler.model import Ensemble
@@ -44,75 +45,23 @@ def test_the_papers_models_are_read_exactly(path: Path) -> None:
     assert report.leaf_ids_checked
 
 
-def _wider_inputs(e: Ensemble) -> Ensemble:
-    return replace(e, number_type=NumberType.FLOAT64)
-
-
-def _other_comparison(e: Ensemble) -> Ensemble:
-    return replace(e, comparison="<=")
-
-
 def _next_threshold(e: Ensemble) -> Ensemble:
     return replace(e, threshold=next_up_array(e.threshold, NumberType.FLOAT32))
-
-
-def _no_weights(e: Ensemble) -> Ensemble:
-    return replace(e, tree_weight=np.ones_like(e.tree_weight))
-
-
-def _half_base(e: Ensemble) -> Ensemble:
-    return replace(e, base=np.zeros_like(e.base))
-
-
-def _missing_right(e: Ensemble) -> Ensemble:
-    return replace(e, default_left=np.zeros_like(e.default_left))
-
-
-def _last_bit(e: Ensemble) -> Ensemble:
-    value = e.leaf_value.copy()
-    value[-1] = next_up_array(value[-1], NumberType.FLOAT32)
-    return replace(e, leaf_value=value)
-
-
-def _one_threshold(e: Ensemble) -> Ensemble:
-    inner = np.flatnonzero(e.node_feature >= 0)
-    threshold = e.threshold.copy()
-    threshold[inner[-1]] = next_up_array(threshold[inner[-1]], NumberType.FLOAT32)
-    return replace(e, threshold=threshold)
-
-
-def _sets_to_the_right(e: Ensemble) -> Ensemble:
-    # Reads the stored categories as those that go left, the commonest slip with XGBoost's sets.
-    counts = np.array([f.categories for f in e.features])
-    node = {int(e.category_set[n]): counts[e.node_feature[n]] for n in np.flatnonzero(e.category_set >= 0)}
-    sets = [e.set_codes[a:b] for a, b in zip(e.set_offset[:-1], e.set_offset[1:], strict=True)]
-    flipped = [np.setdiff1d(np.arange(node[s] + 1), codes) for s, codes in enumerate(sets)]
-    offset = np.concatenate([[0], np.cumsum([len(f) for f in flipped])])
-    return replace(e, set_offset=offset, set_codes=np.concatenate(flipped))
-
-
-def _unseen_go_right(e: Ensemble) -> Ensemble:
-    counts = np.array([f.categories for f in e.features])
-    node = {int(e.category_set[n]): counts[e.node_feature[n]] for n in np.flatnonzero(e.category_set >= 0)}
-    sets = [e.set_codes[a:b] for a, b in zip(e.set_offset[:-1], e.set_offset[1:], strict=True)]
-    fewer = [codes[codes < node[s]] for s, codes in enumerate(sets)]
-    offset = np.concatenate([[0], np.cumsum([len(f) for f in fewer])])
-    return replace(e, set_offset=offset, set_codes=np.concatenate(fewer))
 
 
 @pytest.mark.parametrize(
     ("model", "mutant"),
     [
-        ("logistic", _wider_inputs),
-        ("logistic", _other_comparison),
+        ("logistic", mutants.other_inputs),
+        ("logistic", mutants.other_comparison),
         ("logistic", _next_threshold),
-        ("logistic", _one_threshold),
-        ("logistic", _half_base),
-        ("logistic", _missing_right),
-        ("logistic", _last_bit),
-        ("dart", _no_weights),
-        ("categories, partition", _sets_to_the_right),
-        ("categories, one-hot", _unseen_go_right),
+        ("logistic", mutants.one_threshold),
+        ("logistic", mutants.no_base),
+        ("logistic", mutants.missing_turned),
+        ("logistic", mutants.last_bit),
+        ("dart", mutants.no_weights),
+        ("categories, partition", mutants.sets_to_the_other_side),
+        ("categories, one-hot", mutants.unseen_turned),
     ],
 )
 def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:

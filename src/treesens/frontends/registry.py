@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel
+from treesens.frontends.pickles import is_pickle, open_pickle, untrusted
 
 GROUP = "treesens.frontends"
 # Bytes that content sniffing sees, and the largest file that is read at all.
@@ -19,18 +22,12 @@ MAX_FILE_BYTES = 2 << 30
 
 _BUILT_IN = {
     "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
+    "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
+    "catboost": "treesens.frontends.catboost:CatBoostFrontend",
+    "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
 }
 # Files that people do pass, with what to do instead.
-_KNOWN_OTHERS = (
-    (b"binf", "this is XGBoost's old binary format", "load it with xgboost and save it as .json or .ubj"),
-    (
-        b"\x80",
-        "this is a pickle, which can run any code when it is opened",
-        "open it yourself and pass the live object",
-    ),
-    (b"PK\x03\x04", "this is a zip archive", "give the model file inside it"),
-    (b"\x1f\x8b", "this file is compressed with gzip", "decompress it first"),
-)
+_KNOWN_OTHERS = ((b"binf", "this is XGBoost's old binary format", "load it with xgboost and save it as .json or .ubj"),)
 
 
 def frontend_names() -> dict[str, str]:
@@ -71,13 +68,14 @@ def frontend(name: str) -> Frontend:
     return made
 
 
-def load(source: object, format: str | None = None) -> LoadedModel:
+def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """The model in a file (a path) or a live object; the format is found from the content unless it is named.
 
+    A pickle is a program; it is opened with `trust_pickle` only.
     Raises ModelError with the place and what to do for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _load_file(Path(source), format)
+        return _load_file(Path(source), format, trust_pickle)
     candidates = [frontend(format)] if format else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):
@@ -101,7 +99,7 @@ def _all() -> list[Frontend]:
     return found
 
 
-def _load_file(path: Path, name: str | None) -> LoadedModel:
+def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
     place = str(path)
     try:
         if path.is_dir():
@@ -112,6 +110,10 @@ def _load_file(path: Path, name: str | None) -> LoadedModel:
     except OSError as error:
         raise ModelError(f"the model file cannot be read: {error.strerror}", place=place) from None
     _refuse_hopeless(place, size, head)
+    if is_pickle(head):
+        if not trust_pickle:
+            raise untrusted(place)
+        return _named(load(open_pickle(path), name), path)
     chosen = frontend(name) if name else _sniff(place, head)
     if name and not chosen.recognises_bytes(head):
         raise ModelError(f"the file does not look like a model of format `{name}`", place=place)
@@ -120,6 +122,13 @@ def _load_file(path: Path, name: str | None) -> LoadedModel:
         return chosen.load(path, data)
     except MemoryError:
         raise ModelError("the model does not fit into memory", place=place) from None
+
+
+def _named(model: LoadedModel, path: Path) -> LoadedModel:
+    """A model that came out of a pickle, with the name and digest of its file."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    source = replace(model.ensemble.source, format=f"{model.frontend}-pickle", path=str(path), sha256=digest)
+    return replace(model, ensemble=replace(model.ensemble, name=path.stem, source=source))
 
 
 def _refuse_hopeless(place: str, size: int, head: bytes) -> None:

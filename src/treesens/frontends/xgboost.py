@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from treesens.frontends.xgboost_model import read_ensemble
 from treesens.frontends.xgboost_native import NativeXGBoost
 from treesens.frontends.xgboost_trees import InexactDecimalError
 
+_FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
+
 
 class XGBoostFrontend:
     """Reads what XGBoost 1.3 and later writes; the older binary format has to be saved again as JSON."""
@@ -34,8 +37,8 @@ class XGBoostFrontend:
     library = "xgboost"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        # XGBoost documents have `learner` or `version` as their first key.
-        return (is_ubjson(head) or is_json(head)) and any(key in head[:65536] for key in (b"learner", b'"version"'))
+        # XGBoost documents have `learner` or `version`, a list, as their first key.
+        return (is_ubjson(head) or is_json(head)) and _FIRST_KEY.search(head) is not None
 
     def recognises_object(self, obj: object) -> bool:
         xgboost = sys.modules.get("xgboost")

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Feature, FeatureKind
+from treesens.frontends.columns import check_set_bytes, pack_sets
 from treesens.frontends.fields import Field
 
 # Codes at or above 2**24 are not exact in float32 and count as invalid in the library.
 _MAX_CODE = (1 << 24) - 1
-# Bytes that all sets together may take; more is a damaged file or needs another representation.
-_MAX_SET_BYTES = 1 << 28
 
 
 def category_labels(model: Field, features: int) -> list[tuple[str, ...] | None]:
@@ -79,22 +78,13 @@ def left_sets(
         names = names if names and len(names) == count else None
         named.append(replace(given, kind=FeatureKind.CATEGORICAL, categories=count, labels=names))
 
-    total = sum(named[int(feature[n])].categories + 1 for n in right_codes)
-    if total > _MAX_SET_BYTES:
-        raise trees[0].error(f"the category sets of all splits take {total} bytes", "fewer categories per feature help")
-    numbers: dict[bytes, int] = {}
-    sets: list[NDArray[np.int32]] = []
-    of_node = np.full(len(categorical), -1, dtype=np.int32)
+    place = trees[0].place if trees else ""
+    check_set_bytes(sum(named[int(feature[n])].categories + 1 for n in right_codes), place)
+    masks: dict[int, NDArray[np.bool_]] = {}
     for n, codes in right_codes.items():
-        left = np.ones(named[int(feature[n])].categories + 1, dtype=np.bool_)
-        left[codes] = False
-        key = left.tobytes()
-        if key not in numbers:
-            numbers[key] = len(sets)
-            sets.append(np.flatnonzero(left).astype(np.int32))
-        of_node[n] = numbers[key]
-    set_offset = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64)
-    set_codes = np.concatenate([np.zeros(0, np.int32), *sets])
+        masks[n] = np.ones(named[int(feature[n])].categories + 1, dtype=np.bool_)
+        masks[n][codes] = False
+    of_node, set_offset, set_codes = pack_sets(masks, len(categorical), place)
     return tuple(named), of_node[node], set_offset, set_codes
 
 

@@ -217,7 +217,8 @@ class CellEnsemble:
         mask = np.full(len(start), -1, dtype=np.int32)
         masks: list[Bytes] = []
         end = np.append(start[1:], len(node))
-        for literal in np.flatnonzero(self.category_set[node[start]] >= 0):
+        by_set = np.logical_or.reduceat(self.category_set[node] >= 0, start)
+        for literal in np.flatnonzero(by_set):
             allowed: Bools | None = None
             for k in range(start[literal], end[literal]):
                 goes = self.left_cells(int(node[k]))

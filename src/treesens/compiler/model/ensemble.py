@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
-from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
 from treesens.errors import ModelError
 
@@ -41,8 +41,13 @@ class FeatureKind(Enum):
 
 
 class Link(Enum):
-    """From raw margins to what the library predicts."""
+    """From raw margins to what the library predicts.
 
+    RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
+    with one output per class means that the outputs are the probabilities themselves.
+    """
+
+    RAW = "raw"
     IDENTITY = "identity"
     LOGISTIC = "logistic"
     SOFTMAX = "softmax"
@@ -75,12 +80,16 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them where known."""
+    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them where known.
+
+    `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
+    """
 
     name: str
     kind: FeatureKind = FeatureKind.NUMERIC
     categories: int = 0
     labels: tuple[str, ...] | None = None
+    truncates: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,10 @@ def _no_codes() -> Int32:
     return np.zeros(0, dtype=np.int32)
 
 
+def _no_flags() -> Bools:
+    return np.zeros(0, dtype=np.bool_)
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """T trees with N nodes and L leaves, all concatenated, children after their parents.
@@ -112,6 +125,7 @@ class Ensemble:
     leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 when leaves hold all
     W = n_outputs values); tree_weight [T]; base [n_outputs].
     margin = base + (sum of tree_weight * leaf_value) / average.
+    Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
     name: str
@@ -140,15 +154,20 @@ class Ensemble:
     set_codes: Int32 = field(default_factory=_no_codes)
     average: int = 1
     classes: tuple[str | int, ...] = ()
+    zero_band: float = 0.0
+    zero_missing: Bools = field(default_factory=_no_flags)
 
     def __post_init__(self) -> None:
         if not len(self.category_set):
             object.__setattr__(self, "category_set", np.full(len(self.node_feature), -1, dtype=np.int32))
+        if not len(self.zero_missing):
+            object.__setattr__(self, "zero_missing", np.zeros(len(self.node_feature), dtype=np.bool_))
         types = {
             "tree_offset": np.int64, "node_feature": np.int32, "threshold": np.float64, "left": np.int32,
             "right": np.int32, "default_left": np.bool_, "node_leaf": np.int32, "leaf_value": np.float64,
             "leaf_tree": np.int32, "leaf_node": np.int32, "tree_output": np.int32, "tree_weight": np.float64,
             "base": np.float64, "category_set": np.int32, "set_offset": np.int64, "set_codes": np.int32,
+            "zero_missing": np.bool_,
         }  # fmt: skip
         for name, dtype in types.items():
             array: NDArray[Any] = np.ascontiguousarray(getattr(self, name), dtype=dtype).view()
@@ -186,11 +205,29 @@ class Ensemble:
 
     @cached_property
     def node_cut(self) -> Float64:
-        """The strict cut of every ordered inner node (goes left iff x < cut), NaN elsewhere, float64[N]."""
+        """The strict cut of every ordered inner node (goes left iff x < cut), NaN elsewhere, float64[N].
+
+        A cut within the zero band moves to its edge, on the side that leaves 0 where it was.
+        """
         ordered = (self.node_feature >= 0) & (self.category_set < 0)
         cuts = np.full(self.n_nodes, np.nan)
         cuts[ordered] = strict_cut_array(self.threshold[ordered], self.number_type, self.comparison)
+        if self.zero_band:
+            low, high = self.zero_edges
+            cuts[(cuts > low) & (cuts <= 0)] = low
+            cuts[(cuts > 0) & (cuts < high)] = high
         return cuts
+
+    @property
+    def zero_edges(self) -> tuple[float, float]:
+        """The strict cuts on both sides of the zero band."""
+        return -self.zero_band, next_up(self.zero_band, self.number_type)
+
+    @cached_property
+    def zero_apart(self) -> Bools:
+        """Nodes that send the zero band where their threshold would not: their left cells are no interval, bool[N]."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.zero_missing & ((self.node_cut > 0) != self.default_left))
 
     @cached_property
     def leaf_contribution(self) -> Float64:
@@ -241,9 +278,19 @@ class Ensemble:
         # Cuts beyond the finite values split nothing; such nodes always go one way.
         inside = (cuts > -self.number_type.max) & (cuts <= self.number_type.max)
         cuts, owners = cuts[inside], self.node_feature[order][inside]
+        if len(apart := np.unique(self.node_feature[self.zero_apart])):
+            cuts = np.concatenate([cuts, *(np.full(len(apart), edge) for edge in self.zero_edges)])
+            owners = np.concatenate([owners, apart, apart])
+            cuts, owners = cuts[by_owner := np.argsort(owners, kind="stable")], owners[by_owner]
         bounds = np.searchsorted(owners, np.arange(self.n_features + 1))
         grids = [
-            FeatureGrid(f.name, self.number_type, np.unique(cuts[bounds[i] : bounds[i + 1]]), f.categories)
+            FeatureGrid(
+                f.name,
+                self.number_type,
+                np.unique(cuts[bounds[i] : bounds[i + 1]]),
+                f.categories,
+                truncates=f.truncates,
+            )
             for i, f in enumerate(self.features)
         ]
         return Grid(tuple(grids)).with_missing(missing)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum, to_scaled
 from treesens.compiler.model.ensemble import Ensemble, Link
+from treesens.compiler.model.grid import category_codes
 from treesens.errors import DataError, ModelError
 
 # Rows x trees held at once, so that memory stays flat for long tables.
@@ -22,6 +23,8 @@ def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
     if given.ndim != 2 or given.shape[1] != ensemble.n_features:
         raise DataError(f"expected a matrix with {ensemble.n_features} columns, not an array of shape {given.shape}")
     x = ensemble.number_type.cast(given)
+    if ensemble.zero_band:
+        x = np.where(np.abs(x) <= ensemble.zero_band, 0.0, x)
     result = np.empty((x.shape[0], ensemble.n_trees), dtype=np.int32)
     step = max(1, _CHUNK // max(1, ensemble.n_trees))
     for start in range(0, x.shape[0], step):
@@ -45,7 +48,8 @@ def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
         if categorical:
             split = np.flatnonzero(ensemble.category_set[node] >= 0)
             goes[split] = _in_set(ensemble, node[split], value[split])
-        goes = np.where(np.isnan(value), ensemble.default_left[node], goes)
+        absent = np.isnan(value) | (ensemble.zero_missing[node] & (value == 0))
+        goes = np.where(absent, ensemble.default_left[node], goes)
         at[active] = np.where(goes, ensemble.left[node], ensemble.right[node])
         active = active[ensemble.node_feature[at[active]] >= 0]
     return ensemble.node_leaf[at].reshape(x.shape[0], trees)
@@ -53,9 +57,10 @@ def _walk(ensemble: Ensemble, x: NDArray[np.float64]) -> NDArray[np.int32]:
 
 def _in_set(ensemble: Ensemble, node: NDArray[np.int32], value: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether the category of each value is in the left set of each node (NaN: False, decided by the caller)."""
-    n = np.array([f.categories for f in ensemble.features], dtype=np.int64)[ensemble.node_feature[node]]
-    known = (value >= 0) & (value < n)
-    code = np.where(known, np.trunc(np.where(known, value, 0.0)), n).astype(np.int64)
+    counts = np.array([f.categories for f in ensemble.features], dtype=np.int64)
+    truncates = np.array([f.truncates for f in ensemble.features])
+    feature = ensemble.node_feature[node]
+    code = category_codes(value, counts[feature], truncates[feature])
     result = np.zeros(len(node), dtype=np.bool_)
     sets = ensemble.category_set[node]
     for s in np.unique(sets):
@@ -159,7 +164,7 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
     one = kind.type(1)
     with np.errstate(over="ignore", under="ignore"):
         match ensemble.link:
-            case Link.IDENTITY:
+            case Link.IDENTITY | Link.RAW:
                 return raw
             case Link.LOGISTIC:
                 return np.asarray(one / (one + np.exp(np.negative(raw))))

@@ -48,6 +48,13 @@ def strict_cut_array(thresholds: object, number_type: NumberType, comparison: Co
     return next_up_array(floor_to_array(thresholds, number_type), number_type)
 
 
+def category_codes(values: NDArray[np.float64], categories: object, truncates: object) -> NDArray[np.int64]:
+    """Codes of categorical values, `categories` for every other value and NaN; both arguments broadcast."""
+    with np.errstate(invalid="ignore"):
+        known = (values >= 0) & (values < np.asarray(categories)) | (values > -1) & (values < 0) & np.asarray(truncates)
+    return np.where(known, np.trunc(np.where(known, values, 0.0)), np.asarray(categories)).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureGrid:
     """The cells of one feature.
@@ -62,6 +69,7 @@ class FeatureGrid:
     cuts: NDArray[np.float64]
     categories: int = 0
     missing: bool = False
+    truncates: bool = False
 
     def __post_init__(self) -> None:
         cuts = np.ascontiguousarray(self.cuts, dtype=np.float64) + 0.0
@@ -78,13 +86,13 @@ class FeatureGrid:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, FeatureGrid)
-            and (self.name, self.number_type, self.categories, self.missing)
-            == (other.name, other.number_type, other.categories, other.missing)
+            and (self.name, self.number_type, self.categories, self.missing, self.truncates)
+            == (other.name, other.number_type, other.categories, other.missing, other.truncates)
             and np.array_equal(self.cuts, other.cuts)
         )
 
     def __hash__(self) -> int:
-        return hash((self.name, self.number_type, self.categories, self.missing, self.cuts.tobytes()))
+        return hash((self.name, self.number_type, self.categories, self.missing, self.truncates, self.cuts.tobytes()))
 
     @property
     def present_cells(self) -> int:
@@ -104,8 +112,9 @@ class FeatureGrid:
     def cell_of(self, values: object) -> NDArray[np.int32]:
         """The cell of each value (float64, any shape), cast to the number type first as the library does.
 
-        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative or
-        beyond the known ones are the other category. DataError for NaN where there is no missing cell.
+        Infinities fall into the end cells. Categories: the fraction is cut off as in C; codes that are negative (-1 and
+        less where the feature `truncates`) or beyond the known ones are the other category. DataError for NaN where
+        there is no missing cell.
         """
         x = self.number_type.cast(values)
         absent = np.isnan(x)
@@ -116,8 +125,7 @@ class FeatureGrid:
                 remedy="allow missing values for this feature, or leave such rows out",
             )
         if self.categories:
-            known = (x >= 0) & (x < self.categories)
-            cells = np.where(known, np.trunc(np.where(known, x, 0.0)), self.categories).astype(np.int32)
+            cells = category_codes(x, self.categories, self.truncates).astype(np.int32)
         else:
             cells = np.searchsorted(self.cuts, x, side="right").astype(np.int32)
         return cast("NDArray[np.int32]", np.where(absent, np.int32(self.missing_cell), cells).astype(np.int32))

@@ -16,15 +16,17 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
     if len(grid) != ensemble.n_features:
         raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
     for feature, cells in zip(ensemble.features, grid, strict=True):
-        if cells.number_type is not ensemble.number_type or cells.categories != feature.categories:
+        kind = (ensemble.number_type, feature.categories, feature.truncates)
+        if (cells.number_type, cells.categories, cells.truncates) != kind:
             raise ModelError(f"the grid of `{cells.name}` is of another kind than the model's `{feature.name}`")
-    category_set, set_offset, set_member = _sets(ensemble, grid)
+    cut = _cuts(ensemble, grid)
+    category_set, set_offset, set_member = _sets(ensemble, grid, cut)
     return CellEnsemble(
         ensemble=ensemble,
         grid=grid,
         root=ensemble.tree_offset[:-1].astype(np.int32),
         feature=ensemble.node_feature,
-        cut=_cuts(ensemble, grid),
+        cut=cut,
         left=ensemble.left,
         right=ensemble.right,
         leaf=ensemble.node_leaf,
@@ -52,30 +54,49 @@ def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
         inside = (wanted > -limit) & (wanted <= limit)
         found = np.append(cuts, np.nan)[np.maximum(place, 0)]
         if not (found[inside] == wanted[inside]).all():
-            raise ModelError(
-                f"the grid of `{grid[f].name}` lacks a cut of the model", remedy="refine the model's own grid"
-            )
+            raise _lacks_a_cut(grid, f)
         cut[nodes] = place
     return cut
 
 
-def _sets(ensemble: Ensemble, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
-    """One row of bytes per distinct (set, direction of missing): the byte of the missing cell is part of the row."""
-    nodes = np.flatnonzero(ensemble.category_set >= 0)
+def _sets(
+    ensemble: Ensemble, grid: Grid, cut: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
+    """One row of bytes per distinct set of left cells: categories, and intervals with the zero band in or out of them."""
     category_set = np.full(ensemble.n_nodes, -1, dtype=np.int32)
-    keys: dict[tuple[int, bool, int], int] = {}
+    numbers: dict[bytes, int] = {}
     rows: list[NDArray[np.uint8]] = []
-    for node in nodes:
-        feature = grid[int(ensemble.node_feature[node])]
-        s, default = int(ensemble.category_set[node]), bool(ensemble.default_left[node])
-        key = (s, default, feature.n_cells)
-        if key not in keys:
-            row = np.zeros(feature.n_cells, dtype=np.uint8)
+    for node in np.flatnonzero((ensemble.category_set >= 0) | ensemble.zero_apart):
+        f, default = int(ensemble.node_feature[node]), bool(ensemble.default_left[node])
+        row = np.zeros(grid[f].n_cells, dtype=np.uint8)
+        if ensemble.zero_apart[node]:
+            row[: cut[node] + 1] = 1
+            row[_zero_cells(ensemble, grid, f)] = default
+        else:
+            s = int(ensemble.category_set[node])
             row[ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]]] = 1
-            if feature.missing:
-                row[feature.missing_cell] = default
-            keys[key] = len(rows)
+        if grid[f].missing:
+            row[grid[f].missing_cell] = default
+        key = row.tobytes()
+        if key not in numbers:
+            numbers[key] = len(rows)
             rows.append(row)
-        category_set[node] = keys[key]
+        category_set[node] = numbers[key]
     offset = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     return category_set, offset, np.concatenate([np.zeros(0, np.uint8), *rows])
+
+
+def _zero_cells(ensemble: Ensemble, grid: Grid, feature: int) -> slice:
+    """The cells of the zero band."""
+    low, high = ensemble.zero_edges
+    cuts = grid[feature].cuts
+    first, end = np.searchsorted(cuts, [low, high])
+    if not (end < len(cuts) and cuts[first] == low and cuts[end] == high):
+        raise _lacks_a_cut(grid, feature)
+    return slice(int(first) + 1, int(end) + 1)
+
+
+def _lacks_a_cut(grid: Grid, feature: int) -> ModelError:
+    return ModelError(
+        f"the grid of `{grid[feature].name}` lacks a cut of the model", remedy="refine the model's own grid"
+    )

@@ -26,7 +26,7 @@ def validate(e: Ensemble) -> None:
     require(len(e.tree_offset) == trees + 1 == len(e.tree_weight) + 1, "tree arrays differ in length")
     require(e.tree_offset[0] == 0 and e.tree_offset[-1] == nodes, "tree_offset does not span the nodes")
     require((np.diff(e.tree_offset) > 0).all(), "a tree has no nodes")
-    for name in ("threshold", "left", "right", "default_left", "node_leaf", "category_set"):
+    for name in ("threshold", "left", "right", "default_left", "node_leaf", "category_set", "zero_missing"):
         require(len(getattr(e, name)) == nodes, f"{name} has not one entry per node")
     require(e.leaf_value.ndim == 2 and len(e.leaf_value) == leaves == len(e.leaf_node), "leaf arrays differ in length")
     width = e.leaf_value.shape[1]
@@ -68,6 +68,13 @@ def validate(e: Ensemble) -> None:
         "categorical features split by sets, ordered ones by thresholds",
     )
     require(not np.isnan(e.threshold[inner][e.category_set[inner] < 0]).any(), "a threshold is NaN")
+    require(0 <= e.zero_band < 1 and e.number_type.holds(e.zero_band).all(), "zero_band makes no sense")
+    flagged = np.flatnonzero(e.zero_missing)
+    require(not flagged.size or e.zero_band > 0, "zero_missing needs a zero_band")
+    require(
+        (e.node_feature[flagged] >= 0).all() and (e.category_set[flagged] < 0).all(),
+        "zero_missing is for splits by thresholds",
+    )
     for f in e.features:
         require(f.labels is None or len(f.labels) == f.categories, f"labels of `{f.name}` and its categories differ")
     split = inner[e.category_set[inner] >= 0]

@@ -1,0 +1,167 @@
+"""From the nodes of a file, in whatever order it has them, to the columns of an Ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble, Feature, FeatureKind
+from treesens.compiler.model.assemble import order_nodes
+from treesens.errors import ModelError
+
+Bools = NDArray[np.bool_]
+# Bytes that all category sets together may take; more is a damaged file or needs another representation.
+MAX_SET_BYTES = 1 << 28
+_DAMAGED = "the file is damaged or not what its name says; save the model again"
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of all trees in the numbering of their file, tree after tree.
+
+    tree_offset [T+1]; left, right [N] are numbers within the tree, -1 at leaves (a root is the first node of its tree);
+    feature, threshold, default_left [N] as in Ensemble; leaf_value [N, W]; leaf_id [N] is the library's id of a leaf
+    (its number within the tree by default); left_sets holds bool[categories + 1] for nodes that split by category.
+    """
+
+    tree_offset: NDArray[Any]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    feature: NDArray[Any]
+    threshold: NDArray[Any]
+    default_left: NDArray[Any]
+    leaf_value: NDArray[np.float64]
+    leaf_id: NDArray[Any] | None = None
+    zero_missing: NDArray[Any] | None = None
+    left_sets: Mapping[int, Bools] = field(default_factory=dict)
+
+
+def stacked(trees: Sequence[Nodes]) -> Nodes:
+    """The nodes of several trees (each with its own offsets from 0) as one."""
+    starts = np.concatenate([[0], np.cumsum([tree.tree_offset[-1] for tree in trees])]).astype(np.int64)
+
+    def join(name: str, dtype: Any) -> NDArray[Any]:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(tree, name) for tree in trees)])
+
+    offsets = [tree.tree_offset[:-1] + start for tree, start in zip(trees, starts, strict=False)]
+    first = trees[0] if trees else None
+    return Nodes(
+        tree_offset=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
+        left=join("left", np.int64),
+        right=join("right", np.int64),
+        feature=join("feature", np.int64),
+        threshold=join("threshold", np.float64),
+        default_left=join("default_left", np.bool_),
+        leaf_value=np.concatenate([tree.leaf_value for tree in trees]) if trees else np.zeros((0, 1)),
+        leaf_id=join("leaf_id", np.int64) if first is not None and first.leaf_id is not None else None,
+        zero_missing=join("zero_missing", np.bool_) if first is not None and first.zero_missing is not None else None,
+        left_sets={
+            int(start) + n: mask
+            for tree, start in zip(trees, starts, strict=False)
+            for n, mask in tree.left_sets.items()
+        },
+    )
+
+
+def check_set_bytes(total: int, place: str) -> None:
+    """Refuses sets of more bytes than fit, before anybody makes them."""
+    if total > MAX_SET_BYTES:
+        raise ModelError(
+            f"the category sets of all splits take {total} bytes",
+            place=place,
+            remedy="fewer categories per feature help",
+        )
+
+
+def pack_sets(
+    masks: Mapping[int, Bools], nodes: int, place: str = ""
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Left sets per node as (set of every node, set_offset, set_codes) of an Ensemble, equal sets once."""
+    check_set_bytes(sum(len(mask) for mask in masks.values()), place)
+    numbers: dict[bytes, int] = {}
+    sets: list[NDArray[np.int32]] = []
+    of_node = np.full(nodes, -1, dtype=np.int32)
+    for n, mask in masks.items():
+        key = mask.tobytes()
+        if key not in numbers:
+            numbers[key] = len(sets)
+            sets.append(np.flatnonzero(mask).astype(np.int32))
+        of_node[n] = numbers[key]
+    offset = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64)
+    return of_node, offset, np.concatenate([np.zeros(0, np.int32), *sets])
+
+
+def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts: Any) -> Ensemble:
+    """The validated ensemble of these nodes; `facts` are the other fields of Ensemble. ModelError with the place."""
+
+    def refuse(bad: Bools, message: str) -> None:
+        if bad.any():
+            n = int(order.node[np.flatnonzero(bad)[0]])
+            tree = int(np.searchsorted(nodes.tree_offset, n, side="right")) - 1
+            at = f"{message} (tree {tree}, node {n - nodes.tree_offset[tree]})"
+            raise ModelError(at, place=place, remedy=_DAMAGED)
+
+    order = order_nodes(
+        nodes.tree_offset.astype(np.int64), nodes.left.astype(np.int64), nodes.right.astype(np.int64), place=place
+    )
+    node, inner = order.node, order.inner
+    feature, threshold = nodes.feature[node], nodes.threshold[node]
+    refuse(inner & ((feature < 0) | (feature >= len(features))), "a split uses a feature that does not exist")
+    category_set, set_offset, set_codes = pack_sets(nodes.left_sets, len(nodes.left), place)
+    category_set = np.where(inner, category_set[node], -1)
+    ordered = inner & (category_set < 0)
+    refuse(ordered & np.isnan(threshold), "a threshold is NaN")
+    by_category = np.array([f.categories > 0 for f in features])
+    mixed = by_category[np.where(inner, feature, 0)] & ordered
+    refuse(mixed, "a categorical feature is split by a threshold")
+    value = nodes.leaf_value[node[~inner]]
+    finite = np.ones(len(node), dtype=np.bool_)
+    finite[~inner] = np.isfinite(value).all(axis=1)
+    refuse(~finite, "a leaf value is not finite")
+    flags = np.zeros(len(nodes.left), np.bool_) if nodes.zero_missing is None else nodes.zero_missing
+    try:
+        return Ensemble(
+            features=features,
+            tree_offset=order.tree_offset,
+            node_feature=np.where(inner, feature, -1).astype(np.int32),
+            threshold=np.where(ordered, threshold, 0.0),
+            left=order.left,
+            right=order.right,
+            default_left=inner & (nodes.default_left[node] != 0),
+            node_leaf=order.node_leaf,
+            leaf_value=value,
+            leaf_tree=order.leaf_tree,
+            leaf_node=order.leaf_id if nodes.leaf_id is None else nodes.leaf_id[node[~inner]].astype(np.int32),
+            category_set=category_set.astype(np.int32),
+            set_offset=set_offset,
+            set_codes=set_codes,
+            zero_missing=ordered & flags[node],
+            **facts,
+        ).validate()
+    except ModelError as error:
+        raise ModelError(error.message, place=place, remedy=error.remedy) from None
+
+
+def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
+    """Numeric features of these names; ModelError where two are equal."""
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ModelError(
+            f"two features are called `{twice}`", place=place, remedy="rename one of the columns and train again"
+        )
+    return tuple(Feature(name) for name in names)
+
+
+def as_categorical(feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False) -> Feature:
+    """The feature with codes 0..count-1; labels are kept where they fit the count."""
+    named = tuple(str(label) for label in labels) if labels is not None and len(labels) == count else None
+    return replace(feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates)
+
+
+def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """The bits of a bit set in 32-bit words, lowest first."""
+    return np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little").astype(np.bool_)

@@ -1,0 +1,208 @@
+"""A LightGBM model, text or JSON, as an Ensemble: objective, features, and what a node does with zeros and NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
+from treesens.errors import ModelError
+from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stacked
+
+# kZeroThreshold of meta.h: the float32 nearest to 1e-35, as a double.
+ZERO_BAND = float(np.float32(1e-35))
+# Missing types in bits 2 and 3 of decision_type.
+MISSING_NONE, MISSING_ZERO, MISSING_NAN = range(3)
+_MAX_OUTPUTS = 100_000
+
+_LINKS = {
+    "regression": (Task.REGRESSION, Link.IDENTITY),
+    "regression_l1": (Task.REGRESSION, Link.IDENTITY),
+    "huber": (Task.REGRESSION, Link.IDENTITY),
+    "fair": (Task.REGRESSION, Link.IDENTITY),
+    "quantile": (Task.REGRESSION, Link.IDENTITY),
+    "mape": (Task.REGRESSION, Link.IDENTITY),
+    "poisson": (Task.REGRESSION, Link.EXP),
+    "gamma": (Task.REGRESSION, Link.EXP),
+    "tweedie": (Task.REGRESSION, Link.EXP),
+    "cross_entropy": (Task.REGRESSION, Link.LOGISTIC),
+    "binary": (Task.BINARY, Link.LOGISTIC),
+    "multiclass": (Task.MULTICLASS, Link.SOFTMAX),
+    "multiclassova": (Task.MULTICLASS, Link.LOGISTIC),
+    "lambdarank": (Task.RANKING, Link.IDENTITY),
+    "rank_xendcg": (Task.RANKING, Link.IDENTITY),
+    # Trained with a function of the user's: what comes out is the raw score.
+    "": (Task.REGRESSION, Link.IDENTITY),
+    "custom": (Task.REGRESSION, Link.IDENTITY),
+    "none": (Task.REGRESSION, Link.IDENTITY),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LightGBMTree:
+    """One tree: n - 1 inner nodes and n leaves. Children are inner nodes if >= 0, leaves ~child otherwise.
+
+    `missing` holds the missing types, `codes` the categories that go left at categorical nodes.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    default_left: NDArray[np.bool_]
+    missing: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    leaf_value: NDArray[np.float64]
+    codes: Mapping[int, NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class LightGBMHeader:
+    """What stands above the trees. `categories` are the known codes per feature (None: ordered)."""
+
+    version: str
+    outputs: int
+    objective: str
+    average: bool
+    names: Sequence[str]
+    categories: Sequence[NDArray[np.int64] | None]
+    pandas: Sequence[Sequence[Any]]
+
+
+def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
+    """The ensemble of a model; the first trees of the rounds come in the order of their outputs."""
+    place = source.path
+    task, link = _link(header, place)
+    outputs = header.outputs
+    if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
+        raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
+    if (task is Task.BINARY and outputs > 1) or (task is Task.MULTICLASS and outputs < 2):
+        raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
+    counts = _category_counts(header, trees, place)
+    labels = _labels(header, counts)
+    plain = feature_tuple(header.names, place)
+    features = tuple(
+        as_categorical(f, counts[i], labels.get(i), truncates=True) if i in counts else f for i, f in enumerate(plain)
+    )
+    nodes = stacked([_nodes(tree, counts) for tree in trees])
+    classes = {Task.BINARY: (0, 1), Task.MULTICLASS: tuple(range(outputs))}.get(task, ())
+    return ensemble_of(
+        nodes,
+        features,
+        place,
+        name=name,
+        number_type=NumberType.FLOAT64,
+        comparison="<=",
+        tree_output=np.arange(len(trees)) % outputs,
+        tree_weight=np.ones(len(trees)),
+        base=np.zeros(outputs),
+        link=link,
+        task=task,
+        accumulation=Accumulation.FLOAT64_BASE_LAST,
+        source=source,
+        average=max(1, len(trees) // outputs) if header.average else 1,
+        classes=classes,
+        zero_band=ZERO_BAND,
+    )
+
+
+def _damaged(message: str, place: str) -> ModelError:
+    return ModelError(message, place=place, remedy="the file is damaged; save the model again")
+
+
+def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
+    """Task and link of an objective such as `binary sigmoid:1`."""
+    words = header.objective.split() or [""]
+    options = dict(word.partition(":")[::2] for word in words[1:])
+    found = _LINKS.get(words[0])
+    if found is None:
+        known = ", ".join(sorted(name for name in _LINKS if name))
+        raise ModelError(f"objective `{words[0][:60]}` is not supported", place=place, remedy=f"supported: {known}")
+    if "sqrt" in options:
+        raise ModelError(
+            "the objective predicts squares of its scores (reg_sqrt)",
+            place=place,
+            remedy="train on the square root of the label without reg_sqrt",
+        )
+    task, link = found
+    scaled = options.get("sigmoid", "1") != "1"
+    return task, Link.RAW if scaled and link is Link.LOGISTIC else link
+
+
+def has_raw_scale(objective: str) -> bool:
+    """Whether probabilities are a logistic function of a multiple of the score."""
+    return any(word.startswith("sigmoid:") and word != "sigmoid:1" for word in objective.split())
+
+
+def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:
+    """Codes 0..n-1 per categorical feature: what the header lists and what the splits name."""
+    largest = {f: int(codes.max(initial=0)) for f, codes in enumerate(header.categories) if codes is not None}
+    for tree in trees:
+        for n, codes in tree.codes.items():
+            f = int(tree.feature[n])
+            largest[f] = max(largest.get(f, 0), int(codes.max(initial=0)))
+    counts = {f: top + 1 for f, top in largest.items()}
+    splits = [int(tree.feature[n]) for tree in trees for n in tree.codes]
+    check_set_bytes(sum(counts[f] + 1 for f in splits), place)
+    return counts
+
+
+def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
+    """Names of the categories of pandas columns, where it is certain which column they belong to."""
+    if len(header.pandas) != len(counts):
+        return {}
+    result = {}
+    for (f, count), names in zip(sorted(counts.items()), header.pandas, strict=True):
+        if count <= len(names):
+            counts[f] = len(names)
+            result[f] = names
+    return result
+
+
+def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:
+    """Inner nodes first, then leaves; a tree without splits is its leaf."""
+    inner, leaves = len(tree.feature), len(tree.leaf_value)
+    total = inner + leaves
+
+    def child(side: NDArray[np.int64]) -> NDArray[np.int64]:
+        # Anything out of range stays so, for order_nodes to refuse.
+        at = np.where(side >= 0, np.where(side < inner, side, total), inner + ~side)
+        return np.concatenate([at, np.full(leaves, -1)]).astype(np.int64)
+
+    def padded(values: NDArray[Any], filler: Any) -> NDArray[Any]:
+        return np.concatenate([values, np.full(leaves, filler, dtype=values.dtype)])
+
+    zero_goes_left = tree.threshold >= 0
+    default = np.where(tree.missing == MISSING_NONE, zero_goes_left, tree.default_left)
+    masks = {}
+    for n, codes in tree.codes.items():
+        masks[n] = np.zeros(counts[int(tree.feature[n])] + 1, dtype=np.bool_)
+        masks[n][codes] = True
+        default[n] = False
+    by_category = np.isin(np.arange(inner), list(tree.codes))
+    value = np.zeros((total, 1))
+    value[inner:, 0] = tree.leaf_value
+    return Nodes(
+        tree_offset=np.array([0, total]),
+        left=child(tree.left),
+        right=child(tree.right),
+        feature=padded(tree.feature, -1),
+        threshold=padded(tree.threshold, 0.0),
+        default_left=padded(default, False),
+        leaf_value=value,
+        leaf_id=np.concatenate([np.full(inner, -1), np.arange(leaves)]),
+        zero_missing=padded((tree.missing == MISSING_ZERO) & ~by_category, False),
+        left_sets=masks,
+    )
+
+
+def with_classes(ensemble: Ensemble, classes: Sequence[Any]) -> Ensemble:
+    """The ensemble with the class labels of a wrapper."""
+    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    if len(plain) != len(ensemble.classes):
+        return ensemble
+    return replace(ensemble, classes=tuple(c if isinstance(c, (int, str)) else str(c) for c in plain))

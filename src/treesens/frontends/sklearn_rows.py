@@ -1,0 +1,74 @@
+"""Rows of codes and numbers as scikit-learn estimators want them: raw categories, names, and errors as ModelError."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.errors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class RowMaker:
+    """`categories` holds the raw categories of coded columns; `names` are given where the estimator saw a data frame."""
+
+    categories: Mapping[int, Sequence[Any]]
+    names: Sequence[str] | None
+
+    def __call__(self, rows: NDArray[np.float64]) -> Any:
+        """Input for predict: a matrix, or a data frame with the names it was trained on."""
+        x = np.asarray(rows, dtype=np.float64)
+        columns = {f: _decoded(x[:, f], values) for f, values in self.categories.items()}
+        if self.names is not None:
+            try:
+                import pandas
+            except ImportError:
+                raise ModelError(
+                    "the model was trained on a data frame; replay in it needs pandas", remedy="pip install pandas"
+                ) from None
+            return pandas.DataFrame({name: columns.get(f, x[:, f]) for f, name in enumerate(self.names)})
+        mixed = any(column.dtype == object for column in columns.values())
+        x = x.astype(object) if mixed else x.copy()
+        for f, column in columns.items():
+            x[:, f] = column
+        return x
+
+
+def _decoded(codes: NDArray[np.float64], values: Sequence[Any]) -> NDArray[Any]:
+    """Raw categories of codes; NaN stays, other numbers become something that is no category."""
+    numeric = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
+    known = (codes >= 0) & (codes < len(values))
+    index = np.where(known, codes, 0).astype(np.int64)
+    if numeric:
+        table = np.array([float(v) for v in values])
+        unseen = np.abs(table).max(initial=0.0) + 1
+        return np.where(np.isnan(codes), np.nan, np.where(known, table[index], unseen))
+    unseen_text = "unseen" + "_" * max(len(str(v)) for v in values)
+    result = np.empty(len(codes), dtype=object)
+    for i, code in enumerate(codes):
+        result[i] = np.nan if np.isnan(code) else values[index[i]] if known[i] else unseen_text
+    return result
+
+
+def predictor(estimator: Any, make_rows: RowMaker, call: Callable[[Any, Any], Any], outputs: int) -> Any:
+    """float64 rows -> [rows, outputs] by `call(estimator, input)`, in one thread: sums then have one order."""
+    fixed = copy.copy(estimator)
+    if getattr(fixed, "n_jobs", 1) not in (1, None):
+        fixed.n_jobs = 1
+
+    def predict(rows: NDArray[np.float64]) -> NDArray[Any]:
+        with warnings.catch_warnings():
+            # Warnings about unknown categories and overflowing casts are about rows that are asked for on purpose.
+            warnings.simplefilter("ignore")
+            try:
+                return np.asarray(call(fixed, make_rows(rows))).reshape(len(rows), outputs)
+            except ValueError as error:
+                raise ModelError(f"scikit-learn refused to predict: {str(error).splitlines()[0]}") from None
+
+    return predict

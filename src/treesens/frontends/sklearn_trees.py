@@ -1,0 +1,84 @@
+"""Trees of scikit-learn objects as nodes: the Cython `Tree`, and the node records of histogram boosting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.errors import ModelError
+from treesens.frontends.columns import Nodes, bits_of
+
+_LEAF = -1
+
+
+def tree_nodes(estimator: Any, place: str, *, votes: NDArray[np.float64] | None = None) -> Nodes:
+    """The nodes of a fitted decision tree; leaves hold its values [N, outputs or classes].
+
+    `votes` [classes, W] replaces the value of a leaf by the row of the class it predicts (AdaBoost).
+    """
+    tree = estimator.tree_
+    if not 0 < tree.node_count <= tree.capacity:
+        # Its arrays would reach past what a damaged file has filled.
+        raise ModelError(f"a tree of {tree.node_count} nodes makes no sense", place=place)
+    left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
+    inner = left != _LEAF
+    value = np.asarray(tree.value, dtype=np.float64)  # [N, outputs, classes]
+    classifier = int(tree.max_n_classes) > 1 or hasattr(estimator, "classes_")
+    if classifier and value.shape[1] != 1:
+        raise ModelError(
+            "classifiers of several labels at once are not supported", place=place, remedy="give one model per label"
+        )
+    leaf = value[:, 0, :] if classifier else value[:, :, 0]
+    if votes is not None:
+        # predict takes the first of equal classes, as argmax does.
+        leaf = votes[np.argmax(leaf, axis=1)]
+    return Nodes(
+        tree_offset=np.array([0, len(left)]),
+        left=np.where(inner, left, -1),
+        right=np.where(inner, right, -1),
+        feature=np.where(inner, tree.feature, -1).astype(np.int64),
+        threshold=np.where(inner, tree.threshold, 0.0),
+        default_left=inner & (np.asarray(tree.missing_go_to_left) != 0),
+        leaf_value=leaf,
+    )
+
+
+def histogram_nodes(
+    predictor: Any,
+    columns: NDArray[np.int64],
+    known: Mapping[int, NDArray[np.bool_]],
+    place: str,
+) -> Nodes:
+    """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` has the categories it may meet.
+
+    A category goes left if the node lists it, right if it is another known one; all others follow the missing values.
+    """
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"] != 0
+    remapped = nodes["feature_idx"].astype(np.int64)
+    if (remapped[~leaf] >= len(columns)).any():
+        raise ModelError("a split uses a feature that does not exist", place=place)
+    feature = np.where(leaf, -1, columns[np.where(leaf, 0, remapped)])
+    default = nodes["missing_go_to_left"] != 0
+    sets = {}
+    for n in np.flatnonzero(~leaf & (nodes["is_categorical"] != 0)).tolist():
+        f = int(feature[n])
+        if f not in known:
+            raise ModelError(f"a split by category on the ordered feature {f}", place=place)
+        words = np.asarray(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][n]], dtype="<u4")
+        listed = bits_of(words)[: len(known[f])]
+        mask = np.where(listed, True, np.where(known[f], False, default[n]))
+        sets[n] = np.append(mask, default[n]).astype(np.bool_)
+    return Nodes(
+        tree_offset=np.array([0, len(nodes)]),
+        left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        feature=feature,
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]),
+        default_left=default & ~leaf,
+        leaf_value=nodes["value"].astype(np.float64)[:, None],
+        left_sets=sets,
+    )

@@ -1,0 +1,189 @@
+"""The contract for LightGBM: same leaves and margins as the library on every input, from text, JSON and live objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.frontends import mutants
+from tests.frontends.damage import refusals
+from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, train
+from treesens.compiler.model import Ensemble, Link
+from treesens.errors import ModelError
+from treesens.frontends import conformance, load
+from treesens.frontends.lightgbm import LightGBMFrontend
+from treesens.frontends.lightgbm_model import ZERO_BAND
+
+
+@cache
+def booster(name: str) -> Any:
+    made = MODELS[name]()
+    return getattr(made, "booster_", made)
+
+
+def read(data: bytes) -> Any:
+    return LightGBMFrontend().load(Path("model.txt"), data)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trained_models_are_read_exactly(name: str) -> None:
+    report = conformance.check(load(MODELS[name]()), rows=150)
+    report.raise_if_wrong()
+    assert report.leaf_ids_checked
+    assert not report.refused
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_say_the_same_as_the_object(name: str, tmp_path: Path) -> None:
+    text, dumped = tmp_path / "model.txt", tmp_path / "model.json"
+    booster(name).save_model(text)
+    dumped.write_text(json.dumps(booster(name).dump_model()))
+    one, other = load(text), load(dumped)
+    assert (one.ensemble.source.format, other.ensemble.source.format) == ("lightgbm-text", "lightgbm-json")
+    for field in fields(Ensemble):
+        if field.name not in ("source", "name"):
+            left, right = getattr(one.ensemble, field.name), getattr(other.ensemble, field.name)
+            assert np.array_equal(left, right) if isinstance(left, np.ndarray) else left == right, field.name
+    # The library cannot load its own dump: the text stands in for it.
+    conformance.check_ensemble(other.ensemble, one.margins, one.leaf_ids, rows=50).raise_if_wrong()
+    with pytest.raises(ModelError, match="cannot load what dump_model wrote"):
+        other.margins(np.zeros((1, other.ensemble.n_features)))
+
+
+@pytest.mark.parametrize(
+    ("model", "mutant"),
+    [
+        ("binary", mutants.other_inputs),
+        ("binary", mutants.other_comparison),
+        ("binary", mutants.rounded_thresholds),
+        ("binary", mutants.one_threshold),
+        ("binary", mutants.missing_turned),
+        ("binary", mutants.last_bit),
+        ("binary, zero as missing", mutants.zeros_not_missing),
+        ("binary, no missing", mutants.missing_turned),
+        ("random forest", mutants.no_average),
+        ("categories", mutants.sets_to_the_other_side),
+        ("categories", mutants.unseen_turned),
+        ("categories", mutants.codes_not_truncated),
+    ],
+)
+def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:
+    loaded = load(booster(model))
+    wrong = mutant(loaded.ensemble)
+    assert not conformance.check(replace(loaded, ensemble=wrong), rows=150).ok
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_links_lead_from_margins_to_predictions(name: str) -> None:
+    loaded = load(booster(name))
+    rows = np.random.default_rng(0).normal(size=(20, loaded.ensemble.n_features))
+    predicted = booster(name).predict(rows).reshape(20, -1)
+    if loaded.ensemble.link is Link.RAW:
+        assert any("ask for margins" in note for note in loaded.notes)
+    else:
+        assert loaded.ensemble.probabilities(loaded.margins(rows)) == pytest.approx(predicted, rel=1e-12)
+
+
+def test_zeros_that_are_missing_have_cells_of_their_own() -> None:
+    e = load(booster("binary, zero as missing")).ensemble
+    assert e.zero_apart.any()
+    feature = int(e.node_feature[e.zero_apart][0])
+    grid = e.grid()[feature]
+    cells = grid.cell_of([-1e-34, -ZERO_BAND, 0.0, ZERO_BAND, 1e-34])
+    assert cells[1] == cells[2] == cells[3]
+    assert cells[0] < cells[1] < cells[4]
+    boxes = e.on(e.grid(missing=True)).leaf_boxes()
+    assert (boxes.mask >= 0).any()
+    assert boxes.reachable.any()
+
+
+def test_no_cut_lies_inside_the_zero_band(tmp_path: Path) -> None:
+    """Thresholds below 1e-35 cannot tell values apart that the library reads as zero."""
+    text = booster("binary").model_to_string().encode()
+    tree = text.split(b"threshold=")[1].split(b"\n")[0].split(b" ")
+    for threshold in (b"5e-36", b"-5e-36", b"0", b"-1e-35", b"1e-35"):
+        path = tmp_path / "model.txt"
+        path.write_bytes(
+            text.replace(b" ".join(tree), b" ".join([threshold, *tree[1:]]), 1).replace(b"tree_sizes", b"x")
+        )
+        loaded = load(path)
+        conformance.check(loaded, rows=50).raise_if_wrong()
+        blind = conformance.check(replace(loaded, ensemble=mutants.no_zero_band(loaded.ensemble)), rows=50)
+        assert not blind.ok
+        for grid in loaded.ensemble.grid():
+            assert not ((grid.cuts > -ZERO_BAND) & (grid.cuts <= ZERO_BAND)).any()
+
+
+def test_categories_of_data_frames_have_their_names() -> None:
+    features = {f.name: f for f in load(MODELS["classifier"]()).ensemble.features}
+    assert features["colour"].labels == tuple(frame().colour.cat.categories)
+    assert load(MODELS["classifier"]()).ensemble.classes == ("low", "mid", "top")
+
+
+def _text(name: str = "categories") -> str:
+    made: str = booster(name).model_to_string()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version=v4", "version=v9", "version `v9` is not known"),
+        ("objective=binary sigmoid:1", "objective=binary2", "objective `binary2` is not supported"),
+        ("objective=binary sigmoid:1", "objective=regression sqrt", "reg_sqrt"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=4", "no whole rounds"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=0", "no whole rounds"),
+        ("is_linear=0", "is_linear=1", "linear trees"),
+        ("Tree=1\n", "Tree=2\n", "expected tree 1"),
+        ("max_feature_idx=", "max_feature_idx=9", "names and"),
+        ("left_child=", "left_child=99 ", "entries, not"),
+        ("left_child=1 ", "left_child=0 ", "reached twice|two parents"),
+        ("right_child=", "right_child=x", "no number|entries"),
+        ("cat_boundaries=0 ", "cat_boundaries=3 ", "do not increase from 0"),
+        ("decision_type=", "decision_type=1", "decision_type|category set|cat"),
+        ("split_feature=", "split_feature=99", "does not exist"),
+        ("end of trees", "", "ends in the middle"),
+        ("shrinkage=1\n", "shrinkage=1\nleaf_value=3\n", "appears twice"),
+    ],
+)
+def test_wrong_contents_name_the_line(old: str, new: str, message: str) -> None:
+    text = _text()
+    assert old in text
+    with pytest.raises(ModelError, match=message) as caught:
+        read(text.replace(old, new, 1).encode())
+    assert caught.value.place.startswith("model.txt")
+
+
+def test_linear_trees_are_refused() -> None:
+    linear = train({"objective": "regression", "linear_tree": True}, numeric().real.to_numpy(), numeric(), 3)
+    with pytest.raises(ModelError, match="linear trees"):
+        load(linear)
+    with pytest.raises(ModelError, match="linear trees"):
+        read(json.dumps(linear.dump_model()).encode())
+
+
+def test_unfitted_objects_are_refused() -> None:
+    with pytest.raises(ModelError, match="fit it first"):
+        load(lightgbm.LGBMClassifier())
+
+
+def test_every_truncation_is_noticed() -> None:
+    data = _text("dart").split("end of trees")[0].encode()
+    for end in [*range(1, 300, 7), *range(300, len(data), max(1, len(data) // 150))]:
+        with pytest.raises(ModelError):
+            read(data[:end])
+
+
+@pytest.mark.parametrize("name", ["categories", "binary, zero as missing"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str, form: str) -> None:
+    text = _text(name).split("\nparameters:")[0]
+    data = text if form == "text" else json.dumps(booster(name).dump_model())
+    assert refusals(data.encode(), read, seconds=3) > 10
