@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 def leaf_depths(ensemble: Ensemble) -> Int32Array:
     """The depth of every leaf, int32[L]; the only leaf of a constant tree has depth 0."""
     depth = np.zeros(ensemble.n_nodes, np.int32)
-    level = np.asarray(ensemble.tree_offset[:-1])
+    level = ensemble.tree_offset[:-1].astype(np.int32)
     while len(level):
         level = level[ensemble.node_feature[level] >= 0]
         children = np.concatenate((ensemble.left[level], ensemble.right[level]))
