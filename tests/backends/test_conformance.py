@@ -20,9 +20,9 @@ from treesens.backends.base import (
     Termination,
     get_backend,
 )
-from treesens.backends.conformance import Outcome
-from treesens.backends.conformance.cases import cases
+from treesens.compiler.base.checks import Outcome
 from treesens.compiler.ir import Linear, Module, Objective
+from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
