@@ -7,7 +7,7 @@ no exception, crash, missing licence or limit ever becomes a verdict. Verdicts a
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Final
@@ -64,7 +64,9 @@ class Capabilities:
     warm_start: bool = False
     threads: bool = True
     native_ops: frozenset[str] = frozenset()
-    """Op kinds taken as they are; all others are legalised to integer rows."""
+    """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
+    rewrites: Mapping[str, str] = field(default_factory=dict)
+    """Op kinds that become something else than rows, in words."""
     isolated: bool = True
     """Solves in a worker process of its own. Only the native engine, which is ours, may run inside."""
 

@@ -1,4 +1,4 @@
-"""Runs a backend over the cases and compares every fact it reports with brute force.
+"""Runs a backend over small modules and compares every fact it reports with brute force.
 
 What is asked of a backend is honesty, then power. A wrong fact is a failure: an `infeasible` where there is a solution, an
 `optimal` that is not, a bound below the optimum, a point that breaks an exact module. Where a case is beyond what a backend
@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
 from treesens.backends.base import (
@@ -22,10 +21,11 @@ from treesens.backends.base import (
     Termination,
     get_backend,
 )
-from treesens.backends.conformance.cases import Case, cases, hard_module
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.checks import Check, Outcome, Report
 from treesens.compiler.ir import Module
+from treesens.compiler.ir.cases import Case, cases, hard_module
 from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfied
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.verifier import verify
@@ -41,48 +41,6 @@ NO_VERDICT = {
 
 _SLOW_START_SECONDS = 8.0
 """What a worker may need to import its library on a busy machine, on top of the limit and the grace period."""
-
-
-class Outcome(Enum):
-    PASSED = "passed"
-    FAILED = "failed"
-    OPEN = "open"
-    """Honest, and short of an answer."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check: its name, how it ended, and why."""
-
-    name: str
-    outcome: Outcome
-    reason: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """All checks of one backend."""
-
-    backend: str
-    checks: tuple[Check, ...]
-
-    @property
-    def ok(self) -> bool:
-        """No check failed, and something was shown at all."""
-        return not self.of(Outcome.FAILED) and bool(self.of(Outcome.PASSED))
-
-    def of(self, outcome: Outcome) -> list[Check]:
-        return [check for check in self.checks if check.outcome is outcome]
-
-    def __str__(self) -> str:
-        counts = ", ".join(f"{len(self.of(outcome))} {outcome.value}" for outcome in Outcome)
-        shown = [f"  {c.outcome.value}: {c.name}: {c.reason}" for c in self.checks if c.outcome is not Outcome.PASSED]
-        return "\n".join([f"{self.backend}: {counts}", *shown])
-
-    def raise_if_wrong(self) -> None:
-        """BackendError with everything that did not pass."""
-        if not self.ok:
-            raise BackendError(str(self), remedy="this backend cannot be trusted with an answer")
 
 
 @dataclass(frozen=True)
@@ -105,7 +63,7 @@ def run(
     tested = get_backend(backend) if isinstance(backend, str) else backend
     reason = tested.available()
     if reason is not None:
-        return Report(tested.name, (Check("available", Outcome.OPEN, reason),))
+        return Report(tested.name, (Check("available", Outcome.OPEN, reason),), BackendError)
     apart = tested.capabilities.isolated if isolated is None else isolated
     wanted = None if only is None else set(only)
     checks = [
@@ -117,7 +75,7 @@ def run(
         checks.append(_guarded("time-limit", partial(_check_time, tested, apart)))
     if apart and (wanted is None or "memory-limit" in wanted):
         checks.append(_guarded("memory-limit", partial(_check_memory, tested)))
-    return Report(tested.name, tuple(checks))
+    return Report(tested.name, tuple(checks), BackendError)
 
 
 def _guarded(name: str, check: Callable[[], tuple[Outcome, str]]) -> Check:

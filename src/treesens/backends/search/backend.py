@@ -43,6 +43,7 @@ class SearchBackend(Backend):
         warm_start=True,
         threads=False,
         native_ops=frozenset({"Path", "LeafSum", "Clause", "Linear", "Table", "Const"}),
+        rewrites={"Equal": "equal copies are merged into one (unaffected-leaves, share-copies)"},
         isolated=False,
     )
 

@@ -1,4 +1,7 @@
-"""The modules of the kit, built by hand: small enough for brute force, and together they hold every kind of block and op."""
+"""Small modules built by hand: brute force solves them all, and together they hold every kind of block and op.
+
+The conformance kits of passes and backends run on them; `shapes.py` is the list.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +154,7 @@ def case(about: str) -> Callable[[Callable[[Sketch], Objective | None]], Callabl
 
 def cases() -> list[Case]:
     """All cases, in order."""
-    from treesens.backends.conformance import shapes
+    from treesens.compiler.ir.cases import shapes
 
     del shapes  # imported for the cases it registers
     made: list[Case] = []

@@ -1,9 +1,9 @@
-"""The cases of the kit. The name of a function is the name of its case, the text in `@case` says what it is there for."""
+"""The cases. The name of a function is the name of its case, the text in `@case` says what it is there for."""
 
 from __future__ import annotations
 
-from treesens.backends.conformance.cases import BIG, Sketch, case, equal, leaf_sum, lits, maximise, nots
 from treesens.compiler.ir import Objective
+from treesens.compiler.ir.cases import BIG, Sketch, case, equal, leaf_sum, lits, maximise, nots
 
 # --- blocks ------------------------------------------------------------------------------------------------------------
 
