@@ -30,7 +30,7 @@ _INFINITY = np.int64(0x7FF0_0000_0000_0000)
 def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
     """The model at the end of a pipeline, over the columns that the pipeline takes."""
     first = next((step for _, step in pipeline.steps if step is not None and not isinstance(step, str)), None)
-    if not hasattr(first, "n_features_in_"):
+    if first is None or not hasattr(first, "n_features_in_"):
         raise ModelError("the pipeline has not been fitted", place=place, remedy="fit it first")
     names = getattr(first, "feature_names_in_", None)
     n = int(first.n_features_in_)
