@@ -55,7 +55,9 @@ def random_ensemble(rng: np.random.Generator, *, outputs: int = 1, features: int
         else Feature(f"f{i}", FeatureKind.NUMERIC)
         for i in range(features)
     ]
-    columns: dict[str, list[float]] = {k: [] for k in ("feature", "threshold", "left", "right", "default", "set", "leaf")}
+    columns: dict[str, list[float]] = {
+        k: [] for k in ("feature", "threshold", "left", "right", "default", "set", "leaf")
+    }
     set_codes: list[int] = []
     set_offset = [0]
     tree_offset = [0]
@@ -157,10 +159,14 @@ def random_query(rng: np.random.Generator) -> Query:
     if rng.random() < 0.2:
         constraints.append(AnyOf((random_cell_set(rng, space), gap(outputs, Bound(Fraction(1)))[0])))
     if rng.random() < 0.2:
-        constraints.append(AnyOf((AllOf((random_cell_set(rng, space), random_cell_set(rng, space))), gap(outputs, Bound())[0])))
+        constraints.append(
+            AnyOf((AllOf((random_cell_set(rng, space), random_cell_set(rng, space))), gap(outputs, Bound())[0]))
+        )
     if rng.random() < 0.2:
         constraints.append(random_boxes(rng, space))
-    return Query("random", space, (model,), (Point("a", 0), Point("b", 0)), tuple(constraints), random_objective(rng, space))
+    return Query(
+        "random", space, (model,), (Point("a", 0), Point("b", 0)), tuple(constraints), random_objective(rng, space)
+    )
 
 
 def gap(outputs: int, margin: Bound) -> list[Constraint]:

@@ -1,3 +1,22 @@
-"""treesens: a compiler for questions about decision-tree ensembles."""
+"""treesens: a compiler for questions about decision-tree ensembles.
+
+The functions of `treesens.api` are here by name and imported on first use, so that `import treesens` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+__all__ = ["Answer", "Answers", "__version__", "check", "check_text", "load", "sensitivity"]
+
+if TYPE_CHECKING:
+    from treesens.api import Answer, Answers, check, check_text, load, sensitivity
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from treesens import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'treesens' has no attribute {name!r}")

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,3 +19,67 @@ def reach_leaves(
     cells: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> None: ...
+def flip_profiles(
+    root: NDArray[np.int32],
+    feature: NDArray[np.int32],
+    cut: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    leaf: NDArray[np.int32],
+    default_left: NDArray[np.uint8],
+    category_set: NDArray[np.int32],
+    set_offset: NDArray[np.int64],
+    set_member: NDArray[np.uint8],
+    missing_cell: NDArray[np.int32],
+    cell_count: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    leaf_value: NDArray[np.int64],
+    flipped: int,
+    allowed: NDArray[np.uint8],
+    highest: NDArray[np.int64],
+    lowest: NDArray[np.int64],
+    highest_cell: NDArray[np.int32],
+    lowest_cell: NDArray[np.int32],
+) -> None: ...
+
+class Search:
+    """Raw form of treesens.backends.search.solver.Solver, which documents it; SearchProblem documents the arrays."""
+
+    def __init__(
+        self,
+        *,
+        size: NDArray[np.int32],
+        feature: NDArray[np.int32],
+        allowed: NDArray[np.uint8],
+        group_tree: NDArray[np.int32],
+        group_offset: NDArray[np.int64],
+        leaf_offset: NDArray[np.int64],
+        box_offset: NDArray[np.int64],
+        literal_variable: NDArray[np.int32],
+        literal_low: NDArray[np.int32],
+        literal_high: NDArray[np.int32],
+        coefficient_offset: NDArray[np.int64],
+        coefficient_row: NDArray[np.int32],
+        coefficient_value: NDArray[np.int64],
+        bound: NDArray[np.int64],
+        slack_weight: NDArray[np.uint8],
+        objective: bool,
+        unary_row: NDArray[np.int32],
+        unary_variable: NDArray[np.int32],
+        unary_cell: NDArray[np.int32],
+        unary_value: NDArray[np.int64],
+        clause_offset: NDArray[np.int64],
+        clause_variable: NDArray[np.int32],
+        clause_low: NDArray[np.int32],
+        clause_high: NDArray[np.int32],
+        hints: NDArray[np.int32],
+        mode: str,
+        seed: int,
+        max_bytes: int,
+    ) -> None: ...
+    def run(self, slice: float, seconds: float, node_limit: int) -> None: ...
+    def stop(self) -> None: ...
+    def clear_stop(self) -> None: ...
+    def reset(self, bound: NDArray[np.int64], mode: str) -> None: ...
+    def set_gap(self, relative: float, absolute: int, reference: int) -> None: ...
+    def result(self) -> dict[str, Any]: ...

@@ -1,7 +1,86 @@
-"""The command `treesens`."""
+"""The command `treesens`: one lazy group, so that `--help` and small commands start at once."""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from typing import Any
 
-def main() -> None:
-    raise SystemExit("treesens: the commands are not built yet")
+import click
+
+from treesens import __version__
+from treesens.errors import TreesensError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
+    "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
+    "emit": ("treesens.commands.emit", "Write what a solver would get."),
+    "opt": ("treesens.commands.opt", "Run passes and show the IR."),
+    "explain": ("treesens.commands.explain", "Say what a question means and what the compiler makes of it."),
+    "info": ("treesens.commands.info", "Describe a model file."),
+    "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
+    "fmt": ("treesens.commands.fmt", "Format .sens files."),
+    "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Imports the module of a command when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            from treesens.compiler.base.diagnostics import did_you_mean
+
+            ctx.fail(f"no command `{name}`; {did_you_mean(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="treesens")
+def group() -> None:
+    """Questions about decision-tree ensembles: can changing only `sex` flip this model's decision, on inputs that could really
+    occur, and if not, who proves it?
+    """
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
+    try:
+        code = group.main(args=args, prog_name="treesens", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except TreesensError as error:
+        click.echo(f"error[{error.code}]: {error}" if not hasattr(error, "diagnostics") else str(error), err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(1)

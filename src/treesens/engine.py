@@ -11,17 +11,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import sqrt
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
+from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import solve_isolated
-from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.evaluate import form_value, inputs_of
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import NativePredict, Rejected, verify_cells
 
@@ -38,6 +40,7 @@ class Options:
     seed: int = 0
     native: Sequence[NativePredict] | None = None
     near: FloatArray | None = None
+    hints: Int32Array | None = None
     verify_each: bool = False
 
 
@@ -125,28 +128,24 @@ def answer(
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """Answers one question with one backend or, for `auto`, with a portfolio."""
-    start = time.perf_counter()
-    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
-    build = time.perf_counter() - start
-    if compilation.module.contradictory and compilation.compiled.none_survives:
-        return Result(
-            query.name,
-            Verdict.NONE,
-            "the compiler decides it: no cell of the domain satisfies the constraints",
-            proof="exact",
-            backend="compiler",
-            pipeline=options.pipeline,
-            seconds={"build": build, "solve": 0.0},
-            size=size_of(compilation.module),
-        )
     if options.backend == "auto":
         from treesens.portfolio import race
 
-        result = race(compilation, options, stop=stop, on_better=on_better)
-    else:
-        result = with_backend(compilation, get_backend(options.backend), options, stop=stop)
+        return race(query, options, stop=stop, on_better=on_better)
+    start = time.perf_counter()
+    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def decided(compilation: Compilation) -> Result | None:
+    """`none` where the compiler itself has found a contradiction."""
+    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+        return None
+    reason = "the compiler decides it: no cell of the domain satisfies the constraints"
+    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend="compiler")
 
 
 def with_backend(
@@ -188,7 +187,7 @@ def _refine(
     """Emits with growing precision until an answer stands; None where none does."""
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
-        artifact = backend.emit(compilation.module, precision=precision)
+        artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
         left = deadline - time.monotonic()
         if left <= 0:
@@ -219,11 +218,18 @@ def _refine(
     return None
 
 
+def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
+    """What a backend gets; the native engine also gets the inputs worth trying first."""
+    if isinstance(backend, SearchBackend):
+        return backend.emit(compilation.module, precision=precision, hints=options.hints)
+    return backend.emit(compilation.module, precision=precision)
+
+
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is our own."""
-    if backend.capabilities.isolated:
-        return solve_isolated(backend.name, artifact, limits, stop)
-    return backend.solve(artifact, limits)
+    if isinstance(backend, SearchBackend):
+        return backend.solve(artifact, limits, stop=stop)
+    return solve_isolated(backend.name, artifact, limits, stop)
 
 
 def conclude(
@@ -258,20 +264,28 @@ def found(
     query = compilation.query
     objective = None
     if query.objective is not None and best.value is not None:
+        maximize = query.objective.maximize
         exact = backend.capabilities.proof is Proof.EXACT
-        bound = None if restricted else outcome.bound
+        bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            bound = float(best.value) if query.objective.maximize else -float(best.value)
-        if bound is not None and not query.objective.maximize:
-            bound = -bound
+            bound = float(best.value)
         if bound is not None:
             # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
-            pick = max if query.objective.maximize else min
-            bound = pick(bound, float(best.value))
-        sense = "maximize" if query.objective.maximize else "minimize"
-        objective = ObjectiveValue(float(best.value), bound, sense, query.objective.kind)
+            bound = (max if maximize else min)(bound, float(best.value))
+        objective = ObjectiveValue(
+            shown_value(query.objective, float(best.value)),
+            None if bound is None else shown_value(query.objective, bound),
+            "maximize" if maximize else "minimize",
+            query.objective.kind,
+        )
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
     return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+
+
+def shown_value(objective: Objective, form: float) -> float:
+    """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
+    value = form * float(objective.unit) + float(objective.offset)
+    return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
 
 
 def unknown(compilation: Compilation, reason: str) -> Result:

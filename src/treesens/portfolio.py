@@ -1,81 +1,239 @@
-"""`auto`: the native engine first, then the exact solvers race in worker processes.
+"""`auto`: the native engine first, then the exact solvers race beside it in worker processes.
 
 The first proof or verified witness wins; the losers are killed at once. A question with an objective is not over with the
-first witness: the race goes on until somebody proves optimality or the time is up, and the best witness and the best bound
-of all runners are combined.
+first witness: the race goes on until somebody proves optimality or the time is up, and the best witness of all runners is kept.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from treesens.backends.base import Limits, Termination, get_backend
+from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.passes.base import size_of
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
-from treesens.engine import Candidate, Compilation, Options, conclude, unknown
+from treesens.engine import Candidate, Compilation, Options, compile_query, conclude, decided, emit, unknown
+from treesens.errors import BackendError
 
 RACERS = ("cpsat", "highs", "z3")
 """Solvers of the default installation, in the order in which cores are given to them."""
+HEAD_START = 2.0
+"""Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
+start."""
+
+
+@dataclass
+class EngineRun:
+    """The native engine in a thread (it releases the interpreter lock); `over` is set when it has come back."""
+
+    backend: SearchBackend
+    artifact: Artifact
+    limits: Limits
+    stop: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    outcome: RawOutcome | None = None
+    error: BaseException | None = None
+    started: float = field(default_factory=time.monotonic)
+    thread: threading.Thread | None = None
+
+    def start(self) -> EngineRun:
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        return self
+
+    def _run(self) -> None:
+        try:
+            self.outcome = self.backend.solve(self.artifact, self.limits, stop=self.stop)
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller's thread in `result`)
+            self.error = error
+        finally:
+            self.over.set()
+
+    def result(self) -> RawOutcome:
+        """The outcome, after asking the engine to stop if it has not."""
+        self.stop.set()
+        assert self.thread is not None
+        self.thread.join()
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+
+class _Either:
+    """Set when one of several events is; `run_all` polls it."""
+
+    def __init__(self, *events: threading.Event | None) -> None:
+        self.events = [event for event in events if event is not None]
+
+    def is_set(self) -> bool:
+        return any(event.is_set() for event in self.events)
 
 
 def race(
-    compilation: Compilation,
+    query: Query,
     options: Options,
     *,
     stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The portfolio on one compiled question."""
-    deadline = time.monotonic() + options.time_limit
-    best = Candidate()
-    attempts: list[Attempt] = []
-    racers = [get_backend(name) for name in RACERS]
-    racers = [backend for backend in racers if backend.available() is None][: max(1, options.threads)]
-    by_name = {backend.name: backend for backend in racers}
-    artifacts = {backend.name: backend.emit(compilation.module) for backend in racers}
-    left = max(0.1, deadline - time.monotonic())
-    limits = Limits(left, options.memory_limit, 1, options.seed)
-    workers = [Worker.start(backend.name, artifacts[backend.name], limits) for backend in racers]
-    winner: Result | None = None
-    won_by = ""
-    for worker, outcome in run_all(workers, stop=stop):
-        backend = by_name[worker.backend]
-        known = best.witness
-        result = conclude(compilation, backend, artifacts[worker.backend], outcome, options, best)
-        attempts.append(
+    """The portfolio on one question.
+
+    The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
+    """
+    start = time.perf_counter()
+    text = "search" if options.pipeline == "default" else options.pipeline
+    compilation = compile_query(query, text, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+class _Race:
+    def __init__(
+        self,
+        compilation: Compilation,
+        options: Options,
+        stop: threading.Event | None,
+        on_better: Callable[[Witness], None] | None,
+    ) -> None:
+        self.compilation = compilation
+        self.options = options
+        self.stop = stop
+        self.on_better = on_better
+        self.deadline = time.monotonic() + options.time_limit
+        self.best = Candidate()
+        self.attempts: list[Attempt] = []
+        self.winner: Result | None = None
+        self.won_by = ""
+        self.near_miss: dict[str, float] | None = None
+        self.solvers: Compilation | None = None
+
+    def run(self) -> Result:
+        engine = self._start_engine()
+        if engine is not None:
+            self._wait(engine.over, min(HEAD_START, self.options.time_limit))
+            if engine.over.is_set():
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+                engine = None
+        if not self._decided() and not self._stopped():
+            self._race_solvers(engine)
+        elif engine is not None:
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        return self._result()
+
+    def _start_engine(self) -> EngineRun | None:
+        backend = SearchBackend()
+        try:
+            artifact = emit(self.compilation, backend, self.options)
+        except BackendError as error:
+            self.attempts.append(
+                Attempt("search", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
+            )
+            return None
+        limits = Limits(self.options.time_limit, self.options.memory_limit, 1, self.options.seed)
+        return EngineRun(backend, artifact, limits).start()
+
+    def _wait(self, event: threading.Event, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not event.wait(0.05) and time.monotonic() < until and not self._stopped():
+            pass
+
+    def _stopped(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
+
+    def _decided(self) -> bool:
+        return self.winner is not None
+
+    def _race_solvers(self, engine: EngineRun | None) -> None:
+        cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
+        seats = max(1, cores - (engine is not None))
+        left = self.deadline - time.monotonic()
+        if left < 0.5:
+            if engine is not None:
+                self._wait(engine.over, max(0.0, left))
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+            return
+        backends = [get_backend(name) for name in RACERS]
+        backends = [b for b in backends if b.available() is None][:seats]
+        by_name: dict[str, Backend] = {b.name: b for b in backends}
+        solvers = self._for_solvers()
+        if (result := decided(solvers)) is not None:
+            self.winner, self.won_by = result, "compiler"
+            backends = []
+        artifacts = {b.name: b.emit(solvers.module) for b in backends}
+        limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
+        workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
+        either = _Either(self.stop, engine.over if engine is not None else None)
+        for worker, outcome in run_all(workers, stop=either):
+            if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
+                continue
+            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.seconds)
+            if self._decided():
+                break
+        if engine is not None:
+            if not self._decided():
+                self._wait(engine.over, max(0.0, self.deadline - time.monotonic()))
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        judged = {a.backend for a in self.attempts}
+        for worker in workers:
+            if worker.backend not in judged:
+                self.attempts.append(
+                    Attempt(
+                        worker.backend,
+                        self.options.pipeline,
+                        "stopped",
+                        Verdict.UNKNOWN,
+                        "another runner was faster",
+                        {"solve": worker.seconds},
+                    )
+                )
+
+    def _for_solvers(self) -> Compilation:
+        """The question as the solvers get it, compiled when it is first needed."""
+        if self.solvers is None:
+            self.solvers = compile_query(self.compilation.query, self.options.pipeline)
+        return self.solvers
+
+    def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
+        """What the facts of one runner add to the race."""
+        compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
+        known = self.best.witness
+        result = None
+        if self.winner is None or outcome.assignment is not None:
+            result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
+        self.attempts.append(
             Attempt(
                 backend.name,
-                options.pipeline,
+                self.options.pipeline,
                 outcome.termination.value,
                 Verdict.UNKNOWN if result is None else result.verdict,
                 outcome.detail,
-                {"solve": worker.seconds},
+                {"solve": seconds},
                 size_of(compilation.module),
                 outcome.statistics,
             )
         )
-        if best.witness is not known and on_better is not None and best.witness is not None:
-            on_better(best.witness)
-        if result is not None:
-            winner, won_by = result, backend.name
-            if compilation.query.objective is None or outcome.termination is Termination.OPTIMAL:
-                break
-    lost = [
-        Attempt(
-            w.backend, options.pipeline, "stopped", Verdict.UNKNOWN, "another runner was faster", {"solve": w.seconds}
-        )
-        for w in workers
-        if w.backend not in {a.backend for a in attempts}
-    ]
-    if winner is None:
-        words = (
-            best.rejected.reason
-            if best.rejected is not None
-            else ", ".join(f"{a.backend}: {a.termination}" for a in attempts)
-        )
-        winner = unknown(compilation, words)
-    return replace(winner, backend=won_by or "auto", attempts=(*attempts, *lost))
+        self.near_miss = outcome.near_miss or self.near_miss
+        if self.on_better is not None and self.best.witness is not None and self.best.witness is not known:
+            self.on_better(self.best.witness)
+        if result is not None and (self.winner is None or self.best.witness is not known):
+            self.winner, self.won_by = result, backend.name
+
+    def _result(self) -> Result:
+        winner = self.winner
+        if winner is None:
+            if self.best.rejected is not None:
+                label = "numerical band: " if self.best.rejected.numerical else ""
+                words = label + self.best.rejected.reason
+            else:
+                words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
+            winner = unknown(self.compilation, words)
+        return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)

@@ -7,7 +7,7 @@ no exception, crash, missing licence or limit ever becomes a verdict. Verdicts a
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Final
@@ -64,7 +64,9 @@ class Capabilities:
     warm_start: bool = False
     threads: bool = True
     native_ops: frozenset[str] = frozenset()
-    """Op kinds taken as they are; all others are legalised to integer rows."""
+    """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
+    rewrites: Mapping[str, str] = field(default_factory=dict)
+    """Op kinds that become something else than rows, in words."""
     isolated: bool = True
     """Solves in a worker process of its own. Only the native engine, which is ours, may run inside."""
 
@@ -101,6 +103,7 @@ class RawOutcome:
     bound: float | None = None
     detail: str = ""
     statistics: dict[str, float] = field(default_factory=dict)
+    near_miss: dict[str, float] | None = None
 
 
 OnIncumbent = Callable[[BoolArray], None]
@@ -125,7 +128,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
-        """Solves inside the current process (the worker calls this)."""
+        """Solves inside the current process (the worker calls this; the engine itself where a backend is not isolated)."""
 
     def exact_precision(self) -> int:
         """The highest `precision` that still changes what is emitted."""
@@ -136,6 +139,7 @@ BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
+        "search": "treesens.backends.search.backend:SearchBackend",
         "cpsat": "treesens.backends.cpsat:CpSatBackend",
         "highs": "treesens.backends.highs:HighsBackend",
         "cbc": "treesens.backends.cbc:CbcBackend",

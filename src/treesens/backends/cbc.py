@@ -44,4 +44,5 @@ class CbcBackend(MilpBackend):
             return RawOutcome(Termination.SATISFIED, assignment, None, status.name)
         if status == known.OPTIMAL:
             return RawOutcome(Termination.OPTIMAL, assignment, bound, status.name)
-        return RawOutcome(Termination.TIME, assignment, bound, status.name)
+        stopped = status in {known.NO_SOLUTION_FOUND, known.FEASIBLE} or not in_time
+        return RawOutcome(Termination.TIME if stopped else Termination.UNKNOWN, assignment, bound, status.name)

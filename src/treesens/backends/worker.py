@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -31,6 +31,12 @@ from treesens.compiler.base.arrays import BoolArray
 _HEADER = struct.Struct("<Q")
 _GRACE_SECONDS = 2.0
 """What a solver gets on top of its time limit to come back by itself with its bound."""
+
+
+class Flag(Protocol):
+    """Anything that can be set from elsewhere, e.g. a `threading.Event`."""
+
+    def is_set(self) -> bool: ...
 
 
 @dataclass
@@ -134,7 +140,7 @@ class Worker:
 def run_all(
     workers: list[Worker],
     *,
-    stop: threading.Event | None = None,
+    stop: Flag | None = None,
     on_incumbent: Callable[[Worker, BoolArray], None] | None = None,
 ) -> Iterator[tuple[Worker, RawOutcome]]:
     """Waits for workers and yields each outcome as it comes; the rest is killed when the consumer stops asking.
@@ -173,7 +179,7 @@ def run_all(
         selector.close()
 
 
-def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: threading.Event | None = None) -> RawOutcome:
+def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: Flag | None = None) -> RawOutcome:
     """One solve in one worker."""
     worker = Worker.start(backend, artifact, limits)
     for _, outcome in run_all([worker], stop=stop):

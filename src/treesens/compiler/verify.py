@@ -142,6 +142,7 @@ def concretise(query: Query, cells: Int32Array, near: FloatArray | None = None) 
     points, features = cells.shape
     values = np.full(cells.shape, np.nan)
     groups = _equal_groups(query, points, features)
+    wanted = _preferences(query, points, features, near)
     related = _relations(query.constraints)
     partners: dict[tuple[int, int], list[tuple[Difference, tuple[int, int], bool]]] = {}
     for relation in related:
@@ -154,11 +155,11 @@ def concretise(query: Query, cells: Int32Array, near: FloatArray | None = None) 
         for feature in range(features):
             key = groups[point, feature]
             if key not in chosen and key not in partners:
-                preferred = _preferred(near, feature)
+                preferred = _preferred(wanted, key)
                 chosen[key] = pick_value(
                     query.space.domains[feature], query.space.grid[feature], int(cells[key[0], key[1]]), preferred
                 )
-    if not _choose_related(query, cells, partners, chosen, near):
+    if not _choose_related(query, cells, partners, chosen, wanted):
         return None
     for point in range(points):
         for feature in range(features):
@@ -166,8 +167,22 @@ def concretise(query: Query, cells: Int32Array, near: FloatArray | None = None) 
     return values
 
 
-def _preferred(near: FloatArray | None, feature: int) -> float | None:
-    return None if near is None or np.isnan(near[feature]) else float(near[feature])
+def _preferences(query: Query, points: int, features: int, near: FloatArray | None) -> FloatArray:
+    """What every value is chosen close to, float64[points, features]; NaN where nothing is preferred.
+
+    An anchor goes before `near`: a bound on the distance to its row holds for the nearest value of the cell only.
+    """
+    result = np.full((points, features), np.nan)
+    if near is not None:
+        result[:] = near
+    for anchor in query.anchors:
+        known = ~np.isnan(anchor.values)
+        result[anchor.point, known] = anchor.values[known]
+    return result
+
+
+def _preferred(near: FloatArray, key: tuple[int, int]) -> float | None:
+    return None if np.isnan(near[key]) else float(near[key])
 
 
 def _equal_groups(query: Query, points: int, features: int) -> dict[tuple[int, int], tuple[int, int]]:
@@ -206,7 +221,7 @@ def _choose_related(
     cells: Int32Array,
     partners: dict[tuple[int, int], list[tuple[Difference, tuple[int, int], bool]]],
     chosen: dict[tuple[int, int], float],
-    near: FloatArray | None,
+    near: FloatArray,
 ) -> bool:
     """Depth-first choice among candidate values; sets of related features are small."""
     order = list(partners)
@@ -242,7 +257,7 @@ def _candidates(
     key: tuple[int, int],
     relations: list[tuple[Difference, tuple[int, int], bool]],
     chosen: dict[tuple[int, int], float],
-    near: FloatArray | None,
+    near: FloatArray,
 ) -> list[float]:
     point, feature = key
     domain, grid = query.space.domains[feature], query.space.grid[feature]
@@ -258,8 +273,8 @@ def _candidates(
         if other in chosen and not np.isnan(chosen[other]):
             against = Fraction(chosen[other])
             bounds = [bound for bound in (relation.low, relation.high) if bound is not None]
-            targets += [float(against + bound if is_left else against - bound) for bound in (*bounds, Fraction(0))]
-    picked = [pick_value(domain, grid, cell, _preferred(near, feature))]
+            targets += [float(relation.partner(against, bound, is_left)) for bound in (*bounds, Fraction(0))]
+    picked = [pick_value(domain, grid, cell, _preferred(near, key))]
     for target in targets:
         if not np.isfinite(target):
             continue

@@ -96,7 +96,7 @@ class Builder(FormulaBuilder):
                 name = self.name(part)
         return ast.CategoryItem(name, value, span=self.span(tree))
 
-    # --- queries -------------------------------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
         """A query inside its sweeps, whether they stand before `query` or after it."""

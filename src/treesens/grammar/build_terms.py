@@ -1,7 +1,7 @@
 """From parse trees to syntax nodes: names, numbers, sets and expressions.
 
-The grammar takes any function with any arguments and a bare name anywhere in an expression; here they are checked, since the
-messages can then say which arguments a function wants and which point a feature should belong to.
+The grammar takes any function with any arguments and a bare name anywhere in an expression; here they are checked, as
+the messages can then say which arguments a function wants and which point a feature should belong to.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TermBuilder:
             raise Malformed
         return tuple(item for item in built if item is not None)
 
-    # --- words and numbers ---------------------------------------------------------------------------------------------------
+    # --- words and numbers --------------------------------------------------------------------------------------------
 
     def span(self, child: Child) -> Span:
         if isinstance(child, Token):
@@ -134,7 +134,7 @@ class TermBuilder:
         bounds = self.every(self.bound, [low, high])
         return ast.Interval(bounds[0], bounds[1], left == "(", right == ")", span=self.span(tree))
 
-    # --- expressions ---------------------------------------------------------------------------------------------------------
+    # --- expressions --------------------------------------------------------------------------------------------------
 
     def expression(self, child: Child) -> ast.Expression:
         """One side of a comparison, or a part of it."""
@@ -213,7 +213,7 @@ class TermBuilder:
             return factors[0]
         return ast.Product(tuple(factors), span=span or factors[0].span.to(factors[-1].span))
 
-    # --- functions -----------------------------------------------------------------------------------------------------------
+    # --- functions ----------------------------------------------------------------------------------------------------
 
     def call(self, tree: Branch) -> ast.Expression:
         """A function of points, with the arguments it wants."""
@@ -278,7 +278,7 @@ class TermBuilder:
         text = self.span(norm[0]).text
         for known in ("l0", "l1", "l2", "linf"):
             if text == known:
-                return known  # type: ignore[return-value]
+                return known
         raise self.fail("S042", f"`{text}` is not a norm", self.span(norm[0]), did_you_mean(text, NORMS))
 
     def row(self, tree: Branch) -> ast.Row:

@@ -1,7 +1,8 @@
 """The numbered catalogue of messages about `.sens` files: what each code means, and what to do.
 
 S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for its
-model. E3xx: a domain makes no sense. A code keeps its number for ever; one that is given up is not used again.
+model. E3xx: a domain makes no sense. E4xx: data do not fit their domains (warnings). A code keeps its number for ever; one that
+is given up is not used again.
 """
 
 from __future__ import annotations
@@ -267,6 +268,12 @@ E218 constant comparison
 E219 model not supported here
   the constraint has no meaning for this kind of model
   see the language reference
+E220 not answered yet
+  the compiler knows no exact form of this constraint over cells
+  use one of the forms that the message names
+E221 several features in the place of one
+  the parameter of the `for each` stands for more than one feature here
+  use it after `except` or `to`, or loop over single features
 """
 )
 
@@ -305,7 +312,21 @@ E310 category needs a number
 E311 number not storable
   the number type of the model cannot hold the value
   use a value the type can hold
+E312 domain without a width
+  distances are measured in widths of the domains of the features
+  declare a finite domain for the feature
 """
 )
 
-CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS
+DATA: Final = _entries(
+    """
+E401 rows outside the domain
+  some rows hold values that no answer can have; they still count in what is learnt from the data
+  widen the domain, or leave such rows out
+E402 missing values in the data
+  some rows lack a value that no answer can lack; they take no part in what is learnt about that feature
+  declare the feature `or missing`, or leave such rows out
+"""
+)
+
+CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA

@@ -1,14 +1,14 @@
 """From the place where the parser stopped to a message that names the mistake.
 
-The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of terminals
-that would have fitted. The first that recognises a mistake speaks; the last one always does.
+The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of
+terminals that would have fitted. The first that recognises a mistake speaks; the last one always does.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
@@ -133,17 +133,15 @@ def _bracket_not_opened(stop: Stop) -> Diagnostic | None:
 
 
 def _empty_braces(stop: Stop) -> Diagnostic | None:
-    if stop.token is not None and stop.previous is not None and stop.token.type == "RBRACE":
-        if stop.previous.type == "LBRACE":
-            where = span_of(stop.source, stop.previous).to(stop.span)
-            return Diagnostic(
-                "S022", "the braces are empty", where, "write at least one member, or leave the clause out"
-            )
-    return None
+    token, previous = stop.token, stop.previous
+    if token is None or previous is None or (previous.type, token.type) != ("LBRACE", "RBRACE"):
+        return None
+    where = span_of(stop.source, previous).to(stop.span)
+    return Diagnostic("S022", "the braces are empty", where, "write at least one member, or leave the clause out")
 
 
 def _empty_query(stop: Stop) -> Diagnostic | None:
-    if {"FIND", "SENSITIVE"} <= stop.fits and stop.token is None:
+    if stop.previous is not None and stop.previous.type == "COLON" and "FIND" in stop.fits and stop.token is None:
         name = stop.tokens[1] if stop.tokens[0].type == "QUERY" else "it"
         remedy = "write `find a, b such that ..` or `sensitive MODEL to FEATURE ..` after the colon"
         return Diagnostic(
@@ -159,8 +157,8 @@ def _empty_query(stop: Stop) -> Diagnostic | None:
 def _misspelt_word(stop: Stop) -> Diagnostic | None:
     words = [fit.lower() for fit in stop.fits if fit.lower() in KEYWORDS]
     token = stop.token
-    if token is not None and token.type in ("NAME", "FUNCTION"):
-        near = difflib.get_close_matches(token.lower(), words, 1, 0.6)
+    if token is not None and (token.type in ("NAME", "FUNCTION") or is_word(token)):
+        near = difflib.get_close_matches(token.lower(), words, 1, 0.8 if is_word(token) else 0.6)
         if near:
             return _misspelt(span_of(stop.source, token), str(token), near[0])
     return None
@@ -217,7 +215,7 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
 
 
 def _missing_such_that(stop: Stop) -> Diagnostic | None:
-    if not stop.fits & {"SUCH", "THAT"}:
+    if not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits:
         return None
     token = stop.token
     if token is not None and token.lower() in _WHERE:
@@ -241,6 +239,10 @@ def _missing_such_that(stop: Stop) -> Diagnostic | None:
 
 def _chained(stop: Stop) -> Diagnostic | None:
     if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
+        for index in range(stop.index - 1, 0, -1):
+            if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
+                # The line above ended with a comparison, and this one was taken for its other side.
+                return _missing_after(replace(stop, index=index), "write what it compares with")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
     return None
@@ -299,10 +301,12 @@ def _unfinished(stop: Stop) -> Diagnostic | None:
     previous = stop.previous
     if previous is None or "$END" in stop.fits or (not stop.at_break and (stop.token is None or may_end(stop.token))):
         return None
-    remedy = f"expected {_listed(stop.fits)}"
-    return Diagnostic(
-        "S018", f"something is missing after `{previous}`", stop.gap if stop.at_break else stop.span, remedy
-    )
+    return _missing_after(stop, f"expected {_listed(stop.fits)}")
+
+
+def _missing_after(stop: Stop, remedy: str) -> Diagnostic:
+    where = stop.gap if stop.at_break else stop.span
+    return Diagnostic("S018", f"something is missing after `{stop.previous}`", where, remedy)
 
 
 def _unknown_declaration(stop: Stop) -> Diagnostic | None:
@@ -313,10 +317,19 @@ def _unknown_declaration(stop: Stop) -> Diagnostic | None:
         message = f"`{stop.token}` starts no declaration"
     else:
         message = f"a declaration cannot start with `{stop.token}`"
-    words = ", ".join(f"`{w}`" for w in DECLARATIONS[:-1])
-    return Diagnostic(
-        "S011", message, stop.span, f"did you mean `{near}`?" if near else f"start the line with {words} or `for each`"
-    )
+    remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
+    if near:
+        remedy = f"did you mean `{near}`?"
+    elif stop.token.type in ("FIND", "SENSITIVE", "COUNT"):
+        remedy = f"write `query NAME:` before `{stop.token}`"
+    return Diagnostic("S011", message, stop.span, remedy)
+
+
+def _ends_before(stop: Stop) -> Diagnostic | None:
+    if stop.token is None or not {"AND", "OR", "_SEP"} <= stop.fits:
+        return None
+    remedy = "start a new line before it, or join the two with `and`"
+    return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
 
 
 def _unexpected(stop: Stop) -> Diagnostic:
@@ -351,6 +364,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _after_objective,
     _missing_comma,
     _word_as_name,
+    _ends_before,
     _unfinished,
     _unexpected,
 )

@@ -1,10 +1,11 @@
 """Where declarations and conjuncts begin: the only two things that line breaks mean in a `.sens` file.
 
-1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `query`, `for each`).
-2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside brackets, the
-   line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line starts with something
-   that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that starts with `-` goes on with
-   the line before it only where that one is not a complete conjunct yet.
+1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `query`,
+   `for each`).
+2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside
+   brackets, the line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line
+   starts with something that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that
+   starts with `-` goes on with the line before it only where that one is not a complete conjunct yet.
 """
 
 from __future__ import annotations
@@ -56,12 +57,16 @@ def may_end(token: Token) -> bool:
     return token.type in _ENDS or (is_word(token) and str(token) not in ENDS_OPEN)
 
 
-def mark_features(tokens: list[Token]) -> list[Token]:
-    """After a dot every word is the name of a feature: `a.class`."""
+def mark_names(tokens: list[Token]) -> list[Token]:
+    """Words of the language that can only be names where they stand: in `a.class`, `except row`, `a.job = none`."""
     marked = list(tokens)
     for index in range(1, len(marked)):
-        if marked[index - 1].type == "DOT" and is_name(marked[index]) and marked[index].type != "QUOTED":
-            marked[index] = marked[index].update(type="NAME")
+        before, token = marked[index - 1], marked[index]
+        after_dot = before.type == "DOT" and (token.type in ("FUNCTION", "PREDICATE") or is_word(token))
+        on_line = token.line == before.line
+        as_value = before in ("=", "!=") and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
+            marked[index] = token.update(type="NAME")
     return marked
 
 
@@ -101,10 +106,11 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
     """Whether the line reads like a declaration, even of a word that is misspelt."""
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
-    if len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON"):
-        return word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY")
+    named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
+    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY"):
+        return True
     if kinds[:1] in (["LBRACE"], ["FROM"]):
-        return is_word(word) and str(word) in DECLARATIONS or near_declaration(word) is not None
+        return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None
     return kinds[:1] == ["EACH"] and word.type in ("FOR", "NAME")
 
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 LARGEST_FILE: Final = 10_000_000
 """Bytes. A question is a short text; more than this is a data file given by mistake."""
 
+_MOST_TOKENS: Final = 500_000
+_MOST_MESSAGES: Final = 100
+"""After so many mistakes the text is something else, and nobody reads on."""
+
 _TRANSLATED: Final = {
     **{"==": ("EQUAL", "="), ":=": ("EQUAL", "="), "=<": ("ORDER", "<="), "=>": ("ORDER", ">="), "<>": ("ORDER", "!=")},
     **{"≤": ("ORDER", "<="), "≥": ("ORDER", ">="), "≠": ("ORDER", "!="), "&&": ("AND", "and"), "&": ("AND", "and")},
@@ -87,8 +91,13 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     from treesens.grammar.build import Builder
     from treesens.grammar.recover import DeclarationParser
 
-    found = [token for token in terminals.tokens(source.text) if token.type != "COMMENT"]
-    tokens = layout.mark_features(_repaired(source, found, diagnostics))
+    found = terminals.tokens(source.text, _MOST_TOKENS)
+    if len(found) == _MOST_TOKENS:
+        message = f"the text has more than {_MOST_TOKENS} words, which is no question"
+        diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
+        return None
+    found = [token for token in found if token.type != "COMMENT"]
+    tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
@@ -97,9 +106,12 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     builder = Builder(source, diagnostics)
     nodes: list[ast.Declaration] = []
     for declaration in layout.declarations(tokens):
-        tree = DeclarationParser(source, declaration, diagnostics).parse()
+        if len(diagnostics.items) >= _MOST_MESSAGES:
+            break
+        reader = DeclarationParser(source, declaration, diagnostics)
+        tree = reader.parse()
         node = builder.declaration(tree) if tree is not None else None
-        if node is not None:
+        if node is not None and not reader.failed:
             nodes.append(node)
     return ast.File(tuple(nodes), span=Span(source, 0, len(source.text)))
 
@@ -124,6 +136,8 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
     kept: list[Token] = []
     skipped_line = 0
     for token in tokens:
+        if len(diagnostics.items) >= _MOST_MESSAGES:
+            return []
         if token.line == skipped_line:
             continue  # the rest of a line after a name or string that is not closed
         span = span_of(source, token)
@@ -147,6 +161,9 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 remedy = f"as a name, put it in backquotes: `` `{token}` ``"
                 diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
                 kept.append(token.update(type=BROKEN))
+            case "SINGLE_QUOTED":
+                diagnostics.error("S002", "single quotes mean nothing here", span, _instead("'"))
+                kept.append(token.update(type="STRING"))
             case "UNREADABLE":
                 last = diagnostics.items[-1] if diagnostics.items else None
                 if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:

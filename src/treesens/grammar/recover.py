@@ -1,13 +1,13 @@
 """One declaration from its tokens to a parse tree, going on after a mistake so that all of them are found.
 
-Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before `such that`
-leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed the parser a
-harmless text in place of what it could not read, so the tree of a declaration with mistakes is of no use and not returned.
+Inside the constraints of a query, parsing goes on with the next line that can start a conjunct; a mistake before
+`such that` leaves out the rest of that header; elsewhere a declaration has at most one message. Going on means to feed
+the parser the harmless `a = a` in place of what it could not read; the tree is still good for finding more mistakes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.grammar.faults import Stop, diagnose, span_of
@@ -16,12 +16,25 @@ from treesens.grammar.terminals import lark
 
 if TYPE_CHECKING:
     from lark import ParseTree, Token
-    from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+    class InteractiveParser(Protocol):
+        """Lark's class of this name, whose methods are not typed."""
+
+        def feed_token(self, token: Token) -> object: ...
+        def feed_eof(self, last_token: Token) -> ParseTree: ...
+        def accepts(self) -> set[str]: ...
+        def copy(self, deepcopy_values: bool) -> InteractiveParser: ...
+
 
 _HEADER: Final = ("QUERY", "NAME", "COLON", "FIND", "NAME", "SUCH", "THAT")
 _CONJUNCT: Final = ("NAME", "EQUAL", "NAME")
 _DEEPEST: Final = 64
+_MOST_MESSAGES: Final = 100
 _NESTING: Final = ("NOT", "MINUS", "IMPLIES", "OVER", "EACH")
+
+
+def _new_parser() -> InteractiveParser:
+    return cast("InteractiveParser", lark().parse_interactive())
 
 
 class DeclarationParser:
@@ -31,7 +44,7 @@ class DeclarationParser:
         self.source = source
         self.tokens = tokens
         self.diagnostics = diagnostics
-        self.parser: InteractiveParser = lark().parse_interactive()
+        self.parser = _new_parser()
         self.brackets: list[Token] = []
         self.in_constraints = False
         self.conjunct_start = 0  # index of the first token of the conjunct that is being read
@@ -40,9 +53,10 @@ class DeclarationParser:
         self.failed = False
 
     def parse(self) -> ParseTree | None:
-        """The tree of the declaration, or None after a mistake, which is in `diagnostics` then."""
+        """The tree of the declaration; after a mistake (in `diagnostics` then) of what could be read, if anything."""
         index = 0
-        while index < len(self.tokens):
+        most = len(self.diagnostics.items) + _MOST_MESSAGES
+        while index < len(self.tokens) and len(self.diagnostics.items) < most:
             index = self._step(index)
         return self._finish()
 
@@ -93,7 +107,7 @@ class DeclarationParser:
         self.in_constraints = True
         self.conjunct_start = index
         self.nested = 0
-        # The values on the stack belong to conjuncts that are complete; a mistake makes the tree useless anyway.
+        # The values on the stack belong to conjuncts that are complete, and nothing changes them any more.
         self.before_conjunct = self.parser.copy(deepcopy_values=False)
 
     def _feed(self, token: Token) -> bool:
@@ -124,10 +138,7 @@ class DeclarationParser:
         if self.before_conjunct is None:
             return self._after_header(index)
         resume = self._next_line(index)
-        if self.in_constraints:
-            self.parser = self.before_conjunct.copy(deepcopy_values=False)
-        else:
-            self._pretend(*_HEADER)
+        self.parser = self.before_conjunct.copy(deepcopy_values=False)
         self._feed_kinds(_CONJUNCT)
         self.brackets.clear()
         self.conjunct_start = len(self.tokens)
@@ -160,17 +171,19 @@ class DeclarationParser:
         return len(self.tokens)
 
     def _pretend(self, *kinds: str) -> None:
-        self.parser = lark().parse_interactive()
+        self.parser = _new_parser()
         self._feed_kinds(kinds)
 
     def _feed_kinds(self, kinds: tuple[str, ...]) -> None:
         from lark import Token
 
         for kind in kinds:
-            self._feed(Token(kind, "a"))
+            # A place of its own, since trees made of it have one; at the start, where no message will point.
+            text = "=" if kind == "EQUAL" else "a"
+            self._feed(Token(kind, text, start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
 
     def _report(self, index: int) -> None:
-        if self.tokens[index].type != BROKEN:
+        if index == len(self.tokens) or self.tokens[index].type != BROKEN:
             fits = frozenset(self.parser.accepts())
             stop = Stop(self.source, self.tokens, index, fits, tuple(self.brackets))
             self.diagnostics.items.append(diagnose(stop))
@@ -181,10 +194,8 @@ class DeclarationParser:
         if self.failed and self.before_conjunct is None:
             return None
         try:
-            tree: ParseTree = self.parser.feed_eof(self.tokens[-1])
+            return self.parser.feed_eof(self.tokens[-1])
         except UnexpectedToken:
-            fits = frozenset(self.parser.accepts())
-            stop = Stop(self.source, self.tokens, len(self.tokens), fits, tuple(self.brackets))
-            self.diagnostics.items.append(diagnose(stop))
-            return None
-        return None if self.failed else tree
+            self._report(len(self.tokens))
+        self._recover(len(self.tokens))
+        return self.parser.feed_eof(self.tokens[-1]) if self.before_conjunct is not None else None

@@ -1,7 +1,7 @@
 """Lark with the grammar of `sens.lark`: made once, on first use, since only a command that reads a question needs it.
 
-Building the tables takes 0.1 s, loading them 0.015 s, so they are kept in the user's cache directory, under the hash of the
-grammar, of Lark and of Python that Lark itself checks. Where that directory cannot be written, they are built each time.
+Building the tables takes 0.1 s, loading them 0.015 s, so they are kept in the user's cache directory, under a hash of
+the grammar, Lark's version and Python's that Lark checks. Where it cannot be written, they are built each time.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from lark import Lark, Token
 
-FAULTS: Final = ("FOREIGN", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
+FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
 """Terminals that no rule takes; they turn unreadable text into tokens that a message can point at."""
 
 
@@ -33,7 +33,7 @@ class _KeepFaults:
 
 def grammar_text() -> str:
     """The text of `sens.lark`."""
-    return files("treesens.grammar").joinpath("sens.lark").read_text("utf-8")
+    return Path(__file__).with_name("sens.lark").read_text("utf-8")
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:
@@ -59,10 +59,11 @@ def lark() -> Lark:
     return build(_cache_file())
 
 
-def tokens(text: str) -> list[Token]:
-    """All tokens of a text, comments and faults included, white space left out."""
-    # Lark types the answer of `lex` as an iterator of tokens; `dont_ignore` keeps what `%ignore` names.
-    return [token for token in lark().lex(text, dont_ignore=True) if token.type != "SPACE"]
+def tokens(text: str, most: int | None = None) -> list[Token]:
+    """The tokens of a text, at most the first `most`: comments and faults too, but no white space."""
+    # `dont_ignore` keeps what `%ignore` names.
+    found = (token for token in lark().lex(text, dont_ignore=True) if token.type != "SPACE")
+    return list(islice(found, most))
 
 
 def _cache_file() -> str | None:

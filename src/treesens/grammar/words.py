@@ -34,8 +34,8 @@ FUNCTIONS: Final = {
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
 
-POINT_RESERVED: Final = KEYWORDS
-"""Words that need backquotes as the name of a point or as a value in an expression."""
+RESERVED: Final = frozenset(("except", "of", "inf"))
+"""Words that need backquotes as a name, except after a dot; the others only where a conjunct or a clause may start."""
 
 ENDS_OPEN: Final = frozenset(
     (

@@ -5,6 +5,9 @@ relaxed by that and by `MARGIN` times its scale, which is above the primal feasi
 backends set, so that a point that satisfies the exact row satisfies the written one with room to spare: an infeasible
 written model means an infeasible question as far as the solver's own arithmetic is sound (proof: tolerance). From
 precision 1 on rows are tightened by the same amount instead: what the solver then accepts survives exact replay.
+
+Rows of large numbers are divided by a power of two first, so that an absolute tolerance means the same in every row, and
+because solvers refuse coefficients from 1e15 on.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from treesens.compiler.legalise.rounding import total
 from treesens.compiler.legalise.rows import RowBlock
 
 MARGIN = 2e-6
+EXACT_BITS = 20
+"""Whole rows with sums below 2**20 are written as they are; a solver's tolerance is far below their unit."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,18 @@ def _ratio(value: int, shift: int) -> float:
 
 def float_rows(block: RowBlock, *, relax: bool = True) -> FloatRows:
     """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and stay as they are."""
-    low = np.where(block.has_low, to_doubles(block.low, block.shift), -inf)
-    high = np.where(block.has_high, to_doubles(block.high, block.shift), inf)
-    if block.shift == 0:
+    exact = block.shift == 0 and all(_largest(x) < 2**EXACT_BITS for x in (block.coefficients, block.low, block.high))
+    # The shift that brings the largest number of the block below 2**EXACT_BITS.
+    shift = max(block.shift, _largest(block.coefficients).bit_length() - EXACT_BITS)
+    low = np.where(block.has_low, to_doubles(block.low, shift), -inf)
+    high = np.where(block.has_high, to_doubles(block.high, shift), inf)
+    if exact:
         return FloatRows(to_doubles(block.coefficients, 0), low, high, relaxed=False)
-    size = total(block.coefficients) / 2**block.shift
+    size = total(block.coefficients) / 2**shift
     slack = size * 2.0**-50 + MARGIN * max(1.0, float(np.max(np.abs(low[np.isfinite(low)]), initial=0.0)))
     slack = slack if relax else -slack
-    return FloatRows(to_doubles(block.coefficients, block.shift), low - slack, high + slack, relaxed=True)
+    return FloatRows(to_doubles(block.coefficients, shift), low - slack, high + slack, relaxed=True)
+
+
+def _largest(values: IntegerArray) -> int:
+    return int(np.abs(values).max()) if len(values) else 0

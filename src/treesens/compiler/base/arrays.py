@@ -44,7 +44,7 @@ def _same(left: Any, right: Any) -> bool:
             isinstance(left, np.ndarray)
             and isinstance(right, np.ndarray)
             and left.shape == right.shape
-            and bool(np.all(left == right))
+            and np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f")
         )
     return bool(left == right)
 
@@ -74,3 +74,9 @@ def indptr_of(counts: Any) -> Int64Array:
 def row_of(indptr: Int64Array) -> Int64Array:
     """The row number of every entry of a CSR structure."""
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
+
+
+def runs_of(mask: BoolArray) -> tuple[Int32Array, Int32Array]:
+    """Maximal runs of true cells: first and last cell of each."""
+    edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
+    return np.flatnonzero(edges == 1).astype(np.int32), (np.flatnonzero(edges == -1) - 1).astype(np.int32)

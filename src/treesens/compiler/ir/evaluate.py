@@ -188,7 +188,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
 
     for cells in descend(0):
         _set_members(module, tables, cells)
-        batch.extend(_leaf_choices(module, cells.copy(), leaves, literals))
+        batch.extend(leaf_choices(module, cells.copy(), leaves, literals))
         if len(batch) >= 4096:
             yield np.array(batch)
             batch = []
@@ -206,7 +206,9 @@ def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Ar
         if isinstance(op, Clause):
             clauses += [op.literals[a:b] for a, b in pairwise(op.indptr.tolist())]
         elif isinstance(op, Equal):
-            clauses += [np.array(c, np.int32) for a, b in zip(op.left, op.right, strict=True) for c in ((a, b ^ 1), (a ^ 1, b))]
+            clauses += [
+                np.array(c, np.int32) for a, b in zip(op.left, op.right, strict=True) for c in ((a, b ^ 1), (a ^ 1, b))
+            ]
     checks: list[list[Int32Array]] = [[] for _ in levels]
     for clause in clauses:
         at = level_of[clause >> 1]
@@ -225,7 +227,7 @@ def _set_members(module: Module, tables: list[Table], x: BoolArray) -> None:
             x[op.members[i]] = bool(np.any((cell >= op.low[runs]) & (cell <= op.high[runs])))
 
 
-def _leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> list[BoolArray]:
+def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> list[BoolArray]:
     """Every way to choose one leaf per tree among those whose guards hold (one way only, unless a pass lost a guard)."""
     open_leaf = module.leaf_variables()
     open_leaf[leaves[~literal_values(literals, x)]] = False

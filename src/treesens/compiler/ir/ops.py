@@ -24,7 +24,8 @@ class LeafSum(ArrayRecord):
     """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves of row r is at most literals[r].
 
     `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; where `equality` bool[r] the sum equals the literal.
-    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1.
+    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1. Equalities stand at roots and come in
+    pairs: the leaves left of the root equal its guard, those right of it its negation.
     """
 
     indptr: Int64Array
@@ -54,7 +55,8 @@ class Linear(ArrayRecord):
     """Exact row: sum coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
 
     `variables` int32[n] are distinct, `coefficients` int64[n] (object with Python integers where int64 is not exact), `bound`
-    an integer. Where `when` is a literal (not -1 = TRUE) the row holds only if that literal is true.
+    an integer. Where `when` is a literal (not -1 = TRUE) the row holds only if that literal is true. `implied` rows follow
+    from others: they help solvers, and a backend may leave them out.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Linear(ArrayRecord):
     bound: int
     shift: int
     when: int = -1
+    implied: bool = False
 
 
 @dataclass(frozen=True, eq=False)

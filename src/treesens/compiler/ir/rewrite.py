@@ -16,6 +16,7 @@ from treesens.compiler.base.arrays import (
     ArrayRecord,
     BoolArray,
     Int32Array,
+    Int64Array,
     IntegerArray,
     concatenated_ranges,
     indptr_of,
@@ -212,27 +213,17 @@ def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op
     keep_leaf = leaves >= 0
     alive = np.bincount(rows[keep_leaf], minlength=count)
     # A leaf that is always reached makes its literal true; a literal that is false makes its leaves false; an equality
-    # with no leaf left makes its literal false, and one that is true must keep a leaf.
+    # with no leaf left makes its literal false.
     extra.append(_without_true(literals[has_true]))
     extra.append(leaves[keep_leaf & (literals[rows] == FALSE)] ^ np.int32(1))
     empty_equality = op.equality & (alive == 0) & ~has_true
     extra.append(_without_true(literals[empty_equality] ^ np.int32(1)))
-    true_equality = op.equality & (literals == TRUE) & ~has_true & (alive > 0)
-    keep_row = (alive > 0) & ~has_true & ((literals >= 0) | true_equality)
+    # An equality whose literal has become true needs no row: its twin over the other leaves of the root, with the negated
+    # literal, makes those false, and exactly-one does the rest.
+    keep_row = (alive > 0) & ~has_true & (literals >= 0)
     if not keep_row.any():
         return []
-    if (keep_row & true_equality).any():
-        # "sum == 1" over part of a tree: every other leaf of the tree is false; left to the caller as clauses.
-        clauses = [leaves[keep_leaf & (rows == r)] for r in np.flatnonzero(keep_row & true_equality)]
-        keep_row &= ~true_equality
-        forced: list[Op] = [
-            Clause(indptr_of([len(c) for c in clauses]), np.concatenate(clauses).astype(np.int32)),
-        ]
-    else:
-        forced = []
-    if not keep_row.any():
-        return forced
-    return [*forced, dedupe_leaf_sums(rows, leaves >> 1, literals, op.equality, keep_row, keep_leaf)]
+    return [dedupe_leaf_sums(rows, leaves >> 1, literals, op.equality, keep_row, keep_leaf)]
 
 
 def dedupe_leaf_sums(
@@ -253,17 +244,7 @@ def dedupe_leaf_sums(
     numbers = np.flatnonzero(keep_row)
     counts = np.bincount(row, minlength=len(keep_row))[numbers]
     starts = indptr_of(counts)
-    # Rows are hashed by (literal, kind, first leaf, last leaf, number of leaves): within one tree and one direction of a
-    # guard these are the leaves under one node, so equal signatures are compared in full below.
-    seen: dict[bytes, int] = {}
-    unique = np.zeros(len(numbers), bool)
-    for i in range(len(numbers)):
-        r = numbers[i]
-        key = leaf[starts[i] : starts[i + 1]].tobytes() + int(literals[r]).to_bytes(5, "little", signed=True)
-        key += b"\1" if equality[r] else b"\0"
-        if key not in seen:
-            seen[key] = i
-            unique[i] = True
+    unique = ~_repeated_rows(starts, leaf, np.stack((literals[numbers], equality[numbers]), axis=1))
     index = concatenated_ranges(starts[:-1][unique], counts[unique])
     return LeafSum(
         indptr_of(counts[unique]),
@@ -271,6 +252,37 @@ def dedupe_leaf_sums(
         literals[numbers[unique]].astype(np.int32),
         equality[numbers[unique]],
     )
+
+
+def _repeated_rows(indptr: Int64Array, entries: IntegerArray, heads: IntegerArray) -> BoolArray:
+    """Rows of a CSR structure that equal an earlier one, entries and heads (int[rows, k]); entries sorted within rows.
+
+    Rows are grouped by a hash of their entries; a row counts as repeated only where every entry equals that of the first row
+    of its group, so that a collision costs a duplicate and never a row.
+    """
+    count = len(indptr) - 1
+    if count == 0:
+        return np.zeros(0, bool)
+    lengths = np.diff(indptr)
+    mixed = entries.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+    sums = running[indptr[1:]] - running[indptr[:-1]]
+    keys = np.stack((sums.astype(np.int64), lengths, *heads.T.astype(np.int64)), axis=1)
+    order = np.lexsort((np.arange(count), *keys.T[::-1]))
+    new = np.ones(count, bool)
+    new[1:] = np.any(keys[order][1:] != keys[order][:-1], axis=1)
+    first = np.empty(count, np.int64)
+    first[order] = order[np.maximum.accumulate(np.where(new, np.arange(count), 0))]
+    later = np.flatnonzero(first != np.arange(count))
+    mine = concatenated_ranges(indptr[later], lengths[later])
+    theirs = concatenated_ranges(indptr[first[later]], lengths[later])
+    differs = np.zeros(len(later), bool)
+    differs[np.repeat(np.arange(len(later)), lengths[later])[entries[mine] != entries[theirs]]] = True
+    repeated = np.zeros(count, bool)
+    repeated[later[~differs]] = True
+    return repeated
 
 
 def _equal(op: Equal, by: Substitution, extra: list[Int32Array]) -> list[Op]:

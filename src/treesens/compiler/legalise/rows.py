@@ -209,10 +209,16 @@ def _linear(op: Linear) -> RowBlock:
         least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
         slack = max(0, bound - least)
         # sum >= bound - slack * (1 - w): for w = v the row gains -slack * v and bound - slack; for w = not v, +slack * v.
-        variables = np.append(variables, np.int32(op.when >> 1))
         step = -slack if op.when & 1 == 0 else slack
         fits = coefficients.dtype != object and abs(step) < 2**61
-        coefficients = np.append(coefficients if fits else coefficients.astype(object), step)
+        coefficients = coefficients if fits else coefficients.astype(object)
+        known = np.flatnonzero(variables == op.when >> 1)
+        if len(known):  # readers of MPS and LP disagree on what a variable that stands twice in a row means
+            coefficients = coefficients.copy()
+            coefficients[known[0]] += step
+        else:
+            variables = np.append(variables, np.int32(op.when >> 1))
+            coefficients = np.append(coefficients, step)
         bound = bound - slack if op.when & 1 == 0 else bound
     low = np.array([bound], dtype=np.int64 if abs(bound) < 2**62 else object)
     indptr = np.array([0, len(variables)], np.int64)
@@ -226,22 +232,22 @@ def _table(module: Module, op: Table) -> RowBlock:
     for i, member in enumerate(op.members):
         block = module.blocks[op.orders[i]]
         assert isinstance(block, Order)
-        variables.append(int(member))
-        coefficients.append(1)
-        constant, entries = 0, 1
+        # The same predicate may end one run and start the next where the cells between them have been dropped.
+        terms = {int(member): 1}
+        constant = 0
         for run in range(op.indptr[i], op.indptr[i + 1]):
             # [low <= cell <= high] = [cell <= high] - [cell <= low - 1], over the cells that are left.
             for end, sign in ((int(op.high[run]), -1), (int(op.low[run]) - 1, 1)):
                 position = int(np.searchsorted(block.cells, end, side="right")) - 1
-                if position < 0:
-                    continue
                 if position >= len(block.variables):
                     constant += sign
-                    continue
-                variables.append(int(block.variables[position]))
-                coefficients.append(sign)
-                entries += 1
-        counts.append(entries)
+                elif position >= 0:
+                    variable = int(block.variables[position])
+                    terms[variable] = terms.get(variable, 0) + sign
+        terms = {variable: sign for variable, sign in terms.items() if sign}
+        variables += terms.keys()
+        coefficients += terms.values()
+        counts.append(len(terms))
         value.append(-constant)
     levels = np.array(value, np.int64)
     return _block(

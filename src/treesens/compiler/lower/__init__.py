@@ -11,12 +11,17 @@ from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.constraints import lower_constraint, lower_objective
 from treesens.compiler.lower.trees import lower_trees
 from treesens.compiler.query.query import Query
+from treesens.errors import QueryError
 
 __all__ = ["lower"]
 
 
 def lower(query: Query) -> Module:
-    """The module of a question. Exact: an assignment satisfies it iff its cells satisfy the question."""
+    """The module of a question. Exact: an assignment satisfies it iff its cells satisfy the question.
+
+    Raises `QueryError` for what is no single search over cells: counting rows, the distance to the nearest of many rows.
+    """
+    _refuse_other_searches(query)
     builder = Builder(query)
     builder.declare_orders()
     lower_trees(builder)
@@ -36,3 +41,16 @@ def lower(query: Query) -> Module:
         objective=objective,
         provenance=("lower",),
     )
+
+
+def _refuse_other_searches(query: Query) -> None:
+    if query.rows is not None:
+        raise QueryError(
+            f"query `{query.name}` counts rows, which is one question for every row",
+            remedy="it is answered row by row; ask about one row with `a = row N of DATA`",
+        )
+    if query.objective is not None and query.objective.nearest is not None:
+        raise QueryError(
+            f"query `{query.name}` minimizes the distance to the nearest of many rows, which no linear objective can say",
+            remedy="it is answered by the search over rows; for one row write `distance(a, row N of DATA, l2)`",
+        )

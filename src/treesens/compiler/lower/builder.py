@@ -6,15 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of, runs_of
 from treesens.compiler.ir import FALSE, TRUE, Block, Bool, Clause, Const, Equal, Linear, Op, Order, Table, Unit
 from treesens.compiler.query.query import Query
-
-
-def runs_of(mask: BoolArray) -> tuple[Int32Array, Int32Array]:
-    """Maximal runs of true cells: first and last cell of each."""
-    edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
-    return np.flatnonzero(edges == 1).astype(np.int32), (np.flatnonzero(edges == -1) - 1).astype(np.int32)
 
 
 @dataclass

@@ -170,7 +170,7 @@ def _score(
         denominator //= 2
         shift += 1
     parts.append((variables, _times(values, numerator), shift))
-    return factor * Fraction(float(model.base[term.output]))
+    return factor * model.average * Fraction(float(model.base[term.output]))
 
 
 def _times(values: IntegerArray, factor: int) -> IntegerArray:

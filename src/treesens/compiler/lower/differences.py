@@ -1,20 +1,28 @@
-"""Relations between two features (of two points or of one): low <= x - y <= high, on cells.
+"""Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
 
-Two cells are compatible where some legal values in them satisfy the relation. Since cells are ranges, the greatest
-difference of a pair of cells falls and the smallest rises with the cell of y, so that compatibility is a staircase: for
-every cell of y the cells of x that are left form one run, whose ends move upwards. A staircase is a set of clauses over order
-predicates, two per cell.
+Two cells are compatible where some legal values in them satisfy the relation. Since cells are ranges, the extremes of
+p x - q y move in one direction with the cell of y, so that compatibility is a staircase: for every cell of x the cells
+of y that are left form one run, whose ends move in one direction. A staircase is a set of clauses over order predicates, two
+per cell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
+from math import lcm
 
+import numpy as np
+
+from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.ir import TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, cell_range
 from treesens.compiler.query.query import Difference
+
+_Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
@@ -41,32 +49,70 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
     ]
     guard = [when ^ 1] if when != TRUE else []
     x, y = (relation.left, relation.feature), (relation.right, relation.other)
-    for i, extremes in enumerate(left):
+    runs: dict[int, tuple[int, int]] = {}
+    for i, fits in enumerate(compatible_cells(relation, left, right)):
         is_i = [builder.at_most(*x, i) ^ 1, builder.at_most(*x, i - 1)]
-        if extremes is None:
+        if len(fits) == 0:
             builder.clause([*guard, *is_i])
             continue
-        fits = [j for j, other in enumerate(right) if other is not None and compatible(relation, extremes, other)]
-        if not fits:
-            builder.clause([*guard, *is_i])
-            continue
-        builder.clause([*guard, *is_i, builder.at_most(*y, fits[-1])])
-        builder.clause([*guard, *is_i, builder.at_most(*y, fits[0] - 1) ^ 1])
-        for j in range(fits[0], fits[-1]):
-            if j not in fits:
-                builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
+        first, last = int(fits[0]), int(fits[-1])
+        runs[i] = (first, last)
+        for j in set(range(first, last)) - set(fits.tolist()):
+            builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
+    for end, above in ((0, True), (1, False)):
+        _staircase(builder, guard, x, y, {i: run[end] for i, run in runs.items()}, above=above)
 
 
-def compatible(relation: Difference, x: tuple[Fraction, Fraction], y: tuple[Fraction, Fraction]) -> bool:
-    """Whether the ranges of two cells allow the relation.
+def _staircase(
+    builder: Builder,
+    guard: list[int],
+    x: tuple[int, int],
+    y: tuple[int, int],
+    ends: dict[int, int],
+    *,
+    above: bool,
+) -> None:
+    """For all cells i: x in cell i -> y at or above (or at or below) its end.
 
-    Exact for ranges of reals up to the spacing of floats: the greatest difference is x high - y low, the smallest
-    x low - y high, and every difference between them is reached within one float; the value pair itself is chosen (and
-    checked exactly) when the answer is built.
+    Where the ends move one way the clause has two predicates, "x >= i -> y >= end" for rising ends and "x <= i -> y >= end"
+    for falling ones: the same solutions, but it refutes a box of cells at once where "x = i" refutes nothing.
     """
-    greatest, smallest = x[1] - y[0], x[0] - y[1]
-    if relation.low is not None and (greatest < relation.low or (relation.low_strict and greatest == relation.low)):
-        return False
-    return not (
-        relation.high is not None and (smallest > relation.high or (relation.high_strict and smallest == relation.high))
-    )
+    values = list(ends.values())
+    rising = all(a <= b for a, b in pairwise(values))
+    falling = all(a >= b for a, b in pairwise(values))
+    for i, end in ends.items():
+        conclusion = builder.at_most(*y, end - 1) ^ 1 if above else builder.at_most(*y, end)
+        before, after = builder.at_most(*x, i - 1), builder.at_most(*x, i) ^ 1
+        # Rising lower ends and falling upper ends bind from cell i on, the others up to cell i.
+        premise = [before if rising == above else after] if rising or falling else [before, after]
+        builder.clause([*guard, *premise, conclusion])
+
+
+def compatible_cells(
+    relation: Difference, left: Sequence[_Range | None], right: Sequence[_Range | None]
+) -> list[Int64Array]:
+    """For every cell of x (given by its smallest and largest legal value) the cells of y that the relation allows with it.
+
+    Exact for ranges of reals up to the spacing of floats: p x - q y is extreme at ends of the ranges (x high and y low for
+    positive factors), and every value between them is reached within one float; the value pair itself is chosen (and checked
+    exactly) when the answer is built. All numbers are made whole by one denominator, since integers compare fast.
+    """
+    p, q = relation.left_factor, relation.right_factor
+    xs = [sorted((p * r[0], p * r[1])) if r is not None else None for r in left]
+    ys = {j: sorted((q * r[0], q * r[1])) for j, r in enumerate(right) if r is not None}
+    bounds = [b for b in (relation.low, relation.high) if b is not None]
+    numbers = [n for r in (*xs, *ys.values()) if r is not None for n in r]
+    scale = lcm(*(n.denominator for n in (*numbers, *bounds)))
+    cells = np.array(list(ys), np.int64)
+    y_low, y_high = (np.array([int(r[end] * scale) for r in ys.values()], object) for end in (0, 1))
+    result = []
+    for ends in xs:
+        fits = np.full(len(cells), ends is not None)
+        if ends is not None and relation.low is not None:
+            greatest, low = int(ends[1] * scale) - y_low, int(relation.low * scale)
+            fits &= (greatest > low if relation.low_strict else greatest >= low).astype(bool)
+        if ends is not None and relation.high is not None:
+            smallest, high = int(ends[0] * scale) - y_high, int(relation.high * scale)
+            fits &= (smallest < high if relation.high_strict else smallest <= high).astype(bool)
+        result.append(cells[fits])
+    return result

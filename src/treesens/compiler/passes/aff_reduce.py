@@ -34,7 +34,7 @@ class AffReduce:
         reduced = []
         for row in rows:
             variables, coefficients, constant = fold_terms(row.variables, row.coefficients, merge)
-            reduced.append(Linear(row.name, variables, coefficients, row.bound - constant, row.shift))
+            reduced.append(Linear(row.name, variables, coefficients, row.bound - constant, row.shift, implied=True))
         # A row without terms is left to score-bounds and the backends: it says 0 >= bound.
         terms = sum(len(row.variables) for row in reduced)
         return PassResult(module.with_ops(*reduced), statistics={"aff rows": len(reduced), "aff terms": terms})
@@ -45,7 +45,7 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
     leaf_key, point_of = _leaf_identity(module)
     rows = []
     for row in module.ops_of(Linear):
-        if row.when != TRUE or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
+        if row.when != TRUE or row.implied or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
             continue
         points = np.unique(point_of[row.variables])
         # Rows over leaves that two points share have been reduced already, or belong to no single point.

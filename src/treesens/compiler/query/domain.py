@@ -5,6 +5,7 @@ Values are those that the model stores (a float of its input type). A unit maps 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -47,10 +48,13 @@ class RealDomain:
 
 @dataclass(frozen=True, eq=False)
 class ValueDomain:
-    """Finitely many legal values: `values` float64[n] ascending, with a label each (what people type and read)."""
+    """Finitely many legal values: `values` float64[n] ascending, with a label each (what people type and read).
+
+    Several values may have one label (an integer stored as a rounded fraction, and what a table holds for it).
+    """
 
     values: FloatArray
-    labels: tuple[str | int | float, ...]
+    labels: Sequence[str | int | float]
     missing: bool = False
     unit: Unit | None = None
 

@@ -113,10 +113,10 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
 
 
 def difference_holds(relation: Difference, left: float, right: float) -> bool:
-    """low <= left - right <= high in exact arithmetic; a missing value satisfies no relation."""
+    """low <= p * left - q * right <= high in exact arithmetic; a missing value satisfies no relation."""
     if np.isnan(left) or np.isnan(right):
         return False
-    difference = Fraction(float(left)) - Fraction(float(right))
+    difference = relation.value(Fraction(float(left)), Fraction(float(right)))
     if relation.low is not None and (difference < relation.low or (relation.low_strict and difference == relation.low)):
         return False
     return not (

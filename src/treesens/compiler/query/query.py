@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, Int64Array, IntegerArray
+from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import Bound
@@ -104,7 +104,10 @@ class AtLeast(ArrayRecord):
 
 @dataclass(frozen=True)
 class Difference:
-    """low <= left.feature - right.other <= high on stored values; None is open. Strict at the ends marked so."""
+    """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None is open.
+
+    Strict at the ends marked so. The factors are not zero; a negative right factor makes it a bound on a sum.
+    """
 
     left: int
     feature: int
@@ -114,6 +117,18 @@ class Difference:
     high: Fraction | None
     low_strict: bool = False
     high_strict: bool = False
+    left_factor: Fraction = Fraction(1)
+    right_factor: Fraction = Fraction(1)
+
+    def value(self, left: Fraction, right: Fraction) -> Fraction:
+        """What is compared with the two ends."""
+        return self.left_factor * left - self.right_factor * right
+
+    def partner(self, known: Fraction, value: Fraction, left_wanted: bool) -> Fraction:
+        """The left (or right) side that makes `value` with a known right (or left) one."""
+        if left_wanted:
+            return (value + self.right_factor * known) / self.left_factor
+        return (self.left_factor * known - value) / self.right_factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +168,69 @@ Constraint: TypeAlias = SameExcept | CellSet | AtLeast | Difference | AvoidBoxes
 
 
 @dataclass(frozen=True, eq=False)
+class NearestRows(ArrayRecord):
+    """The distance of a point to the nearest of some rows, over `features`: a minimum, which no linear form can say.
+
+    `values` float64[rows, len(features)] as the model stores them (NaN is missing); `widths` float64[len(features)] is the
+    unit of each; features flagged in `same_or_not` count 0 or 1. `index` int64[rows] numbers the rows in their table.
+    """
+
+    point: int
+    features: tuple[int, ...]
+    values: FloatArray
+    widths: FloatArray
+    same_or_not: BoolArray
+    index: Int64Array
+    norm: str
+
+
+@dataclass(frozen=True, eq=False)
+class RowSet(ArrayRecord):
+    """The rows that a point of a counting question stands for: `values` float64[rows, features], NaN is missing.
+
+    Rows outside the domain are not among them; `index` int64[rows] numbers the rows in their table, `outside` says how many
+    were left out.
+    """
+
+    point: int
+    values: FloatArray
+    index: Int64Array
+    outside: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Anchor(ArrayRecord):
+    """A row that the values of a point are to stay close to inside their cells: float64[features], NaN where there is none.
+
+    A bound on the distance to a row is a bound on the nearest legal value of each cell; the answer must take that value.
+    """
+
+    point: int
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Objective(ArrayRecord):
-    """Maximise or minimise a linear form; `kind` says how its value is shown (margin, log-likelihood, distance, changes)."""
+    """Maximise or minimise a linear form, or the distance to the nearest row of a table (then `form` is empty).
+
+    `kind` is one of KINDS and says what the value is: form * unit + offset, of which a "distance l2" shows the square root.
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "margin",
+        "log-likelihood",
+        "changes",
+        "distance l0",
+        "distance l1",
+        "distance l2",
+    )
 
     form: LinearForm
     maximize: bool
     kind: str
+    unit: Fraction = Fraction(1)
+    offset: Fraction = Fraction(0)
+    nearest: NearestRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +238,8 @@ class Query:
     """One question, ready to be lowered.
 
     `text` is the question as written (for records), `expect` is "some", "none" or None, `varied` names the features that
-    may differ (for records).
+    may differ (for records). `top` answers are wanted (`diverse`: in regions far from each other). With `rows` the answer is
+    how many of them the point can stand for.
     """
 
     name: str
@@ -178,3 +251,7 @@ class Query:
     expect: str | None = None
     varied: tuple[str, ...] = ()
     text: str = ""
+    anchors: tuple[Anchor, ...] = ()
+    rows: RowSet | None = None
+    top: int = 1
+    diverse: bool = False

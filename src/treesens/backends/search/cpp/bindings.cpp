@@ -1,32 +1,29 @@
 // The Python module treesens._engine. Everything that arrives is checked here once; behind it nothing is.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <algorithm>
+#include <cstdlib>
 
-#include <stdexcept>
-#include <string>
-
+#include "bindings.hpp"
 #include "evaluate.hpp"
+#include "profiles.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
 
-template <typename T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableMatrix = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using treesens::Matrix;
+using treesens::MutableMatrix;
+using treesens::MutableVector;
+using treesens::Vector;
+using treesens::require;
 
-void require(bool condition, const char* message) {
-    if (!condition) throw nb::value_error(message);
-}
+using Ints = Vector<std::int32_t>;
 
-void reach_leaves(Vector<std::int32_t> root, Vector<std::int32_t> feature, Vector<std::int32_t> cut,
-                  Vector<std::int32_t> left, Vector<std::int32_t> right, Vector<std::int32_t> leaf,
-                  Vector<std::uint8_t> default_left, Vector<std::int32_t> category_set, Vector<std::int64_t> set_offset,
-                  Vector<std::uint8_t> set_member, Vector<std::int32_t> missing_cell, Vector<std::int32_t> cell_count,
-                  Matrix<std::int32_t> cells, MutableMatrix out) {
+// Checks the columnar trees and the cells of the rows, so that no traversal can leave its arrays or go round in a circle.
+treesens::CellTrees checked_trees(const Ints& root, const Ints& feature, const Ints& cut, const Ints& left, const Ints& right,
+                                  const Ints& leaf, const Vector<std::uint8_t>& default_left, const Ints& category_set,
+                                  const Vector<std::int64_t>& set_offset, const Vector<std::uint8_t>& set_member,
+                                  const Ints& missing_cell, const Ints& cell_count, const Matrix<std::int32_t>& cells) {
     const std::int64_t nodes = static_cast<std::int64_t>(feature.size());
     const std::int64_t features = static_cast<std::int64_t>(missing_cell.size());
     const std::int64_t sets = static_cast<std::int64_t>(set_offset.size()) - 1;
@@ -39,7 +36,6 @@ void reach_leaves(Vector<std::int32_t> root, Vector<std::int32_t> feature, Vecto
     for (std::int64_t s = 0; s < sets; ++s) require(set_offset(s) <= set_offset(s + 1), "set_offset must not decrease");
     require(set_offset(sets) == static_cast<std::int64_t>(set_member.size()), "set_offset does not end at set_member");
     require(static_cast<std::int64_t>(cells.shape(1)) == features, "cells must have one column per feature");
-    require(out.shape(0) == cells.shape(0) && out.shape(1) == root.size(), "out must be rows x trees");
     for (std::size_t t = 0; t < root.size(); ++t) require(root(t) >= 0 && root(t) < nodes, "a root is out of range");
     for (std::int64_t n = 0; n < nodes; ++n) {
         if (feature(n) < 0) continue;
@@ -71,14 +67,64 @@ void reach_leaves(Vector<std::int32_t> root, Vector<std::int32_t> feature, Vecto
     trees.set_offset = set_offset.data();
     trees.set_member = set_member.data();
     trees.missing_cell = missing_cell.data();
+    return trees;
+}
+
+void reach_leaves(Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf, Vector<std::uint8_t> default_left,
+                  Ints category_set, Vector<std::int64_t> set_offset, Vector<std::uint8_t> set_member, Ints missing_cell,
+                  Ints cell_count, Matrix<std::int32_t> cells, MutableMatrix<std::int32_t> out) {
+    const treesens::CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set,
+                                                    set_offset, set_member, missing_cell, cell_count, cells);
+    require(out.shape(0) == cells.shape(0) && out.shape(1) == root.size(), "out must be rows x trees");
+    const std::int64_t rows = static_cast<std::int64_t>(cells.shape(0));
+    const std::int64_t features = static_cast<std::int64_t>(cells.shape(1));
     nb::gil_scoped_release release;
     treesens::reach_leaves(trees, cells.data(), rows, features, out.data());
+}
+
+void flip_profiles(Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf, Vector<std::uint8_t> default_left,
+                   Ints category_set, Vector<std::int64_t> set_offset, Vector<std::uint8_t> set_member, Ints missing_cell,
+                   Ints cell_count, Matrix<std::int32_t> cells, Vector<std::int64_t> leaf_value, std::int32_t flipped,
+                   Vector<std::uint8_t> allowed, MutableVector<std::int64_t> highest, MutableVector<std::int64_t> lowest,
+                   MutableVector<std::int32_t> highest_cell, MutableVector<std::int32_t> lowest_cell) {
+    const treesens::CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set,
+                                                    set_offset, set_member, missing_cell, cell_count, cells);
+    const std::int64_t rows = static_cast<std::int64_t>(cells.shape(0));
+    const std::int64_t features = static_cast<std::int64_t>(cells.shape(1));
+    require(flipped >= 0 && flipped < features, "the flipped feature is out of range");
+    require(static_cast<std::int64_t>(allowed.size()) == cell_count(flipped), "allowed must have one entry per cell");
+    bool any = false;
+    for (std::size_t k = 0; k < allowed.size(); ++k) any = any || allowed(k) != 0;
+    require(any, "no cell of the flipped feature is allowed");
+    for (std::size_t n = 0; n < feature.size(); ++n) {
+        if (feature(n) >= 0) continue;
+        require(leaf(n) >= 0 && static_cast<std::size_t>(leaf(n)) < leaf_value.size(), "a leaf is out of range");
+    }
+    // With all leaves of one size the sum over trees must fit; twice, for the difference array.
+    std::int64_t largest = 0;
+    for (std::size_t i = 0; i < leaf_value.size(); ++i) {
+        require(leaf_value(i) > -(std::int64_t{1} << 61) && leaf_value(i) < (std::int64_t{1} << 61), "a leaf value is too large");
+        largest = std::max(largest, std::abs(leaf_value(i)));
+    }
+    require(root.size() == 0 || largest < (std::int64_t{1} << 61) / static_cast<std::int64_t>(root.size()),
+            "the sum of the leaf values is not below 2^61");
+    require(static_cast<std::int64_t>(highest.size()) == rows && highest.size() == lowest.size() &&
+                highest.size() == highest_cell.size() && highest.size() == lowest_cell.size(),
+            "outputs must have one entry per row");
+    const treesens::FlipProfiles out{highest.data(), lowest.data(), highest_cell.data(), lowest_cell.data()};
+    nb::gil_scoped_release release;
+    treesens::flip_profiles(trees, leaf_value.data(), flipped, static_cast<std::int32_t>(allowed.size()), allowed.data(),
+                            cells.data(), rows, features, out);
 }
 
 }  // namespace
 
 NB_MODULE(_engine, m) {
-    m.doc() = "Native kernels of treesens: exact evaluation of ensembles over cells.";
+    m.doc() = "Native kernels of treesens: exact evaluation of ensembles over cells, and the search for witnesses and proofs.";
     m.def("reach_leaves", &reach_leaves, "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a, "default_left"_a,
           "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a, "cells"_a, "out"_a);
+    m.def("flip_profiles", &flip_profiles, "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a, "default_left"_a,
+          "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a, "cells"_a, "leaf_value"_a,
+          "flipped"_a, "allowed"_a, "highest"_a, "lowest"_a, "highest_cell"_a, "lowest_cell"_a);
+    treesens::bind_search(m);
 }

@@ -1,0 +1,205 @@
+"""The Python interface: the same questions, from live models and frames.
+
+import treesens as ts
+
+model = ts.load("adult.json")                      # or an xgboost / lightgbm / scikit-learn object
+result = ts.check("credit.sens")["sex_alone"]
+result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
+result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from treesens.answers import answer_bound, interruptible, native_of
+from treesens.compiler.result import Result, Verdict
+from treesens.engine import Options
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.query import BoundQuery, bind
+from treesens.frontends.registry import load as load_model
+from treesens.frontends.tables import Table, read_table
+from treesens.grammar.parser import parse, read
+from treesens.report.records import points_of, record
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The answer to one question, with the way back to names and frames."""
+
+    bound: BoundQuery
+    result: Result
+    frame: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.result.query
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.result.verdict
+
+    @property
+    def reason(self) -> str:
+        return self.result.reason
+
+    @property
+    def proof(self) -> str | None:
+        return self.result.proof
+
+    @property
+    def bound_value(self) -> float | None:
+        """The proven bound of the objective."""
+        return None if self.result.objective is None else self.result.objective.bound
+
+    @property
+    def points(self) -> dict[str, dict[str, Any]] | None:
+        """Labels by point and feature; None without a witness."""
+        return None if self.result.witness is None else points_of(self.bound.query, self.result.witness)
+
+    @property
+    def pair(self) -> Any:
+        """The witness as a frame with one row per point, in the library of the frame that was given (else a dictionary of
+        columns); None without a witness.
+        """
+        points = self.points
+        if points is None:
+            return None
+        columns = {name: [point[name] for point in points.values()] for name in self.bound.query.space.names}
+        if self.frame is None:
+            return columns
+        import narwhals as nw
+
+        namespace = nw.get_native_namespace(nw.from_native(self.frame, eager_only=True))
+        return nw.from_dict(columns, backend=namespace).to_native()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record that `treesens check --json` prints for this question."""
+        return record(self.bound.query, self.result)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.verdict} ({self.reason})>"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        points = self.points
+        head = f"<p><b>{html.escape(self.name)}</b>: {self.verdict} ({html.escape(self.reason)})</p>"
+        if points is None:
+            return head
+        rows = "".join(
+            "<tr><th>{}</th>{}</tr>".format(
+                html.escape(name), "".join(f"<td>{html.escape(str(p[name]))}</td>" for p in points.values())
+            )
+            for name in self.bound.query.space.names
+        )
+        top = "".join(f"<th>{html.escape(name)}</th>" for name in points)
+        return f"{head}<table><tr><th></th>{top}</tr>{rows}</table>"
+
+
+class Answers(Mapping[str, Answer]):
+    """Answers by the name of their question."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = {answer.name: answer for answer in answers}
+
+    def __getitem__(self, name: str) -> Answer:
+        return self._answers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+def load(source: Any, format: str | None = None) -> LoadedModel:
+    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly."""
+    return source if isinstance(source, LoadedModel) else load_model(source, format)
+
+
+def check(file: str | Path, *queries: str, **options: Any) -> Answers:
+    """Answers the questions of a `.sens` file. Options are those of `treesens.engine.Options` (backend, time_limit, …)."""
+    path = Path(file)
+    return _ask(bind(read(path), path.parent).queries, queries, None, options)
+
+
+def check_text(
+    text: str, *, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
+) -> Answers:
+    """Answers questions given as text over live models and frames.
+
+    In the text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`.
+    """
+    tables = dict(data or {})
+    bound = bind(
+        parse(text, "<query>"),
+        Path(),
+        load_model=lambda path, format: load(_entry(models, path.name, "model"), format),
+        load_table=lambda path, label, rows: _table(_entry(tables, path.name, "data"), label, rows),
+    )
+    frame = next((f for f in tables.values() if not isinstance(f, str | Path | Table)), None)
+    return _ask(bound.queries, (), frame, options)
+
+
+def sensitivity(
+    model: Any,
+    *,
+    vary: Sequence[str],
+    gap: float | None = None,
+    margin: float | None = None,
+    data: Any = None,
+    label: str | None = None,
+    near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
+    **options: Any,
+) -> Answer:
+    """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
+
+    With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Equals the
+    `sensitive` shorthand of the language, which defines it.
+    """
+    if (gap is None) == (margin is None):
+        raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
+    lines = ['model m from "m"']
+    if data is not None:
+        lines.append('data d from "d"' + (f" label `{label}`" if label else ""))
+        lines.append("domain from d")
+    names = ", ".join(f"`{name}`" for name in vary)
+    clause = f"gap {gap!r}" if gap is not None else f"margin {margin!r}"
+    tail = f" near d using {near}" if near is not None else ""
+    lines.append(f"query sensitivity: sensitive m to {{{names}}} {clause}{tail}")
+    answers = check_text("\n".join(lines), models={"m": model}, data={} if data is None else {"d": data}, **options)
+    return next(iter(answers.values()))
+
+
+def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
+    if name not in entries:
+        raise UsageError(f"the text names the {kind} `{name}`, which was not given", remedy=f"pass it in `{kind}`")
+    return entries[name]
+
+
+def _table(source: Any, label: str | None, rows: int | None) -> Table:
+    return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)
+
+
+def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options: dict[str, Any]) -> Answers:
+    """Ctrl-C returns what is known so far."""
+    replay = options.pop("replay", "auto")
+    confirm = options.pop("confirm", None)
+    wanted = [b for b in bound if not names or b.name in names or b.name.partition("[")[0] in names]
+    answers = []
+    with interruptible() as interruption:
+        for query in wanted:
+            if interruption.happened:
+                break
+            mine = Options(native=native_of(query, replay), **options)
+            result = answer_bound(query, mine, stop=interruption.event, confirm=confirm)
+            answers.append(Answer(query, result, frame))
+    return Answers(answers)
+
+
+__all__ = ["Answer", "Answers", "check", "check_text", "load", "sensitivity"]

@@ -1,0 +1,89 @@
+"""Pseudo-Boolean solvers through OPB text: any program that speaks the language of the PB competitions.
+
+`TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; without it both are looked
+for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. An answer that is neither of the competition's
+lines is `unknown`: output that lacks the word UNSATISFIABLE is no witness.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
+from treesens.backends.text.opb import write_opb
+from treesens.compiler.ir import Module
+
+VARIABLE = "TREESENS_PB_SOLVER"
+CANDIDATES = ("roundingsat", "exact")
+
+
+def solver_command() -> list[str] | None:
+    """The command of the solver; None where there is none."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return shlex.split(given)
+    return next(([path] for name in CANDIDATES if (path := shutil.which(name)) is not None), None)
+
+
+class PbBackend(Backend):
+    name: ClassVar[str] = "pb"
+    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.EXACT, bounds=False, threads=False)
+
+    def available(self) -> str | None:
+        command = solver_command()
+        if command is None:
+            return f"no pseudo-Boolean solver: put roundingsat or exact on the PATH, or set {VARIABLE}"
+        return None if shutil.which(command[0]) else f"{VARIABLE} names {command[0]}, which is no program here"
+
+    def emit(self, module: Module, *, precision: int = 0) -> Artifact:
+        return write_opb(module, precision=precision)
+
+    def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
+        command = solver_command()
+        if command is None:
+            return RawOutcome(Termination.UNSUPPORTED, detail=self.available() or "")
+        with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
+            path = Path(folder) / "model.opb"
+            path.write_text(artifact.text)
+            try:
+                done = subprocess.run(
+                    [*command, str(path)],
+                    capture_output=True,
+                    text=True,
+                    timeout=limits.seconds,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return RawOutcome(Termination.TIME)
+        return read_answer(done.stdout, artifact, done.stderr)
+
+
+def read_answer(output: str, artifact: Artifact, errors: str = "") -> RawOutcome:
+    """The facts in a solver's output: `s` status line, `v` values."""
+    status = re.search(r"^s\s+(.+?)\s*$", output, re.MULTILINE)
+    word = status[1].upper() if status else ""
+    if word == "UNSATISFIABLE":
+        return RawOutcome(Termination.INFEASIBLE)
+    if word not in {"SATISFIABLE", "OPTIMUM FOUND"}:
+        return RawOutcome(Termination.UNKNOWN, detail=(word or errors or output).strip()[-200:])
+    assignment = np.zeros(artifact.variables, bool)
+    seen = False
+    for line in re.findall(r"^v\s+(.*)$", output, re.MULTILINE):
+        seen = True
+        for token in line.split():
+            if re.fullmatch(r"x[0-9]+", token) and 1 <= int(token[1:]) <= artifact.variables:
+                assignment[int(token[1:]) - 1] = True
+    if not seen:
+        return RawOutcome(Termination.UNKNOWN, detail="the solver says satisfiable and prints no values")
+    real = artifact.has_objective and not artifact.guided
+    optimal = word == "OPTIMUM FOUND" and real
+    return RawOutcome(Termination.OPTIMAL if optimal else Termination.SATISFIED, assignment)

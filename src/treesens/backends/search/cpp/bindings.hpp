@@ -1,0 +1,32 @@
+// Shared by the binding files. Everything that arrives from Python is checked there once; behind them nothing is.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace treesens {
+
+template <typename T>
+using Vector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using Matrix = nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using MutableMatrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using MutableVector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+inline void require(bool condition, const char* message) {
+    if (!condition) throw nanobind::value_error(message);
+}
+
+template <typename T>
+std::vector<T> copied(const Vector<T>& array) {
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+void bind_search(nanobind::module_& m);
+
+}  // namespace treesens

@@ -1,0 +1,479 @@
+#include "messages.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "rounding.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr std::int64_t kEmpty = -(std::int64_t{1} << 61);  // the bound of an empty node
+constexpr double kRange = kLargestExact / 4;
+
+std::int64_t whole(double value) { return static_cast<std::int64_t>(value); }
+
+}  // namespace
+
+Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& budget) : problem_(problem), set_(set) {
+    const std::int64_t segments = static_cast<std::int64_t>(set.segment_start.size());
+    const std::int64_t literals = static_cast<std::int64_t>(set.literal_low.size());
+    std::int64_t largest_slot = 1;
+    for (std::int32_t s = 0; s < set.slots(); ++s) {
+        largest_slot = std::max({largest_slot, set.slot_literal[s + 1] - set.slot_literal[s],
+                                 set.slot_segment[s + 1] - set.slot_segment[s]});
+    }
+    std::int64_t largest_table = 1;
+    for (std::int32_t n : problem.size) {
+        std::int64_t levels = 1;
+        while ((std::int64_t{1} << levels) <= n) ++levels;
+        largest_table = std::max(largest_table, levels * n);
+    }
+    budget.charge(20 * set.entries() + 8 * (segments + literals + 2 * problem.cells() + largest_table));
+    value_.assign(set.entries(), 0);
+    theta_.assign(set.entries(), 0);
+    order_.resize(set.entries());
+    alive_.assign(set.factors(), 0);
+    best_.assign(set.factors(), 0);
+    reduced_.assign(segments, 0);
+    literal_.assign(literals, 0);
+    sum_.assign(problem.cells(), 0);
+    unary_.assign(problem.cells(), 0);
+    literal_best_.assign(largest_slot, 0);
+    change_.assign(largest_slot, 0);
+    dead_.assign(largest_slot, 0);
+    segment_message_.assign(largest_slot, 0);
+    maxima_.assign(largest_table, 0);
+    row_constant_.assign(set.rows.size(), 0);
+    multiplier_.assign(set.rows.size(), 0);
+    for (std::int32_t t = 0; t < set.factors(); ++t) {
+        std::iota(order_.begin() + set.entry_offset[t], order_.begin() + set.entry_offset[t + 1],
+                  static_cast<std::int32_t>(set.entry_offset[t]));
+        largest_scope_ = std::max<double>(largest_scope_, set.slot_offset[t + 1] - set.slot_offset[t]);
+    }
+    if (!problem.has_unary) return;
+    row_unary_.assign(set.rows.size(), std::vector<double>(problem.cells(), 0));
+    for (std::size_t m = 0; m < set.rows.size(); ++m) {
+        for (std::int32_t v = 0; v < problem.variables(); ++v) {
+            for (Cell k = 0; k < problem.size[v]; ++k) {
+                std::int64_t sum = 0;
+                for (std::int32_t r : set.rows[m]) sum += problem.unary_at(r, v, k);
+                row_unary_[m][problem.cell_offset[v] + k] = static_cast<double>(to_grid(sum, set.shift[m]));
+            }
+        }
+    }
+}
+
+void Messages::set_multipliers(const std::vector<std::int32_t>& multiplier) { multiplier_ = multiplier; }
+
+void Messages::set_constants(const std::vector<std::int64_t>& constant) {
+    row_constant_ = constant;
+    constant_ = 0;
+    for (std::size_t m = 0; m < set_.rows.size(); ++m) {
+        if (multiplier_[m] != 0) constant_ += multiplier_[m] * (row_constant_[m] + set_.constant[m]);
+    }
+}
+
+void Messages::reset(const Domains& domains, bool keep) {
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        alive_[t] = static_cast<std::int32_t>(set_.entry_offset[t + 1] - set_.entry_offset[t]);
+    }
+    if (!keep) std::fill(reduced_.begin(), reduced_.end(), 0);
+    domains_ = domains;
+    empty_ = false;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!drop_entries(v)) empty_ = true;
+    }
+    refresh();
+}
+
+void Messages::save(Saved& out) const {
+    out.present = true;
+    out.reduced = reduced_;
+    out.alive = alive_;
+    out.multiplier = multiplier_;
+    out.domains = domains_;
+}
+
+void Messages::restore(const Saved& saved) {
+    reduced_ = saved.reduced;
+    alive_ = saved.alive;
+    multiplier_ = saved.multiplier;
+    domains_ = saved.domains;
+    empty_ = false;
+    set_constants(row_constant_);
+    refresh();
+}
+
+void Messages::start_over() {
+    std::fill(reduced_.begin(), reduced_.end(), 0);
+    refresh();
+}
+
+void Messages::refresh() {
+    set_constants(row_constant_);
+    std::fill(value_.begin(), value_.end(), 0);
+    std::fill(unary_.begin(), unary_.end(), 0);
+    for (std::size_t m = 0; m < set_.rows.size(); ++m) {
+        if (multiplier_[m] == 0) continue;
+        const double k = multiplier_[m];
+        const double* value = set_.value[m].data();
+        for (std::size_t e = 0; e < value_.size(); ++e) value_[e] += k * value[e];
+        if (row_unary_.empty()) continue;
+        for (std::size_t c = 0; c < unary_.size(); ++c) unary_[c] += k * row_unary_[m][c];
+    }
+    largest_literal_ = 0;
+    largest_reduced_ = 0;
+    for (double r : reduced_) largest_reduced_ = std::max(largest_reduced_, std::fabs(r));
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        sum_reduced(v);
+        hand_out(v, false);
+    }
+    total_ = 0;
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        const std::int32_t* begin = order_.data() + set_.entry_offset[t];
+        const std::int32_t* end = begin + alive_[t];
+        for (const std::int32_t* e = begin; e != end; ++e) theta_[*e] = value_[*e];
+        for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
+            const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+            const double* literal = literal_.data() + set_.slot_literal[s];
+            for (const std::int32_t* e = begin; e != end; ++e) theta_[*e] += literal[column[*e]];
+        }
+        double best = kNone;
+        for (const std::int32_t* e = begin; e != end; ++e) best = std::max(best, theta_[*e]);
+        work_ += alive_[t] * (2 + set_.slot_offset[t + 1] - set_.slot_offset[t]);
+        if (alive_[t] == 0) {
+            empty_ = true;
+            best = 0;
+        }
+        best_[t] = best;
+        total_ += whole(best);
+    }
+    update_unscoped();
+    // Other multipliers may have taken old messages out of range; zero messages are always in range.
+    if (largest_literal_ * largest_scope_ >= kRange && largest_reduced_ > 0) start_over();
+}
+
+void Messages::update_unscoped() {
+    unscoped_ = empty_ ? kEmpty : 0;
+    if (row_unary_.empty() || empty_) return;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (set_.use_offset[v] < set_.use_offset[v + 1]) continue;
+        double best = kNone;
+        for (Cell k = 0; k < problem_.size[v]; ++k) {
+            if (domains_.has(v, k)) best = std::max(best, unary_[problem_.cell_offset[v] + k]);
+        }
+        if (best == kNone) {
+            unscoped_ = kEmpty;
+            return;
+        }
+        unscoped_ += whole(best);
+    }
+}
+
+// A_v = unary_v + sum of r over the factors, by differences at the segment borders: all exact integers.
+void Messages::sum_reduced(std::int32_t v) {
+    double* sum = sum_.data() + problem_.cell_offset[v];
+    const double* unary = unary_.data() + problem_.cell_offset[v];
+    const Cell n = problem_.size[v];
+    std::fill(sum, sum + n, 0);
+    for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+        const std::int32_t s = set_.use_slot[u];
+        double previous = 0;
+        for (std::int64_t g = set_.slot_segment[s]; g < set_.slot_segment[s + 1]; ++g) {
+            sum[set_.segment_start[g]] += reduced_[g] - previous;
+            previous = reduced_[g];
+        }
+    }
+    for (Cell k = 1; k < n; ++k) sum[k] += sum[k - 1];
+    for (Cell k = 0; k < n; ++k) sum[k] += unary[k];
+}
+
+void Messages::fill_maxima(std::int32_t v) {
+    const double* sum = sum_.data() + problem_.cell_offset[v];
+    line_ = problem_.size[v];
+    for (Cell k = 0; k < line_; ++k) maxima_[k] = domains_.has(v, k) ? sum[k] : kNone;
+    double* previous = maxima_.data();
+    for (std::int32_t half = 1; 2 * half <= line_; half *= 2) {
+        double* level = previous + line_;
+        for (Cell k = 0; k + 2 * half <= line_; ++k) level[k] = std::max(previous[k], previous[k + half]);
+        previous = level;
+    }
+    work_ += 4 * line_;
+}
+
+double Messages::segment_maximum(std::int64_t segment) const {
+    const std::int32_t level = set_.segment_level[segment];
+    const double* table = maxima_.data() + static_cast<std::int64_t>(level) * line_;
+    return std::max(table[set_.segment_start[segment]], table[set_.segment_end[segment] - (1 << level) + 1]);
+}
+
+double Messages::segment_message(std::int64_t segment, double inverse) const {
+    const double most = segment_maximum(segment);
+    return most == kNone ? kNone : round_up_quotient(most, inverse) - reduced_[segment];
+}
+
+bool Messages::out_of_range(std::int32_t v) const {
+    const double n = std::max(1, set_.use_offset[v + 1] - set_.use_offset[v]);
+    return largest_reduced_ * n >= kRange || largest_literal_ * largest_scope_ >= kRange;
+}
+
+// A factor with one entry left only needs the message of the range of that entry (deep in the search most are such).
+void Messages::hand_out_to_single(std::int32_t slot, double inverse, bool apply) {
+    const std::int32_t t = set_.slot_factor[slot];
+    const std::int32_t e = order_[set_.entry_offset[t]];
+    const std::int64_t d = set_.slot_literal[slot] + set_.column[set_.slot_column[slot] + e - set_.entry_offset[t]];
+    const std::int64_t first = set_.slot_segment[slot];
+    double message = kNone;
+    for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
+        message = std::max(message, segment_message(first + g, inverse));
+    }
+    if (message == kNone) return;
+    const double change = message - literal_[d];
+    literal_[d] = message;
+    largest_literal_ = std::max(largest_literal_, std::fabs(message));
+    work_ += 4;
+    if (!apply) return;
+    theta_[e] += change;
+    total_ += whole(theta_[e]) - whole(best_[t]);
+    best_[t] = theta_[e];
+}
+
+void Messages::hand_out(std::int32_t v, bool apply) {
+    const std::int32_t n = set_.use_offset[v + 1] - set_.use_offset[v];
+    if (n == 0) return;
+    const double inverse = 1.0 / n;
+    fill_maxima(v);
+    for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+        const std::int32_t s = set_.use_slot[u];
+        const std::int64_t first = set_.slot_segment[s];
+        const std::int64_t segments = set_.slot_segment[s + 1] - first;
+        if (alive_[set_.slot_factor[s]] == 1) {
+            hand_out_to_single(s, inverse, apply);
+            continue;
+        }
+        for (std::int64_t g = 0; g < segments; ++g) segment_message_[g] = segment_message(first + g, inverse);
+        const std::int64_t begin = set_.slot_literal[s];
+        const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+        for (std::int64_t d = 0; d < literals; ++d) {
+            double message = kNone;
+            for (std::int32_t g = set_.literal_low[begin + d]; g <= set_.literal_high[begin + d]; ++g) {
+                message = std::max(message, segment_message_[g]);
+            }
+            // A dead range belongs to dead entries only; its old message is kept as it is never read.
+            if (message == kNone) message = literal_[begin + d];
+            change_[d] = message - literal_[begin + d];
+            literal_[begin + d] = message;
+            largest_literal_ = std::max(largest_literal_, std::fabs(message));
+        }
+        work_ += 2 * (segments + literals);
+        if (!apply) continue;
+        const std::int32_t t = set_.slot_factor[s];
+        const std::int32_t* e = order_.data() + set_.entry_offset[t];
+        const std::int32_t* end = e + alive_[t];
+        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+        double best = kNone;
+        for (; e != end; ++e) {
+            const double theta = theta_[*e] + change_[column[*e]];
+            theta_[*e] = theta;
+            best = std::max(best, theta);
+        }
+        work_ += alive_[t];
+        if (alive_[t] == 0) best = 0;
+        total_ += whole(best) - whole(best_[t]);
+        best_[t] = best;
+    }
+}
+
+bool Messages::drop_entries(std::int32_t v) {
+    for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+        const std::int32_t s = set_.use_slot[u];
+        const std::int32_t t = set_.slot_factor[s];
+        const std::int64_t begin = set_.slot_literal[s];
+        const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+        bool any_dead = false;
+        for (std::int64_t d = 0; d < literals; ++d) {
+            const Cell low = set_.segment_start[set_.slot_segment[s] + set_.literal_low[begin + d]];
+            const Cell high = set_.segment_end[set_.slot_segment[s] + set_.literal_high[begin + d]];
+            dead_[d] = !domains_.any(v, low, high);
+            any_dead = any_dead || dead_[d];
+        }
+        if (!any_dead) continue;
+        std::int32_t* order = order_.data() + set_.entry_offset[t];
+        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+        std::int32_t left = alive_[t];
+        work_ += left;
+        for (std::int32_t i = 0; i < left;) {
+            if (dead_[column[order[i]]]) std::swap(order[i], order[--left]);
+            else ++i;
+        }
+        alive_[t] = left;
+        if (left == 0) return false;
+    }
+    return !domains_.empty(v);
+}
+
+void Messages::sync(const Domains& domains) {
+    bool changed = false;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (domains_.same(domains, v)) continue;
+        changed = true;
+        domains_.copy(domains, v);
+        if (!drop_entries(v)) {
+            empty_ = true;
+            break;
+        }
+        hand_out(v, true);
+        if (out_of_range(v)) start_over();
+    }
+    if (changed) update_unscoped();
+}
+
+// r of all factors of v; cells of segments without an entry are removed.
+bool Messages::reduce(std::int32_t v, Domains& domains) {
+    bool removed = false;
+    for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+        const std::int32_t s = set_.use_slot[u];
+        const std::int32_t t = set_.slot_factor[s];
+        const std::int64_t begin = set_.slot_literal[s];
+        const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+        std::fill(literal_best_.begin(), literal_best_.begin() + literals, kNone);
+        const std::int32_t* e = order_.data() + set_.entry_offset[t];
+        const std::int32_t* end = e + alive_[t];
+        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+        for (; e != end; ++e) {
+            double& best = literal_best_[column[*e]];
+            best = std::max(best, theta_[*e]);
+        }
+        const std::int64_t first = set_.slot_segment[s];
+        const std::int64_t segments = set_.slot_segment[s + 1] - first;
+        double* r = reduced_.data() + first;
+        std::fill(r, r + segments, kNone);
+        for (std::int64_t d = 0; d < literals; ++d) {
+            if (literal_best_[d] == kNone) continue;
+            const double without = literal_best_[d] - literal_[begin + d];
+            for (std::int32_t g = set_.literal_low[begin + d]; g <= set_.literal_high[begin + d]; ++g) {
+                r[g] = std::max(r[g], without);
+            }
+        }
+        for (std::int64_t g = 0; g < segments; ++g) {
+            if (r[g] == kNone) {
+                r[g] = 0;
+                if (!domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g])) continue;
+                for (Cell k = set_.segment_start[first + g]; k <= set_.segment_end[first + g]; ++k) {
+                    if (domains.has(v, k)) domains.remove(v, k), removed = true, ++removed_;
+                }
+            }
+            largest_reduced_ = std::max(largest_reduced_, std::fabs(r[g]));
+        }
+        work_ += alive_[t] + 2 * (literals + segments);
+    }
+    return removed;
+}
+
+bool Messages::drop_cells(std::int32_t v, Domains& domains) {
+    std::int64_t rest = total_ + unscoped_ + constant_;
+    for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+        rest -= whole(best_[set_.slot_factor[set_.use_slot[u]]]);
+    }
+    const double* sum = sum_.data() + problem_.cell_offset[v];
+    bool removed = false;
+    for (Cell k = 0; k < problem_.size[v]; ++k) {
+        if (domains.has(v, k) && rest + whole(sum[k]) < 0) domains.remove(v, k), removed = true, ++removed_;
+    }
+    return removed;
+}
+
+bool Messages::update(std::int32_t v, Domains& domains) {
+    bool removed = reduce(v, domains);
+    if (out_of_range(v)) {
+        start_over();
+        return true;
+    }
+    sum_reduced(v);
+    if (drop_cells(v, domains)) removed = true;
+    if (removed) {
+        domains_.copy(domains, v);
+        if (!drop_entries(v)) return false;
+    }
+    hand_out(v, true);
+    if (out_of_range(v)) start_over();
+    return true;
+}
+
+Sweep Messages::sweep(bool forward, Domains& domains, Control& control) {
+    if (empty_) return Sweep::pruned;
+    const std::int32_t n = problem_.variables();
+    for (std::int32_t i = 0; i < n; ++i) {
+        const std::int32_t v = forward ? i : n - 1 - i;
+        if (set_.use_offset[v] == set_.use_offset[v + 1]) continue;
+        if (!update(v, domains)) {
+            empty_ = true;
+            unscoped_ = kEmpty;
+            return Sweep::pruned;
+        }
+        if (control.expired()) return Sweep::stopped;
+    }
+    return bound() < 0 ? Sweep::pruned : Sweep::open;
+}
+
+void Messages::decode(std::vector<Cell>& x) const {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (set_.use_offset[v] == set_.use_offset[v + 1] && row_unary_.empty()) continue;
+        const double* sum = sum_.data() + problem_.cell_offset[v];
+        double best = kNone;
+        Cell choice = x[v];
+        for (Cell k = 0; k < problem_.size[v]; ++k) {
+            if (!domains_.has(v, k)) continue;
+            // Ties go to the cell the point already has.
+            if (sum[k] > best || (sum[k] == best && k == x[v])) best = sum[k], choice = k;
+        }
+        x[v] = choice;
+    }
+}
+
+void Messages::best_rows(const std::vector<Cell>& x, std::vector<double>& out) const {
+    out.assign(set_.rows.size(), 0);
+    for (std::size_t m = 0; m < set_.rows.size(); ++m) out[m] = static_cast<double>(row_constant_[m] + set_.constant[m]);
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        const std::int64_t e = best_entry(t);
+        for (std::size_t m = 0; m < set_.rows.size(); ++m) out[m] += set_.value[m][e];
+    }
+    if (row_unary_.empty()) return;
+    for (std::size_t m = 0; m < set_.rows.size(); ++m) {
+        for (std::int32_t v = 0; v < problem_.variables(); ++v) out[m] += row_unary_[m][problem_.cell_offset[v] + x[v]];
+    }
+}
+
+std::int64_t Messages::best_entry(std::int32_t factor) const {
+    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
+    return *std::max_element(begin, begin + alive_[factor],
+                             [&](std::int32_t a, std::int32_t b) { return theta_[a] < theta_[b]; });
+}
+
+Literal Messages::range(std::int32_t slot, std::int64_t entry) const {
+    const std::int64_t t = set_.slot_factor[slot];
+    const std::int64_t d = set_.slot_literal[slot] + set_.column[set_.slot_column[slot] + entry - set_.entry_offset[t]];
+    const std::int64_t first = set_.slot_segment[slot];
+    return {set_.slot_variable[slot], set_.segment_start[first + set_.literal_low[d]],
+            set_.segment_end[first + set_.literal_high[d]]};
+}
+
+std::int64_t Messages::entry_at(std::int32_t factor, const std::vector<Cell>& x) const {
+    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
+    for (const std::int32_t* e = begin; e != begin + alive_[factor]; ++e) {
+        bool holds = true;
+        for (std::int32_t s = set_.slot_offset[factor]; s < set_.slot_offset[factor + 1] && holds; ++s) {
+            const Literal l = range(s, *e);
+            holds = l.low <= x[l.variable] && x[l.variable] <= l.high;
+        }
+        if (holds) return *e;
+    }
+    return -1;
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,121 @@
+// The proof side: depth-first branch and bound over the domains with the tiers' bounds. One resumable state: run() goes on
+// where the last call stopped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "branching.hpp"
+#include "clauses.hpp"
+#include "control.hpp"
+#include "goal.hpp"
+#include "local_search.hpp"
+#include "tiers.hpp"
+
+namespace treesens::search {
+
+struct ProverStatistics {
+    std::int64_t nodes = 0;
+    std::int64_t closed = 0;           // decided exactly without a bound
+    std::int64_t pruned_by_clauses = 0;
+    std::int64_t multiplier_steps = 0;
+    std::int64_t deepest = 0;
+};
+
+// The factor sets of one problem; independent of bounds, so a sweep over bounds builds them once.
+struct FactorSets {
+    std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
+    std::shared_ptr<const FactorSet> full;
+};
+FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
+
+struct Gap {
+    double relative = 0;
+    std::int64_t absolute = 1;
+    std::int64_t reference = 0;  // the relative gap is taken of |incumbent + reference|
+};
+
+class Prover {
+public:
+    Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
+           const Gap& gap, MemoryBudget& budget);
+
+    // Works until `work` is used up, the control expires, the tree is finished, or (decide) a witness is found.
+    void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    // The node limit counts nodes that are dealt with, not nodes entered.
+    bool has_done(std::int64_t nodes) const { return nodes >= 0 && phase_ == Phase::enter && statistics_.nodes >= nodes; }
+    bool finished() const { return finished_; }
+    // No solution has more than this in its soft rows (INT64_MAX: not known yet).
+    std::int64_t upper(const Incumbent& incumbent) const;
+    std::int64_t work() const;
+    const ProverStatistics& statistics() const { return statistics_; }
+    const std::vector<std::unique_ptr<Tier>>& tiers() const { return tiers_; }
+    bool first_is_collapsed() const { return collapsed_ != nullptr; }
+    const char* phase_name() const;
+    // Takes over the multipliers and messages of the root of an earlier run with other bounds.
+    void warm_start(const Prover& other);
+
+private:
+    enum class Phase { enter, collapsed, full, multipliers, branch };
+    struct Frame {
+        std::int64_t id;
+        Domains domains;
+        Domains other;  // of the child that is still to be visited
+        std::int32_t variable;
+        bool pending;
+        std::int64_t upper;
+        std::vector<Saved> saved;
+    };
+
+    void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void enter();
+    void sweep_tier(Tier& tier, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void branch(Incumbent& incumbent);
+    void load(Tier& tier);
+    void prune();
+    void backtrack();
+    void visit(Domains domains, std::int64_t upper);
+    void decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void tighten(const Tier& tier);
+    std::int64_t level(const Incumbent& incumbent) const;
+    Tier& side_for_point();
+    bool at_root() const { return frames_.empty(); }
+
+    const Problem& problem_;
+    const Forest& forest_;
+    Clauses& clauses_;
+    const Goal& goal_;
+    const Gap gap_;
+    MemoryBudget& budget_;
+    Branching branching_;
+    std::vector<std::unique_ptr<Tier>> tiers_;
+    Tier* collapsed_ = nullptr;
+    std::vector<Tier*> full_;
+
+    std::vector<Frame> frames_;
+    Domains node_;
+    std::int64_t node_id_ = 0;
+    std::int64_t next_id_ = 0;
+    std::int64_t node_upper_ = INT64_MAX;
+    Phase phase_ = Phase::enter;
+    Tier* tier_ = nullptr;  // the tier at work
+    int sweeps_ = 0;
+    int steps_ = 0;
+    int failures_ = 0;          // steps in a row that did not help
+    std::int64_t last_bound_ = 0;
+    bool entered_tier_ = false;
+    std::vector<std::int32_t> changed_;
+    std::vector<Cell> x_;
+    std::vector<std::int64_t> slack_;
+    bool finished_ = false;
+    std::int64_t root_upper_ = INT64_MAX;
+    std::int64_t pruned_upper_ = INT64_MIN;
+    std::int64_t level_ = 0;
+    std::int64_t polish_work_ = 0;
+    std::int64_t misses_ = 0;  // polished points in a row that were no better
+    ProverStatistics statistics_;
+};
+
+}  // namespace treesens::search

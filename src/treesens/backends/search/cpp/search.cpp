@@ -1,0 +1,185 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace treesens::search {
+
+namespace {
+
+// The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in control.hpp.
+constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
+// Local search on a small problem has seen everything long before; the prover decides such problems at once.
+constexpr std::int64_t kLocalPerNode = 2'000;
+constexpr int kLastTurn = 4;
+constexpr int kRepeatFrom = 3;
+
+class Stopwatch {
+public:
+    explicit Stopwatch(double& total) : total_(total), start_(Control::Clock::now()) {}
+    ~Stopwatch() { total_ += std::chrono::duration<double>(Control::Clock::now() - start_).count(); }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+private:
+    double& total_;
+    Control::Clock::time_point start_;
+};
+
+Problem checked(Problem problem, MemoryBudget& budget) {
+    validate(problem);
+    budget.charge(static_cast<std::int64_t>(problem.literals.size() * 40 + problem.coefficient_value.size() * 40 +
+                                            problem.unary.size() * 8 + problem.clause_literals.size() * 24 +
+                                            problem.hints.size() * 4));
+    return problem;
+}
+
+}  // namespace
+
+Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+    : budget_(max_bytes),
+      problem_(checked(std::move(problem), budget_)),
+      forest_(build_forest(problem_)),
+      goal_(problem_, mode, problem_.bound),
+      clauses_(problem_),
+      local_(problem_, forest_, clauses_, seed),
+      turn_left_(turn_work(0)) {
+    local_.set_goal(goal_);
+    const Domains all(problem_);
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
+}
+
+void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
+    validate_bounds(problem_, bound);
+    if (mode == Mode::objective && !problem_.has_objective) throw std::invalid_argument("the problem has no objective");
+    if (incumbent_.present()) pool_.push_back(incumbent_.x);
+    if (pool_.size() > 64) pool_.erase(pool_.begin());
+    goal_ = Goal(problem_, mode, std::move(bound));
+    local_.set_goal(goal_);
+    incumbent_ = Incumbent();
+    std::vector<std::int64_t> slack(problem_.rows);
+    for (const auto& x : pool_) {
+        evaluate(problem_, forest_, goal_.bound, x.data(), slack.data());
+        incumbent_.offer(goal_.score(problem_, slack.data()), x);
+    }
+    if (prover_) previous_ = std::move(prover_);
+    prover_.reset();
+    status_ = Status::open;
+    reason_ = Reason::none;
+    turn_ = 0;
+    turn_left_ = turn_work(0);
+}
+
+std::vector<std::int64_t> Search::slacks() const {
+    std::vector<std::int64_t> slack(problem_.rows, 0);
+    if (incumbent_.present()) evaluate(problem_, forest_, goal_.bound, incumbent_.x.data(), slack.data());
+    return slack;
+}
+
+std::int64_t Search::upper() const {
+    if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
+    if (!prover_) return INT64_MAX;
+    return prover_->upper(incumbent_);
+}
+
+std::int64_t Search::factor_entries() const {
+    return (sets_.collapsed ? sets_.collapsed->entries() : 0) + (sets_.full ? sets_.full->entries() : 0);
+}
+
+void Search::start_prover() {
+    if (prover_) return;
+    Stopwatch watch(seconds_.factors);
+    if (!sets_.full || sets_goal_.mode != goal_.mode || sets_goal_.soft != goal_.soft) {
+        previous_.reset();
+        sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
+        sets_goal_ = goal_;
+    }
+    prover_ = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets_, gap_, budget_);
+    if (previous_) prover_->warm_start(*previous_);
+    previous_.reset();
+}
+
+bool Search::done() {
+    if (goal_.mode == Mode::decide && is_witness()) {
+        status_ = Status::witness;
+        return true;
+    }
+    if (prover_ && prover_->finished()) {
+        if (is_witness()) status_ = goal_.mode == Mode::decide ? Status::witness : Status::optimal;
+        // Maximising the slack has an answer below zero as well, as long as the hard rows can be met.
+        else if (goal_.mode == Mode::slack && incumbent_.present() && incumbent_.score.hard >= 0) status_ = Status::optimal;
+        else status_ = Status::infeasible;
+        if (status_ == Status::infeasible) infeasible_.push_back(goal_.bound);
+        return true;
+    }
+    return false;
+}
+
+std::int64_t Search::turn_work(int turn) const {
+    if (turn % 2 == 1) return kTurns[turn];
+    const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
+    return std::min(kTurns[turn], kLocalPerNode * size);
+}
+
+void Search::local_phase() {
+    Stopwatch watch(seconds_.local);
+    const std::int64_t before = local_.work();
+    local_.run(turn_left_, goal_, incumbent_, control_);
+    turn_left_ -= local_.work() - before;
+}
+
+void Search::prove_phase(std::int64_t node_limit) {
+    start_prover();
+    Stopwatch watch(seconds_.prove);
+    const std::int64_t before = prover_->work();
+    prover_->run(turn_left_, node_limit, incumbent_, local_, control_);
+    turn_left_ -= prover_->work() - before;
+}
+
+void Search::next_turn() {
+    turn_ = turn_ == kLastTurn ? kRepeatFrom : turn_ + 1;
+    turn_left_ = turn_work(turn_);
+}
+
+void Search::run(double slice, double seconds, std::int64_t node_limit) {
+    reason_ = Reason::none;
+    control_.start(slice, seconds);
+    if (status_ != Status::open) return;
+    if (!possible_) {
+        status_ = Status::infeasible;
+        return;
+    }
+    if (goal_.mode == Mode::decide) {
+        // A proof at smaller bounds answers all larger ones.
+        for (const auto& proved : infeasible_) {
+            if (std::equal(proved.begin(), proved.end(), goal_.bound.begin(), std::less_equal<>())) {
+                status_ = Status::infeasible;
+                return;
+            }
+        }
+    }
+    try {
+        const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
+        const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
+        while (!done()) {
+            if (control_.paused()) {
+                reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
+                return;
+            }
+            if (prover_ && prover_->has_done(last_node)) {
+                reason_ = Reason::nodes;
+                return;
+            }
+            if (turn_ % 2 == 0) local_phase();
+            else prove_phase(last_node);
+            // A turn cut short by the slice goes on in the next run.
+            if (!control_.paused() || turn_left_ <= 0) next_turn();
+        }
+    } catch (const MemoryLimit&) {
+        reason_ = Reason::memory;
+    } catch (const std::bad_alloc&) {
+        reason_ = Reason::memory;
+    }
+}
+
+}  // namespace treesens::search

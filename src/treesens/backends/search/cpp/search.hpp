@@ -1,0 +1,87 @@
+// One question: local search and prover taking turns on one resumable state (ENGINE.md, "Schedule").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clauses.hpp"
+#include "control.hpp"
+#include "forest.hpp"
+#include "goal.hpp"
+#include "local_search.hpp"
+#include "problem.hpp"
+#include "prover.hpp"
+
+namespace treesens::search {
+
+// Termination, incumbent and bound are three separate facts.
+enum class Status { open, witness, infeasible, optimal };
+enum class Reason { none, time, nodes, memory, stopped };
+
+struct Seconds {
+    double build = 0;
+    double factors = 0;
+    double local = 0;
+    double prove = 0;
+};
+
+class Search {
+public:
+    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
+    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+
+    // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see control.hpp.
+    void run(double slice, double seconds, std::int64_t node_limit);
+    void stop() { control_.request_stop(); }
+    void clear_stop() { control_.clear_stop(); }
+    // Other bounds or another question: factors, messages, and the points met so far are kept.
+    void reset(std::vector<std::int64_t> bound, Mode mode);
+    void set_gap(const Gap& gap) { gap_ = gap; }
+
+    Status status() const { return status_; }
+    Reason reason() const { return reason_; }
+    const Incumbent& incumbent() const { return incumbent_; }
+    bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
+    std::vector<std::int64_t> slacks() const;
+    std::int64_t upper() const;
+    const Problem& problem() const { return problem_; }
+    const Prover* prover() const { return prover_.get(); }
+    const LocalSearch& local_search() const { return local_; }
+    const Seconds& seconds() const { return seconds_; }
+    const MemoryBudget& memory() const { return budget_; }
+    std::int64_t factor_entries() const;
+
+private:
+    void local_phase();
+    void prove_phase(std::int64_t node_limit);
+    void next_turn();
+    std::int64_t turn_work(int turn) const;
+    bool done();
+    void start_prover();
+
+    MemoryBudget budget_;
+    Problem problem_;
+    Forest forest_;
+    Goal goal_;
+    Gap gap_;
+    Clauses clauses_;
+    LocalSearch local_;
+    Control control_;
+    FactorSets sets_;
+    Goal sets_goal_;  // the goal for which sets_ were built
+    std::unique_ptr<Prover> prover_;
+    std::unique_ptr<Prover> previous_;
+    Incumbent incumbent_;
+    std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
+    std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible
+    Status status_ = Status::open;
+    Reason reason_ = Reason::none;
+    Seconds seconds_;
+    bool possible_ = true;  // every variable has an allowed cell
+    int turn_ = 0;
+    std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
+};
+
+}  // namespace treesens::search

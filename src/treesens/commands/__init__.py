@@ -1,0 +1,1 @@
+"""One file per command. Results go to standard output, progress and messages to standard error."""

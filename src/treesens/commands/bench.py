@@ -1,0 +1,112 @@
+"""`treesens bench INSTANCES.jsonl`: a list of instances on chosen backends and pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.answers import interruptible
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, print_json
+
+
+@click.command("bench")
+@click.argument("instances", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--backends", "-b", default="search", show_default=True, help="Comma-separated.")
+@click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
+@click.option("--time-limit", "-t", type=click.FloatRange(min=0.001), default=60.0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a cactus plot (SVG).")
+@click.option("--replay", type=click.Choice(["native", "emulated"]), default="native", show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def command(
+    instances: Path,
+    models: Path,
+    backends: str,
+    pipelines: str,
+    time_limit: float,
+    seed: int,
+    sample: int | None,
+    output: Path,
+    plot: Path | None,
+    replay: str,
+    as_json: bool,
+) -> int:
+    """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
+    against the others and against the known one. A second run goes on where the first was interrupted.
+    """
+    from treesens.backends.base import get_backend
+    from treesens.compiler.pipeline import Pipeline
+    from treesens.engine import Options
+    from treesens.report.cactus import cactus_svg, summary
+    from treesens.report.show import Progress
+    from treesens.sweep import Setting, contradictions, read_instances, run
+
+    names = [name.strip() for name in backends.split(",") if name.strip()]
+    texts = [text.strip() for text in pipelines.split(";") if text.strip()]
+    for name in names:
+        if name != "auto":
+            get_backend(name)
+    for text in texts:
+        Pipeline.parse(text)
+    listed = read_instances(instances)
+    if sample is not None and sample < len(listed):
+        listed = [listed[i * len(listed) // sample] for i in range(sample)]
+    # The native engine compiles for itself: one pipeline is enough for it.
+    settings = [
+        Setting(name, text) for text in texts for name in names if name not in {"search", "auto"} or text == texts[-1]
+    ]
+    total = len(listed) * len(settings)
+    with interruptible() as interruption, Progress(total, quiet=as_json) as progress:
+        answered = 0
+
+        def on_answer(record: dict[str, Any]) -> None:
+            nonlocal answered
+            answered += 1
+            progress.start(
+                answered - 1, f"{record['model']} {record['features']} {record['clause']} on {record['backend']}"
+            )
+
+        records = run(
+            listed,
+            settings,
+            models,
+            output,
+            Options(time_limit=time_limit, seed=seed),
+            native=replay == "native",
+            stop=interruption.event,
+            on_answer=on_answer,
+        )
+    wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
+    records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
+    wrong = contradictions(records)
+    rows = summary(records)
+    if plot is not None:
+        plot.write_text(cactus_svg(records, title=f"{len(listed)} instances of {instances.name}"))
+    if as_json:
+        print_json({"summary": rows, "contradictions": wrong, "records": len(records)})
+    else:
+        show(rows)
+    for text in wrong:
+        click.echo(f"contradiction: {text}", err=True)
+    if wrong:
+        return INTERNAL
+    return INTERRUPTED if interruption.happened else EXPECTED
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """The summary as a table."""
+    from rich.table import Table
+
+    from treesens.report.show import out
+
+    table = Table(box=None, padding=(0, 2))
+    for name in rows[0] if rows else ():
+        table.add_column(name, justify="left" if name == "setting" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
+    out().print(table)

@@ -1,0 +1,118 @@
+"""`treesens check FILE.sens [QUERY…]`: answers."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.answers import Interruption, interruptible, native_of
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    VIOLATED,
+    chosen,
+    engine_options,
+    file_argument,
+    load_file,
+    print_json,
+)
+from treesens.compiler.result import Result, Verdict
+from treesens.frontends.query import BoundQuery
+
+
+@click.command("check")
+@file_argument
+@click.argument("queries", nargs=-1)
+@click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
+@click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
+@engine_options
+def command(
+    file: Path,
+    queries: tuple[str, ...],
+    backend: str,
+    confirm: str | None,
+    pipeline: str,
+    time_limit: float,
+    threads: int,
+    memory_limit: int | None,
+    seed: int,
+    replay: str,
+    as_json: bool,
+) -> int:
+    """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason).
+
+    Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
+    file does not parse or type-check, 130 interrupted.
+    """
+    from treesens.answers import answer_bound
+    from treesens.compiler.pipeline import Pipeline
+    from treesens.engine import Options
+    from treesens.report.records import envelope, record
+    from treesens.report.show import Progress, show_result
+
+    Pipeline.parse(pipeline)
+    _check_backend(backend)
+    if confirm is not None:
+        _check_backend(confirm)
+    bound = load_file(file)
+    asked = chosen(bound, queries)
+    results: list[tuple[BoundQuery, Result]] = []
+    started = time.perf_counter()
+    with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:
+        for number, query in enumerate(asked):
+            if interruption.happened:
+                break
+            progress.start(number, query.name)
+            options = Options(
+                backend=backend,
+                pipeline=pipeline,
+                time_limit=time_limit,
+                threads=threads,
+                memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
+                seed=seed,
+                native=native_of(query, replay),
+            )
+            result = answer_bound(query, options, stop=interruption.event, confirm=confirm)
+            results.append((query, result))
+            if not as_json:
+                progress.clear()
+                show_result(query, result)
+    command_line = shlex.join(["treesens", *sys.argv[1:]])
+    if as_json:
+        records = [
+            record(query.query, result, command=command_line, seed=seed, data=_hashes(query))
+            for query, result in results
+        ]
+        print_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
+    return exit_code([(q, r) for q, r in results], interruption)
+
+
+def _check_backend(name: str) -> None:
+    from treesens.backends.base import get_backend
+
+    if name != "auto":
+        get_backend(name)
+
+
+def _hashes(query: BoundQuery) -> list[dict[str, Any]]:
+    return [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
+
+
+def exit_code(results: list[tuple[BoundQuery, Result]], interruption: Interruption) -> int:
+    """CBMC's: a violated expectation before everything that is open, never 0 on unknown."""
+    from treesens.report.records import as_expected
+
+    verdicts = [as_expected(query.query, result) for query, result in results]
+    if any(v is False for v in verdicts):
+        return VIOLATED
+    if interruption.happened:
+        return INTERRUPTED
+    if any(v is None for v in verdicts) or any(r.verdict is Verdict.UNKNOWN for _, r in results):
+        return INCONCLUSIVE
+    return EXPECTED

@@ -1,0 +1,90 @@
+"""What commands share: loading a file, options of the engine, interruption, exit codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.errors import UsageError
+from treesens.frontends.query import Bound, BoundQuery
+
+EXPECTED, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 10, 5, 6, 130
+BACKEND_NAMES = "auto, search, cpsat, highs, cbc, gurobi, scip, z3, pb"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def engine_options(function: Function) -> Function:
+    """The options that every command which solves has."""
+    options = [
+        click.option(
+            "--pipeline", "-p", default="default", show_default=True, help="kant, ensense, default, or passes."
+        ),
+        click.option(
+            "--time-limit",
+            "-t",
+            type=click.FloatRange(min=0.001),
+            default=60.0,
+            show_default=True,
+            help="Seconds each.",
+        ),
+        click.option(
+            "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of one solver."
+        ),
+        click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes per solver process."),
+        click.option("--seed", type=int, default=0, show_default=True),
+        click.option(
+            "--replay",
+            type=click.Choice(["auto", "emulated", "native"]),
+            default="auto",
+            show_default=True,
+            help="Replay witnesses in the library's arithmetic, or in the library itself.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
+    ]
+    return functools.reduce(lambda f, option: option(f), reversed(options), function)
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+
+def load_file(path: Path, *, trust_pickle: bool = False) -> Bound:
+    """Reads, parses and binds a `.sens` file; warnings go to standard error."""
+    from treesens.frontends.query import bind
+    from treesens.grammar.parser import read
+
+    del trust_pickle
+    diagnostics = Diagnostics()
+    bound = bind(read(path), path.parent, diagnostics=diagnostics)
+    for item in diagnostics:
+        if item.severity == "warning":
+            click.echo(item.render(), err=True)
+    return bound
+
+
+def chosen(bound: Bound, names: tuple[str, ...]) -> list[BoundQuery]:
+    """The queries of a file by name; `NAME` also takes every `NAME[…]` of a sweep."""
+    if not bound.queries:
+        raise UsageError("the file asks nothing", remedy="add a `query NAME: …`; see docs/language.md")
+    if not names:
+        return list(bound.queries)
+    picked: list[BoundQuery] = []
+    for name in names:
+        found = [b for b in bound.queries if b.name == name or b.name.startswith(f"{name}[")]
+        if not found:
+            raise UsageError(
+                f"no query `{name}` in the file", remedy=did_you_mean(name, [b.name for b in bound.queries])
+            )
+        picked += found
+    return picked
+
+
+def print_json(data: Any) -> None:
+    """JSON on standard output; NaN and infinities never get out."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=str))

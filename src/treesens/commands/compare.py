@@ -1,0 +1,170 @@
+"""`treesens compare FILE.sens --backends A,B --pipelines P,Q`: one question on many backends and pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.answers import interruptible
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERNAL,
+    chosen,
+    engine_options,
+    file_argument,
+    load_file,
+    print_json,
+)
+from treesens.compiler.result import Result, Verdict
+from treesens.frontends.query import BoundQuery
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One question on one backend and pipeline."""
+
+    backend: str
+    pipeline: str
+    result: Result
+
+
+@click.command("compare")
+@file_argument
+@click.argument("queries", nargs=-1)
+@click.option("--backends", "-b", default="search,cpsat,highs,z3", show_default=True, help="Comma-separated, or `all`.")
+@click.option("--pipelines", default="", help="Semicolon-separated pipelines; default: the one of --pipeline.")
+@engine_options
+def command(
+    file: Path,
+    queries: tuple[str, ...],
+    backends: str,
+    pipelines: str,
+    pipeline: str,
+    time_limit: float,
+    threads: int,
+    memory_limit: int | None,
+    seed: int,
+    replay: str,
+    as_json: bool,
+) -> int:
+    """Ask many backends and pipelines the questions of FILE. A disagreement between verdicts is an error (exit code 6), shown
+    with both witnesses. Witnesses are replayed on the library itself.
+    """
+    from treesens.backends.base import BACKENDS, get_backend
+    from treesens.compiler.pipeline import Pipeline
+    from treesens.engine import Options, answer
+    from treesens.report.records import envelope, record
+    from treesens.report.show import Progress
+
+    names = BACKENDS.names() if backends == "all" else [name.strip() for name in backends.split(",") if name.strip()]
+    for name in names:
+        get_backend(name)
+    texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline]
+    for text in texts:
+        Pipeline.parse(text)
+    asked = chosen(load_file(file), queries)
+    disagreements: list[str] = []
+    rows: list[tuple[BoundQuery, list[Cell]]] = []
+    with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:
+        for number, bound in enumerate(asked):
+            cells: list[Cell] = []
+            for text in texts:
+                for name in names:
+                    if interruption.happened:
+                        break
+                    progress.start(number, f"{bound.name} on {name}, {text}")
+                    options = Options(
+                        backend=name,
+                        pipeline=text,
+                        time_limit=time_limit,
+                        threads=threads,
+                        memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
+                        seed=seed,
+                        native=None if replay == "emulated" else [model.margins for model in bound.models],
+                    )
+                    cells.append(Cell(name, text, answer(bound.query, options, stop=interruption.event)))
+            progress.clear()
+            rows.append((bound, cells))
+            disagreements += disagreement(bound, cells)
+            if not as_json:
+                show(bound, cells)
+    if as_json:
+        records = [
+            {**record(bound.query, replace(cell.result, backend=cell.backend)), "timings": timings(cell.result)}
+            for bound, cells in rows
+            for cell in cells
+        ]
+        print_json(envelope(file, records, disagreements=disagreements))
+    for text in disagreements:
+        click.echo(text, err=True)
+    if disagreements:
+        return INTERNAL
+    undecided = any(all(c.result.verdict is Verdict.UNKNOWN for c in cells) for _, cells in rows)
+    return INCONCLUSIVE if undecided or interruption.happened else EXPECTED
+
+
+def disagreement(bound: BoundQuery, cells: list[Cell]) -> list[str]:
+    """A sentence with both sides for every pair of contradicting verdicts (one pair per question is enough)."""
+    from treesens.report.records import points_of
+
+    found = [c for c in cells if c.result.verdict is Verdict.FOUND]
+    none = [c for c in cells if c.result.verdict is Verdict.NONE]
+    if not found or not none:
+        return []
+    witness = found[0].result.witness
+    assert witness is not None
+    return [
+        f"disagreement on {bound.name}: {found[0].backend} ({found[0].pipeline}) found {points_of(bound.query, witness)}, "
+        f"{none[0].backend} ({none[0].pipeline}) says none ({none[0].result.reason})"
+    ]
+
+
+def timings(result: Result) -> dict[str, float]:
+    """Seconds to build the module, to emit it, and to solve it, over all attempts."""
+    emit = sum(a.seconds.get("emit", 0.0) for a in result.attempts)
+    solve = sum(a.seconds.get("solve", 0.0) for a in result.attempts)
+    return {"build": result.seconds.get("build", 0.0), "emit": emit, "solve": solve}
+
+
+def show(bound: BoundQuery, cells: list[Cell]) -> None:
+    """A table per question."""
+    from rich.table import Table
+
+    from treesens.report.show import COLOURS, out
+
+    table = Table(title=bound.name, title_justify="left", box=None, padding=(0, 2))
+    for column in (
+        "backend",
+        "pipeline",
+        "verdict",
+        "proof / replay",
+        "build s",
+        "emit s",
+        "solve s",
+        "variables",
+        "rows",
+        "bound",
+    ):
+        table.add_column(column, justify="right" if column[-1] == "s" else "left")
+    for cell in cells:
+        result = cell.result
+        times = timings(result)
+        how: Any = result.proof or (result.witness.replay if result.witness is not None else result.reason)
+        bound_text = (
+            "" if result.objective is None or result.objective.bound is None else f"{result.objective.bound:.6g}"
+        )
+        table.add_row(
+            cell.backend,
+            cell.pipeline,
+            f"[{COLOURS[result.verdict]}]{result.verdict}[/]",
+            str(how)[:60],
+            *(f"{times[key]:.2f}" for key in ("build", "emit", "solve")),
+            f"{result.size.get('variables', 0):,}",
+            f"{result.size.get('rows', 0):,}",
+            bound_text,
+        )
+    out().print(table)

@@ -1,0 +1,171 @@
+"""`treesens doctor`: which solvers and libraries work here."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from treesens import __version__
+from treesens.backends.base import BACKENDS, Backend, get_backend
+from treesens.commands.common import EXPECTED, INTERNAL, print_json
+from treesens.errors import TreesensError
+
+DEFAULT_BACKENDS = ("search", "cpsat", "highs", "z3")
+"""What a plain `pip install treesens` brings and `--backend auto` uses."""
+
+PACKAGES = (
+    ("numpy", "required"),
+    ("lark", "required"),
+    ("click", "required"),
+    ("rich", "required"),
+    ("narwhals", "required"),
+    ("ortools", "backend cpsat"),
+    ("highspy", "backend highs"),
+    ("z3-solver", "backend z3"),
+    ("mip", "backend cbc"),
+    ("pyscipopt", "backend scip"),
+    ("gurobipy", "backend gurobi"),
+    ("xgboost", "native replay"),
+    ("xgboost-cpu", "native replay"),
+    ("lightgbm", "native replay"),
+    ("scikit-learn", "native replay"),
+    ("pandas", "data frames"),
+    ("pyarrow", "Parquet files"),
+    ("jinja2", "HTML reports"),
+)
+
+
+@click.command("doctor")
+@click.option("--solve", is_flag=True, help="Solve the cases of the conformance kit that show a backend at work.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def command(solve: bool, as_json: bool) -> int:
+    """Say which solvers and libraries work here.
+
+    Exit codes: 0 the default set of solvers works, 6 it does not.
+    """
+    backends = [_backend(name, solve) for name in BACKENDS.names()]
+    facts = {
+        "schema_version": 1,
+        "treesens": __version__,
+        "python": platform.python_version(),
+        "executable_bits": 64 if sys.maxsize > 2**32 else 32,
+        "platform": platform.platform(),
+        "packages": [{"name": n, "version": _version(n), "for": why} for n, why in PACKAGES],
+        "engine": _engine(),
+        "backends": backends,
+        "frontends": _frontends(),
+    }
+    works = facts["engine"] is None and all(b["works"] for b in backends if b["name"] in DEFAULT_BACKENDS)
+    facts["default_set_works"] = works
+    if as_json:
+        print_json(facts)
+    else:
+        _show(facts)
+    return EXPECTED if works else INTERNAL
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _engine() -> str | None:
+    """None where the compiled extension loads, otherwise the reason."""
+    try:
+        from treesens import _engine as extension
+    except ImportError as error:
+        return f"{error}: reinstall treesens with a C++ compiler present"
+    del extension
+    return None
+
+
+def _backend(name: str, solve: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {"name": name, "available": False, "reason": None, "proof": None, "solved": None}
+    try:
+        backend = get_backend(name)
+        facts["reason"] = backend.available()
+        facts["proof"] = backend.capabilities.proof.value
+    except (TreesensError, ImportError) as error:
+        facts["reason"] = str(error)
+    facts["available"] = facts["reason"] is None
+    if solve and facts["available"]:
+        facts |= _solved(backend)
+    facts["works"] = facts["available"] and facts["solved"] is not False
+    return facts
+
+
+def _solved(backend: Backend) -> dict[str, Any]:
+    """A feasible, an infeasible and an optimal case, in the backend's own worker process, against brute force."""
+    from treesens.backends import conformance
+    from treesens.compiler.base.checks import Outcome
+
+    click.echo(f"solving with {backend.name} …", err=True)
+    started = time.perf_counter()
+    report = conformance.run(backend, only=("path", "equal-copies", "maximum"))
+    bad = [check for check in report.checks if check.outcome is not Outcome.PASSED]
+    return {
+        "solved": not bad,
+        "reason": "; ".join(f"{check.name}: {check.reason}" for check in bad) or None,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _frontends() -> list[dict[str, Any]]:
+    from treesens.frontends.registry import frontend, frontend_names
+
+    found: list[dict[str, Any]] = []
+    for name in frontend_names():
+        try:
+            library = frontend(name).library
+            reason = None
+        except TreesensError as error:
+            library, reason = "", str(error)
+        found.append(
+            {
+                "name": name,
+                "library": library or None,
+                "library_installed": bool(library) and find_spec(library.partition(".")[0]) is not None,
+                "reason": reason,
+            }
+        )
+    return found
+
+
+def _show(facts: dict[str, Any]) -> None:
+    click.echo(f"treesens {facts['treesens']}, Python {facts['python']}, {facts['platform']}")
+    click.echo(f"native extension: {facts['engine'] or 'loads'}")
+    click.echo("\nbackends")
+    for b in facts["backends"]:
+        state = "works" if b["works"] and b["solved"] else "available" if b["works"] else "FAILS"
+        if not b["available"]:
+            state = "not here"
+        notes = [f"{b['proof']} proofs"] if b["proof"] else []
+        notes += [f"solved in {b['seconds']:.1f} s"] if b["solved"] else []
+        notes += [b["reason"]] if b["reason"] else []
+        mark = "*" if b["name"] in DEFAULT_BACKENDS else " "
+        click.echo(f" {mark} {b['name']:10} {state:10} {', '.join(notes)}")
+    click.echo("   (* belongs to the default set)")
+    click.echo("\nmodel formats")
+    for f in facts["frontends"]:
+        if f["reason"]:
+            state = f["reason"]
+        elif not f["library"]:
+            state = "reads files; no library to replay with"
+        elif f["library_installed"]:
+            state = f"reads files; native replay with {f['library']}"
+        else:
+            state = f"reads files; {f['library']} is not installed, so replay is emulated"
+        click.echo(f"   {f['name']:10} {state}")
+    click.echo("\nlibraries")
+    for p in facts["packages"]:
+        click.echo(f"   {p['name']:14} {p['version'] or '-':14} {p['for']}")
+    if not facts["default_set_works"]:
+        click.echo("\nThe default set does not work: pip install --force-reinstall treesens", err=True)

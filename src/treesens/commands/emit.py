@@ -1,0 +1,68 @@
+"""`treesens emit FILE.sens --to FORMAT -o OUT`: what a solver would get; needs no solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from treesens.commands.common import chosen, file_argument, load_file
+from treesens.errors import UsageError
+
+FORMATS = {
+    "lp": "treesens.backends.text.lp:write_lp",
+    "mps": "treesens.backends.text.mps:write_mps",
+    "smt2": "treesens.backends.text.smt2:write_smt2",
+    "opb": "treesens.backends.text.opb:write_opb",
+    "cpsat": "treesens.backends.text.cpsat:write_cpsat",
+    "sir": "",
+}
+
+
+@click.command("emit")
+@file_argument
+@click.argument("queries", nargs=-1)
+@click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; with several questions, a folder.")
+@click.option("--pipeline", "-p", default="default", show_default=True)
+@click.option(
+    "--precision", type=click.IntRange(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md."
+)
+def command(
+    file: Path, queries: tuple[str, ...], target: str, output: Path | None, pipeline: str, precision: int
+) -> int:
+    """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
+    from treesens.compiler.ir.printer import print_module
+    from treesens.engine import compile_query
+
+    asked = chosen(load_file(file), queries)
+    if len(asked) > 1 and output is None:
+        raise UsageError(
+            f"{len(asked)} questions and one standard output",
+            remedy="name one question, or give a folder with --output",
+        )
+    for bound in asked:
+        module = compile_query(bound.query, pipeline).module
+        if target == "sir":
+            text = print_module(module, full=True)
+        else:
+            place, _, name = FORMATS[target].partition(":")
+            write: Callable[..., object] = getattr(import_module(place), name)
+            text = write(module, precision=precision).text  # type: ignore[attr-defined]
+        if output is None:
+            click.echo(text, nl=False)
+            continue
+        path = output
+        if len(asked) > 1:
+            output.mkdir(parents=True, exist_ok=True)
+            path = output / f"{file_name(bound.name)}.{target}"
+        path.write_text(text)
+        click.echo(f"wrote {path} ({len(text):,} characters)", err=True)
+    return 0
+
+
+def file_name(query: str) -> str:
+    """A query name as a file name."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in query).strip("_")

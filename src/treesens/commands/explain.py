@@ -1,0 +1,117 @@
+"""`treesens explain FILE.sens [QUERY…]`: what a question means and what the compiler makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, print_json
+
+
+@click.command("explain")
+@file_argument
+@click.argument("queries", nargs=-1)
+@click.option("--backend", "-b", default="search", show_default=True, help="Whose legalisations are shown.")
+@click.option("--pipeline", "-p", default="default", show_default=True, help="kant, ensense, default, or passes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def command(file: Path, queries: tuple[str, ...], backend: str, pipeline: str, as_json: bool) -> int:
+    """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
+    from treesens.backends.base import get_backend
+    from treesens.compiler.pipeline import Pipeline
+    from treesens.engine import compile_query
+    from treesens.report.explain import explanation
+    from treesens.report.records import envelope
+
+    # `auto` starts with the native engine; that is whose view is shown.
+    chosen_backend = get_backend("search" if backend == "auto" else backend)
+    Pipeline.parse(pipeline)
+    records = [
+        explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
+        for bound in chosen(load_file(file), queries)
+    ]
+    if as_json:
+        print_json(envelope(file, records))
+    else:
+        for record in records:
+            _show(record)
+    return EXPECTED
+
+
+def _show(record: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.text import Text
+
+    from treesens.report.show import out
+
+    console = out()
+    prose = Console(highlight=False)
+
+    def title(text: str) -> None:
+        console.print(f"\n[bold]{escape(text)}[/bold]")
+
+    console.print(Text(record["query"], style="bold yellow"))
+    prose.print(Text(record["sentence"]))
+    title("In .sens, without shorthand")
+    console.print(record["expansion"], markup=False)
+    title("In formulas (S is the raw score: the exact sum of leaves and base margin; values as the model stores them)")
+    for line in record["formulas"]:
+        console.print(f"  {line}", markup=False)
+    title("Cells")
+    console.print(_cells(record["cells"]))
+    title(f"Compiled by {record['pipeline']['name']} ({record['relation']})")
+    console.print(_passes(record["passes"]))
+    for step in record["passes"]:
+        prose.print(Text(f"  {step['pass']}: {step['about']}"))
+    if record["rows"]:
+        title("Score rows, exact integers")
+        for row in record["rows"]:
+            kind = ", implied" if row["implied"] else ", conditional" if row["conditional"] else ""
+            text = f"  {row['name']}: {row['terms']:,} terms, sum >= {row['bound']} · 2^-{row['shift']}{kind}"
+            console.print(text, markup=False)
+    how = record["legalisation"]
+    title(f"For the backend {how['backend']} ({how['proof']} proofs)")
+    console.print(f"  takes as they are: {', '.join(how['takes']) or 'nothing'}", markup=False)
+    for item in how["rewritten"]:
+        console.print(f"  {item['kind']} ({item['nodes']} node(s)) becomes {item['becomes']}", markup=False)
+    console.print(f"  rounding: {how['rounding']}", markup=False)
+    if how["characters"]:
+        console.print(f"  written as {how['format']}, {how['characters']:,} characters", markup=False)
+    console.print()
+
+
+def _cells(cells: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("  feature")
+    for name in ("guards", "cells", "legal"):
+        table.add_column(name, justify="right")
+    table.add_column("domain")
+    for row in cells:
+        style = "yellow" if row["varied"] else ""
+        guards = " + ".join(str(g) for g in row["guards"])
+        domain = row["domain"] + (", may differ" if row["varied"] else "")
+        numbers = (guards, str(row["cells"]), str(row["legal"]))
+        table.add_row(Text(f"  {row['feature']}", style=style), *numbers, Text(domain, style=style))
+    return table
+
+
+def _passes(passes: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("  after")
+    for name in ("variables", "rows", "non-zeros", "ms"):
+        table.add_column(name, justify="right")
+    table.add_column("counted")
+    for step in passes:
+        size = [f"{step['size'][key]:,}" for key in ("variables", "rows", "nonzeros")]
+        took = "" if step["seconds"] is None else f"{step['seconds'] * 1000:.1f}"
+        facts = ", ".join(f"{key} {count:,}" for key, count in step["statistics"].items())
+        table.add_row(Text(f"  {step['pass']}"), *size, took, Text(facts))
+    return table

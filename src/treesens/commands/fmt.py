@@ -1,0 +1,28 @@
+"""`treesens fmt FILE…`: canonical layout; comments stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("fmt")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Change nothing; exit with 10 where a file would change.")
+def command(files: tuple[Path, ...], check: bool) -> int:
+    """Format .sens files in place. A file that does not parse is left as it is."""
+    from treesens.grammar.formatter import format_text
+    from treesens.grammar.parser import load
+
+    changed = 0
+    for path in files:
+        text = load(path).text
+        formatted = format_text(text, str(path))
+        if formatted == text:
+            continue
+        changed += 1
+        if not check:
+            path.write_text(formatted, encoding="utf-8")
+        click.echo(f"{'would change' if check else 'formatted'} {path}", err=True)
+    return 10 if check and changed else 0

@@ -1,0 +1,102 @@
+"""`treesens info MODEL`: what a model file holds, without the library that made it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, print_json
+from treesens.frontends.base import LoadedModel
+
+
+@click.command("info")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
+@click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
+@click.option("--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Random rows of --check.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of these rows.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def command(model: Path, format_name: str | None, check: bool, rows: int, seed: int, as_json: bool) -> int:
+    """Describe a model file: trees, features, guards, outputs, arithmetic.
+
+    Exit codes: 0, 2 the file is no model that can be represented, and with --check: 10 the library contradicts what was
+    read, 5 nothing could be checked.
+    """
+    from treesens.frontends.registry import load
+    from treesens.report.model import model_record
+
+    loaded = load(model, format_name)
+    facts = model_record(loaded)
+    code = EXPECTED
+    if check:
+        facts["check"] = fidelity(loaded, rows, seed)
+        code = {True: EXPECTED, False: VIOLATED, None: INCONCLUSIVE}[facts["check"]["ok"]]
+    if as_json:
+        print_json(facts)
+    else:
+        _show(facts)
+    return code
+
+
+def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
+    """The fidelity kit's findings; `ok` is None where nothing could be checked."""
+    from treesens.frontends import conformance
+    from treesens.frontends.registry import frontend
+
+    library = frontend(loaded.frontend).library
+    if library and find_spec(library.partition(".")[0]) is None:
+        reason = f"{library} is not installed: pip install 'treesens[{library}]'"
+        return {"ok": None, "rows": 0, "mismatches": 0, "summary": reason}
+    report = conformance.check(loaded, rows=rows, seed=seed)
+    ok = report.ok if report.rows else None
+    return {"ok": ok, "rows": report.rows, "mismatches": report.count, "summary": str(report)}
+
+
+def _show(facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from treesens.report.show import out
+
+    console = out()
+    version = f", written by version {facts['library_version']}" if facts["library_version"] else ""
+    console.print(f"{facts['path']}: {facts['format']}{version}", markup=False)
+    depth = facts["depth"]
+    constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
+    averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
+    lines = {
+        "task": f"{facts['task']}, {facts['outputs']} output(s), link {facts['link']}{averaged}",
+        "trees": f"{facts['trees']:,}{constant}, depth {depth['max']} at most, {depth['mean']} on average",
+        "leaves": f"{facts['leaves']:,} of {facts['nodes']:,} nodes",
+        "classes": ", ".join(map(str, facts["classes"])) or "none",
+        "base margin": ", ".join(f"{b:.9g}" for b in facts["base_margin"]),
+        "inputs": f"{facts['number_type']}, a node goes left where x {facts['comparison']} threshold",
+        "sums": f"{facts['accumulation']}; off the exact sum by at most "
+        + ", ".join(f"{b:.2g}" for b in facts["numerical_band"]),
+        "missing": f"left at {facts['missing']['nodes_left']:,} nodes, right at {facts['missing']['nodes_right']:,}",
+        "options": ", ".join(f"{k} {v}" for k, v in facts["options"].items()),
+        "sha256": facts["sha256"] or "",
+    }
+    for name, text in lines.items():
+        if text:
+            console.print(f"  {name:12} {text}", markup=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("  feature")
+    table.add_column("kind")
+    for name in ("guards", "splits", "trees"):
+        table.add_column(name, justify="right")
+    table.add_column("cuts or categories")
+    for f in facts["features"]:
+        ends = f["range_of_cuts"]
+        where = f"{ends[0]:.6g} .. {ends[1]:.6g}" if ends else ""
+        if f["categories"]:
+            where = f"{f['categories']} categories" + (f": {', '.join(f['labels'][:6])}" if f["labels"] else "")
+        row = (f"  {f['name']}", f["kind"], f"{f['guards']:,}", f"{f['splits']:,}", f"{f['trees']:,}", where)
+        table.add_row(*row, style=None if f["splits"] else "dim")
+    console.print(table)
+    for note in facts["notes"]:
+        console.print(f"  note: {note}", markup=False)
+    if "check" in facts:
+        console.print(f"  library: {facts['check']['summary']}", markup=False)

@@ -1,0 +1,61 @@
+"""`treesens opt FILE.sens -p PIPELINE`: runs passes and shows the IR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from treesens.commands.common import chosen, file_argument, load_file
+
+
+@click.command("opt")
+@file_argument
+@click.argument("queries", nargs=-1)
+@click.option("--pipeline", "-p", default="default", show_default=True)
+@click.option(
+    "--print-ir-after", "after", multiple=True, metavar="PASS", help="Show the IR after this pass (or `all`)."
+)
+@click.option("--full", is_flag=True, help="Every row, in the form that parses back.")
+@click.option("--verify-each", is_flag=True, help="Check the rules of the IR after every pass.")
+@click.option("--time-passes", is_flag=True, help="Time, size and statistics of every pass.")
+@click.option("--check-each", type=click.Choice(["brute"]), help="Compare every pass with its input (small modules).")
+def command(
+    file: Path,
+    queries: tuple[str, ...],
+    pipeline: str,
+    after: tuple[str, ...],
+    full: bool,
+    verify_each: bool,
+    time_passes: bool,
+    check_each: str | None,
+) -> int:
+    """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
+    from treesens.compiler.ir import Module
+    from treesens.compiler.ir.parser import parse_module
+    from treesens.compiler.ir.printer import digest, print_module
+    from treesens.compiler.lower import lower
+    from treesens.compiler.pipeline import Pipeline
+
+    steps = Pipeline.parse(pipeline)
+    modules = (
+        [parse_module(file.read_text())]
+        if file.suffix == ".sir"
+        else [lower(bound.query) for bound in chosen(load_file(file), queries)]
+    )
+
+    def show(name: str, module: Module) -> None:
+        if name in after or "all" in after:
+            click.echo(f"; after {name}\n{print_module(module, full=full)}")
+
+    for module in modules:
+        compiled = steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
+        if time_passes:
+            for record in compiled.records:
+                size = ", ".join(f"{value:,} {key}" for key, value in record.size.items())
+                facts = ", ".join(f"{key} {value:,}" for key, value in record.statistics.items())
+                click.echo(f"{record.seconds * 1000:9.1f} ms  {record.text:32} {size}  ({facts})", err=True)
+        if not after:
+            click.echo(print_module(compiled.module, full=full), nl=False)
+        click.echo(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
+    return 0

@@ -1,0 +1,62 @@
+"""The conformance kit for passes: a pass keeps what its `relation` promises, on small modules against brute force.
+
+Ships with the package, so that the author of a pass runs it on their own:
+
+    from treesens.compiler import conformance
+    conformance.run("my-pass").raise_if_wrong()
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from treesens.compiler.base.checks import Check, Outcome, Report
+from treesens.compiler.ir import Module
+from treesens.compiler.ir.cases import cases
+from treesens.compiler.ir.printer import digest
+from treesens.compiler.ir.verifier import verify
+from treesens.compiler.passes.base import Pass, PassResult
+from treesens.compiler.pipeline import Pipeline, check_by_brute_force
+from treesens.errors import PipelineError
+
+
+def run(step: Pass | str) -> Report:
+    """Checks a pass, by instance or by its pipeline text (`name` or `name{option=value}`)."""
+    steps = Pipeline.parse(step).steps if isinstance(step, str) else (step,)
+    if len(steps) != 1:
+        raise PipelineError(f"`{step}` is no single pass")
+    (tested,) = steps
+    checks = [Check("interface", *_guarded(partial(_interface, tested)))]
+    checks += [
+        Check(f"{case.name} ({case.about})", *_guarded(partial(_check_case, tested, case.module))) for case in cases()
+    ]
+    return Report(tested.name, tuple(checks), PipelineError)
+
+
+def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 (whatever a pass throws is a finding)
+        return Outcome.FAILED, f"{type(error).__name__}: {error}"
+
+
+def _interface(step: object) -> tuple[Outcome, str]:
+    if not isinstance(step, Pass):
+        return Outcome.FAILED, "it lacks name, relation, requires, ensures or run"
+    hash(step)  # TypeError for anything that is not frozen
+    return Outcome.PASSED, "a frozen dataclass with name, relation, requires, ensures and run"
+
+
+def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
+    before = digest(module)
+    result: object = step.run(module)
+    if not isinstance(result, PassResult):
+        return Outcome.FAILED, f"run returned {type(result).__name__}"
+    if digest(module) != before:
+        return Outcome.FAILED, "it changed its input"
+    verify(result.module)
+    check_by_brute_force(module, result.module, result.lift, step)
+    again = step.run(module)
+    if digest(again.module) != digest(result.module):
+        return Outcome.FAILED, "running twice gives two modules"
+    return Outcome.PASSED, step.relation.value

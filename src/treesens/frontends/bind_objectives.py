@@ -1,0 +1,136 @@
+"""Objectives: margins, products of likelihoods, distances to rows, numbers of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.query import query as q
+from treesens.frontends.bind_data import log_costs, use_likelihoods
+from treesens.frontends.bind_distances import Measure, anchor, counted_features, width_of
+from treesens.frontends.bind_scope import Scope
+from treesens.frontends.bind_scores import raw_sums
+from treesens.frontends.bind_terms import (
+    Affine,
+    ChangesAtom,
+    DistanceAtom,
+    LikelihoodAtom,
+    LinkedAtom,
+    ScoreAtom,
+    affine,
+    kind_of,
+)
+from treesens.grammar import ast
+
+PendingObjective = Callable[[q.Space], q.Objective]
+
+_FORMS = "margins, a product of likelihoods, a distance to a row or to the nearest row, or `changes(a, b)`"
+
+
+def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
+    """What is maximised or minimised."""
+    form = affine(scope, node.expression)
+    upwards = node.sense == "maximize"
+    span = node.expression.span
+    atoms = [atom for atom, _ in form.terms]
+    if scores := form.only(ScoreAtom):
+        return _margins(scope, scores, form.constant, upwards)
+    if changes := form.only(ChangesAtom):
+        return _changes(scope, changes, form.constant, upwards)
+    if len(atoms) == 1 and isinstance(atoms[0], LikelihoodAtom):
+        return _likelihood(scope, atoms[0], form, upwards, span)
+    if len(atoms) == 1 and isinstance(atoms[0], DistanceAtom):
+        return _distance(scope, atoms[0], form, upwards, span)
+    if not atoms:
+        raise scope.fail("E218", "the objective depends on no point", span, f"use {_FORMS}")
+    if any(isinstance(atom, LikelihoodAtom) for atom in atoms):
+        raise scope.fail(
+            "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
+        )
+    if any(isinstance(atom, LinkedAtom) for atom in atoms):
+        name = scope.points[getattr(atoms[0], "point", 0)]
+        remedy = f"use the margin, which rises with it: `{node.sense} margin({name})`"
+        raise scope.fail("E209", "a probability is no linear objective", span, remedy)
+    kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
+    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
+
+
+def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
+    """A sum of margins; coefficients are made whole, which `unit` undoes."""
+    scores, scale = raw_sums(scope, terms)
+    whole = lcm(*(term.coefficient.denominator for term in scores))
+    form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
+    found = q.Objective(form, upwards, "margin", Fraction(1, scale * whole), offset)
+    return lambda space: found
+
+
+def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
+    every = tuple(range(len(scope.inputs.features)))
+    whole = lcm(*(c.denominator for c in terms.values()))
+    form = q.LinearForm(changes=tuple(q.Changes(a.left, a.right, every, int(c * whole)) for a, c in terms.items()))
+    found = q.Objective(form, upwards, "changes", Fraction(1, whole), offset)
+    return lambda space: found
+
+
+def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
+    """A product of likelihoods, as the sum of its logarithms."""
+    if form.constant or form.terms[0][1] != 1:
+        raise scope.fail("E209", "a likelihood is maximized by itself, without numbers", span, "leave the numbers out")
+    use_likelihoods(scope, [atom])
+    return lambda space: q.Objective(
+        q.LinearForm(costs=log_costs(scope, space, atom.factors, 1, "nearest")), upwards, "log-likelihood"
+    )
+
+
+def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
+    if form.constant or form.terms[0][1] != 1:
+        raise scope.fail("E209", "a distance is minimized by itself, without numbers", span, "leave the numbers out")
+    if isinstance(atom.target, ast.NearestRow):
+        if upwards:
+            raise scope.fail("E209", "the distance to the nearest row can only be minimized", span, "write `minimize`")
+        return _nearest(scope, atom, atom.target, span)
+    if isinstance(atom.target, int):
+        if atom.norm != "l0":
+            remedy = "use `l0`, or `changes(a, b)`, or measure the distance to a row"
+            raise scope.fail(
+                "E220", f"the {atom.norm} distance of two unknown points is no objective yet", span, remedy
+            )
+        changes = q.LinearForm(changes=(q.Changes(atom.point, atom.target, counted_features(scope)),))
+        found = q.Objective(changes, upwards, "distance l0")
+        return lambda space: found
+    row = atom.target
+    if atom.norm == "linf":
+        remedy = "use `l1` or `l2`, or bound it: `distance(a, row N of DATA, linf) <= c`"
+        raise scope.fail("E220", "the largest of several distances is no objective yet", span, remedy)
+    if upwards and atom.norm != "l0":
+        remedy = "use `l0`, or `minimize`"
+        raise scope.fail("E220", "the largest distance to a row has no exact form over cells yet", span, remedy)
+    if atom.norm != "l0":
+        anchor(scope, atom, row, span)
+    measure = Measure(scope, atom, row, span)
+    return lambda space: q.Objective(
+        q.LinearForm(costs=measure.costs(space, 1, "nearest")), upwards, f"distance {atom.norm}"
+    )
+
+
+def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
+    """The distance to the nearest row, for the search that goes through the rows."""
+    features = counted_features(scope)
+    widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)
+    rows = scope.matrix(target.data)[:, list(features)]
+    nearest = q.NearestRows(
+        atom.point,
+        features,
+        frozen(rows),
+        frozen(np.array([float(w) for w in widths])),
+        frozen(np.array([scope.spec(f).unordered for f in features], bool)),
+        frozen(np.arange(len(rows))),
+        atom.norm,
+    )
+    found = q.Objective(q.LinearForm(), False, f"distance {atom.norm}", nearest=nearest)
+    return lambda space: found

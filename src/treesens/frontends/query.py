@@ -1,0 +1,347 @@
+"""From the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
+
+All errors of a file are collected; a file with errors gives none of its questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, frozen
+from treesens.compiler.base.diagnostics import Diagnostics, Span
+from treesens.compiler.query import query as q
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.bind_declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
+from treesens.frontends.bind_formulas import formula
+from treesens.frontends.bind_inputs import region
+from treesens.frontends.bind_objectives import objective
+from treesens.frontends.bind_scope import Inputs, Pending, Scope, inputs_of_models
+from treesens.frontends.expand import choices, expanded
+from treesens.frontends.tables import Table, read_table
+from treesens.grammar import ast
+
+__all__ = ["Bound", "BoundQuery", "bind"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundQuery:
+    """A typed question with what an answer is built and recorded from.
+
+    `models[i]` is the library's side of `query.models[i]`: features and columns in the order of the question. `find` is the
+    question without shorthand (a `Count` stays one). `tables` are those that it uses, by name; `node` is what was written.
+    """
+
+    query: q.Query
+    models: tuple[LoadedModel, ...]
+    tables: Mapping[str, Table]
+    find: ast.Find | ast.Count
+    node: ast.Query
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    def model_of(self, point: int) -> LoadedModel:
+        """The model that sees a point."""
+        return self.models[self.query.points[point].model]
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Everything a file declares, loaded, and its questions in order, sweeps written out."""
+
+    file: ast.File
+    models: Mapping[str, LoadedModel]
+    tables: Mapping[str, Table]
+    queries: tuple[BoundQuery, ...]
+
+    def __getitem__(self, name: str) -> BoundQuery:
+        return next(found for found in self.queries if found.name == name)
+
+
+def bind(
+    file: ast.File,
+    base: Path,
+    *,
+    load_model: LoadModel | None = None,
+    load_table: LoadTable | None = None,
+    diagnostics: Diagnostics | None = None,
+) -> Bound:
+    """The typed questions of a file whose paths are relative to `base`.
+
+    `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
+    `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`.
+    """
+    messages = diagnostics if diagnostics is not None else Diagnostics()
+    found = read_declarations(file, base, load_model or _load_model, load_table or _load_table, messages)
+    binder = _Binder(found)
+    queries: list[BoundQuery] = []
+    for node in file.queries:
+        try:
+            queries += binder.query(node)
+        except Unbound:
+            continue
+    messages.items.sort(key=lambda item: item.span.start if item.span else 0)
+    messages.raise_if_errors()
+    models = {name: model for name, model in found.models.items() if model is not None}
+    tables = {name: table for name, table in found.tables.items() if table is not None}
+    return Bound(file, models, tables, tuple(queries))
+
+
+def _load_model(path: Path, format: str | None) -> LoadedModel:
+    from treesens.frontends.registry import load
+
+    return load(path, format)
+
+
+def _load_table(path: Path, label: str | None, rows: int | None) -> Table:
+    return read_table(path, label=label, rows=rows)
+
+
+@dataclass
+class _Binder:
+    """Binds the queries of one file; inputs of the same models are made once."""
+
+    found: Declarations
+    inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
+
+    def query(self, node: ast.Query) -> list[BoundQuery]:
+        """All questions that a query stands for."""
+        self._expected(node)
+        names = self._models_of(node.body)
+        inputs = self._inputs(names)
+        result: list[BoundQuery] = []
+        broken = False
+        for choice in choices(self.found, node, inputs.names):
+            try:
+                for suffix, find in self._finds(choice.body, inputs):
+                    labels = (*choice.labels, suffix) if suffix else choice.labels
+                    name = f"{node.name.text}[{', '.join(labels)}]" if labels else node.name.text
+                    result.append(_question(self.found, inputs, names, name, node, find))
+            except Unbound:
+                broken = True
+        if broken:
+            raise Unbound
+        return result
+
+    def _expected(self, node: ast.Query) -> None:
+        if isinstance(node.body, ast.Find) and node.body.top is not None and node.body.top.number.value < 1:
+            raise self.found.fail("E217", "no answer is wanted", node.body.top.span, "write `top 1` or more")
+
+    def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
+        """The models of the points, in order, with where they are named."""
+        named = [body.model] if isinstance(body, ast.Sensitive) else [point.model for point in body.points]
+        result: dict[str, ast.Name | None] = {}
+        for name in named:
+            if name is not None:
+                self.found.model(name)
+                result[name.text] = name
+            else:
+                result[self._only_model(body.span)] = None
+        return result
+
+    def _only_model(self, span: Span) -> str:
+        if not self.found.models:
+            raise Unbound
+        if len(self.found.models) > 1:
+            known = ", ".join(f"`{name}`" for name in self.found.models)
+            first = Span(span.source, span.start, span.start + len(span.text.split()[0]) if span.text else span.end)
+            raise self.found.fail("E109", f"the file has the models {known}", first, "say which: `in MODEL`")
+        return next(iter(self.found.models))
+
+    def _inputs(self, names: Mapping[str, ast.Name | None]) -> Inputs:
+        key = tuple(names)
+        if key not in self.inputs:
+            self.inputs[key] = None
+            loaded = [self.found.models[name] for name in names]
+            models = [model for model in loaded if model is not None]
+            if len(models) == len(loaded):
+                spans = [name.span if name else ast.NOWHERE for name in names.values()]
+                self.inputs[key] = inputs_of_models(self.found, models, spans)
+        inputs = self.inputs[key]
+        if inputs is None:
+            raise Unbound
+        return inputs
+
+    def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count]]:
+        if not isinstance(body, ast.Sensitive):
+            return [("", body)]
+        return list(expanded(self.found, body, inputs.models[0].ensemble))
+
+
+def _question(
+    found: Declarations,
+    inputs: Inputs,
+    models: Mapping[str, ast.Name | None],
+    name: str,
+    node: ast.Query,
+    find: ast.Find | ast.Count,
+) -> BoundQuery:
+    """One typed question."""
+    scope = _scope(found, inputs, tuple(models), find)
+    waiting = scope.every(lambda item: (formula(scope, item), item.span), find.constraints)
+    waiting += [(rule, find.span) for rule in _onehots(scope)]
+    goal = find.objective if isinstance(find, ast.Find) else None
+    aim = objective(scope, goal) if goal is not None else None
+    rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
+    space, cells = inputs.space(scope.cuts)
+    constraints = [(part, span) for pending, span in waiting for part in _conjuncts(pending(space))]
+    _check_satisfiable(scope, space, constraints)
+    top = find.top if isinstance(find, ast.Find) else None
+    varied = sorted(scope.varied)
+    typed = q.Query(
+        name=name,
+        space=space,
+        models=cells,
+        points=tuple(q.Point(p, m) for p, m in zip(scope.points, scope.point_models, strict=True)),
+        constraints=merged([part for part, _ in constraints]),
+        objective=aim(space) if aim else None,
+        expect=find.expect.verdict if find.expect else None,
+        varied=tuple(inputs.names[f] for f in varied),
+        text=node.span.text,
+        anchors=tuple(q.Anchor(point, frozen(values)) for point, (values, _) in scope.anchors.items()),
+        rows=rows,
+        top=top.number.value if top else 1,
+        diverse=top.diverse if top else False,
+    )
+    return BoundQuery(typed, inputs.models, dict(scope.tables), find, node)
+
+
+def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast.Find | ast.Count) -> Scope:
+    names: list[str] = []
+    for point in find.points:
+        if point.name.text in names:
+            raise found.fail("E114", f"two points are called `{point.name.text}`", point.name.span, "rename one")
+        names.append(point.name.text)
+    owners = tuple(models.index(point.model.text) if point.model else 0 for point in find.points)
+    scope = Scope(found, inputs, tuple(names), owners)
+    links = [c for c in find.constraints if isinstance(c, ast.PointsEqual)]
+    links += [
+        c
+        for group in find.constraints
+        if isinstance(group, ast.And)
+        for c in group.items
+        if isinstance(c, ast.PointsEqual)
+    ]
+    free = [
+        frozenset(scope.index[n.text] for n in link.varied.names if n.text in scope.index)
+        for link in links
+        if link.varied
+    ]
+    scope.varied = frozenset[int]().union(*free)
+    return scope
+
+
+def _onehots(scope: Scope) -> list[Pending]:
+    """`onehot {..}` for every point: exactly one of the features is 1, the others are 0."""
+    rules: list[Pending] = []
+    for node in scope.found.onehots:
+        features = [scope.index[name.text] for name in node.features if name.text in scope.index]
+        if len(features) < len(node.features):
+            continue  # of another model; unknown names are reported with the declarations
+        for f, name in zip(features, node.features, strict=True):
+            if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
+                remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
+                raise scope.fail("E308", f"the domain of `{name.text}` does not hold both 0 and 1", name.span, remedy)
+        for point in range(len(scope.points)):
+            ones = [region(scope, point, f, [scope.spec(f).only(1.0)]) for f in features]
+            zeros = [region(scope, point, f, [scope.spec(f).only(0.0)]) for f in features]
+            rules.append(_onehot(point, ones))
+            rules += [_either(one, zero) for one, zero in zip(ones, zeros, strict=True)]
+    return rules
+
+
+def _onehot(point: int, ones: Sequence[Pending]) -> Pending:
+    return lambda space: q.OneHot(point, tuple(_cell_set(one(space)) for one in ones))
+
+
+def _either(one: Pending, zero: Pending) -> Pending:
+    def build(space: q.Space) -> q.CellSet:
+        first, second = _cell_set(one(space)), _cell_set(zero(space))
+        return q.CellSet(first.point, first.feature, frozen(first.mask | second.mask, bool))
+
+    return build
+
+
+def _cell_set(constraint: q.Constraint) -> q.CellSet:
+    assert isinstance(constraint, q.CellSet)
+    return constraint
+
+
+def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
+    """The rows that the first point stands for: those inside the domain."""
+    matrix = scope.matrix(node.data)
+    legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
+    index = np.flatnonzero(legal)
+    return q.RowSet(0, frozen(matrix[index]), frozen(index), len(matrix) - len(index))
+
+
+def _conjuncts(constraint: q.Constraint) -> list[q.Constraint]:
+    if isinstance(constraint, q.AllOf):
+        return [inner for part in constraint.parts for inner in _conjuncts(part)]
+    return [constraint]
+
+
+def _check_satisfiable(scope: Scope, space: q.Space, constraints: Sequence[tuple[q.Constraint, Span]]) -> None:
+    """Contradictions that can be seen without the model: a feature of a point that is left without a legal cell."""
+    left: dict[tuple[int, int], tuple[BoolArray, list[Span]]] = {}
+    for constraint, span in constraints:
+        if not isinstance(constraint, q.CellSet):
+            continue
+        key = constraint.point, constraint.feature
+        mask, spans = left.get(key, (space.legal[constraint.feature], []))
+        name = f"{scope.points[key[0]]}.{scope.inputs.names[key[1]]}"
+        if not (constraint.mask & space.legal[constraint.feature]).any():
+            remedy = f"see the domain of `{scope.inputs.names[key[1]]}`"
+            raise scope.fail("E306", f"no value in its domain lets `{name}` satisfy this", span, remedy)
+        both = mask & constraint.mask
+        if not both.any():
+            others = " and ".join(f"`{s.text}`" for s in spans)
+            message = f"no value of `{name}` satisfies both {others} and this"
+            raise scope.fail("E309", message, span, "remove one of them")
+        left[key] = both, [*spans, span]
+
+
+def merged(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
+    """Bounds on the same difference become one, which is stronger over cells than each by itself."""
+    result: list[q.Constraint] = []
+    at: dict[tuple[object, ...], int] = {}
+    for constraint in constraints:
+        if not isinstance(constraint, q.Difference):
+            result.append(constraint)
+            continue
+        c = constraint
+        key = (c.left, c.feature, c.right, c.other, c.left_factor, c.right_factor)
+        if key not in at:
+            at[key] = len(result)
+            result.append(c)
+            continue
+        known = result[at[key]]
+        assert isinstance(known, q.Difference)
+        result[at[key]] = _both(known, c)
+    return tuple(result)
+
+
+def _both(one: q.Difference, other: q.Difference) -> q.Difference:
+    """The tighter end of each side; of equal ends the strict one."""
+    lows = [(d.low, d.low_strict) for d in (one, other) if d.low is not None]
+    highs = [(-d.high, d.high_strict) for d in (one, other) if d.high is not None]
+    low, low_strict = max(lows, default=(None, False))
+    high, high_strict = max(highs, default=(None, False))
+    return q.Difference(
+        one.left,
+        one.feature,
+        one.right,
+        one.other,
+        low,
+        None if high is None else -high,
+        low_strict,
+        high_strict,
+        one.left_factor,
+        one.right_factor,
+    )

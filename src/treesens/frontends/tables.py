@@ -1,0 +1,251 @@
+"""Tables of data: CSV and Parquet files and data frames, as columns of float64 or of text.
+
+A table holds what the model reads: numbers in the model's own units, NaN or an empty field for missing. Text is allowed in
+columns whose category names are known (declared, or stored in the model); everywhere else it is an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.errors import DataError
+
+Column = NDArray[Any]
+"""float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
+
+MISSING_MARKS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL"))
+"""Fields of a text file that hold no value."""
+
+_DELIMITERS = ",;\t|"
+_HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none)."""
+
+    name: str
+    columns: Mapping[str, Column]
+    rows: int
+    label: str | None = None
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns and column != self.label
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of all columns but the label."""
+        return tuple(column for column in self.columns if column != self.label)
+
+    def numbers(self, column: str, categories: Mapping[str, float] | None = None) -> FloatArray:
+        """A column as float64[rows], read-only; text becomes the value of its category.
+
+        DataError with row and column for text that names no category.
+        """
+        values = self.columns[column]
+        if values.dtype != object:
+            return values
+        known = dict(categories or {})
+        result = np.full(len(values), np.nan)
+        for text in {v for v in values if v is not None}:
+            where = values == text
+            if text not in known and _number(text) is None:
+                row = int(np.flatnonzero(where)[0])
+                raise DataError(
+                    f"column `{column}` holds the text `{text[:40]}` in row {row}, where the model reads a number",
+                    place=f"{self.name}, row {row}, column `{column}`",
+                    remedy=_text_remedy(text, column, known),
+                )
+            result[where] = known[text] if text in known else _number(text)
+        result.flags.writeable = False
+        return result
+
+    def matrix(self, columns: Sequence[str], categories: Mapping[str, Mapping[str, float]] | None = None) -> FloatArray:
+        """float64[rows, columns] of the named columns; DataError naming those that the table lacks."""
+        absent = [column for column in columns if column not in self]
+        if absent:
+            listed = ", ".join(f"`{column}`" for column in absent[:8]) + (", …" if len(absent) > 8 else "")
+            raise DataError(
+                f"the table lacks {'the column' if len(absent) == 1 else f'{len(absent)} columns:'} {listed}",
+                place=self.name,
+                remedy=did_you_mean(absent[0], self.inputs),
+            )
+        names = categories or {}
+        return np.stack([self.numbers(column, names.get(column)) for column in columns], axis=1)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
+    if known:
+        return did_you_mean(text, known)
+    return f"declare its categories, `feature {column}: category {{NAME = value, ..}}`, or encode it as for training"
+
+
+def read_table(source: object, *, label: str | None = None, rows: int | None = None, name: str = "") -> Table:
+    """A table from a CSV or Parquet file (a path) or from a data frame of any library that narwhals knows.
+
+    `label` names the column that is no input, `rows` keeps the first rows only. DataError with place and remedy.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        place = name or str(path)
+        columns = _read_file(path, place)
+    else:
+        place = name or "the data frame"
+        columns = _read_frame(source, place)
+    if rows is not None:
+        columns = {key: values[:rows] for key, values in columns.items()}
+    count = len(next(iter(columns.values()))) if columns else 0
+    if count == 0:
+        raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
+    if label is not None and label not in columns:
+        raise DataError(f"the table has no column `{label}`", place=place, remedy=did_you_mean(label, columns))
+    for values in columns.values():
+        values.flags.writeable = False
+    return Table(place, columns, count, label)
+
+
+def _read_file(path: Path, place: str) -> dict[str, Column]:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise DataError(
+            f"the data file cannot be read: {error.strerror}", place=place, remedy="check the path and its permissions"
+        ) from None
+    if not head:
+        raise DataError("the data file is empty", place=place)
+    if head[:4] == b"PAR1":
+        return _read_parquet(path, place)
+    if b"\0" in head:
+        raise DataError(
+            "the data file holds NUL bytes, so it is no CSV text", place=place, remedy="give CSV or Parquet"
+        )
+    return _read_csv(path, place)
+
+
+def _read_parquet(path: Path, place: str) -> dict[str, Column]:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(
+            "Parquet files are read with pyarrow, which is not installed", place=place, remedy="pip install pyarrow"
+        ) from None
+    try:
+        frame = parquet.read_table(path)
+    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+        raise DataError(f"the Parquet file cannot be read: {str(error)[:200]}", place=place) from None
+    return _read_frame(frame, place)
+
+
+def _read_frame(frame: Any, place: str) -> dict[str, Column]:
+    import narwhals as nw
+
+    try:
+        data = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        raise DataError(
+            f"an object of type {kind} is no data frame", remedy="pass a pandas, polars or pyarrow table, or a path"
+        ) from None
+    names = [str(column) for column in data.columns]
+    _refuse_duplicates(names, place)
+    columns: dict[str, Column] = {}
+    for name, column in zip(names, data.columns, strict=True):
+        series = data[column]
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            columns[name] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        else:
+            columns[name] = _texts(None if _absent(v) else str(v) for v in series.to_list())
+    return columns
+
+
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _texts(values: Iterable[str | None]) -> Column:
+    listed = list(values)
+    result = np.empty(len(listed), dtype=object)
+    result[:] = listed
+    return result
+
+
+def _read_csv(path: Path, place: str) -> dict[str, Column]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            delimiter = max(_DELIMITERS, key=first.count)
+            names = [field.strip() for field in next(csv.reader([first], delimiter=delimiter), [])]
+            _refuse_duplicates(names, place)
+            numbers = _all_numbers(file, delimiter, len(names))
+            if numbers is not None:
+                return {name: numbers[:, i].copy() for i, name in enumerate(names)}
+            file.seek(0)
+            file.readline()
+            return _columns_of(list(csv.reader(file, delimiter=delimiter)), names, place)
+    except UnicodeDecodeError:
+        raise DataError(
+            "the data file is not UTF-8", place=place, remedy="save it as UTF-8 (`iconv -f latin1 -t utf8`)"
+        ) from None
+    except csv.Error as error:
+        raise DataError(f"the data file is no CSV: {error}", place=place) from None
+
+
+def _refuse_duplicates(names: list[str], place: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"the column `{twice[0]}` occurs twice", place=place, remedy="rename or drop one of the two")
+
+
+def _all_numbers(file: io.TextIOBase, delimiter: str, width: int) -> FloatArray | None:
+    """The rest of the file if every field is a number: numpy's C reader, exact and fast. None if some field is not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about files without rows
+        try:
+            numbers = np.loadtxt(file, delimiter=delimiter, comments=None, quotechar='"', ndmin=2)
+        except ValueError as error:
+            if isinstance(error, UnicodeDecodeError):
+                raise
+            return None
+    return numbers if numbers.shape[1] == width else None
+
+
+def _columns_of(lines: list[list[str]], names: list[str], place: str) -> dict[str, Column]:
+    body = [line for line in lines if line]
+    for row, line in enumerate(body):
+        if len(line) != len(names):
+            raise DataError(
+                f"row {row} has {len(line)} fields, the header has {len(names)}",
+                place=f"{place}, row {row}",
+                remedy="put fields that hold the separator in double quotes",
+            )
+    fields = zip(*body, strict=True) if body else ((),) * len(names)
+    return {name: _column(column) for name, column in zip(names, fields, strict=True)}
+
+
+def _column(fields: Sequence[str]) -> Column:
+    """Numbers where every field is one or is missing, text otherwise."""
+    try:
+        return np.array([np.nan if f in MISSING_MARKS else float(f) for f in map(str.strip, fields)], dtype=np.float64)
+    except ValueError:
+        return _texts(None if f in MISSING_MARKS else f for f in map(str.strip, fields))

@@ -1,0 +1,157 @@
+"""What a question means and what the compiler makes of it, as one record (`treesens explain`)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+from treesens.backends.base import Artifact, Backend, Proof
+from treesens.backends.text.floats import MARGIN
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.ir import Bool, Linear, Module
+from treesens.compiler.legalise import rounding, rows
+from treesens.compiler.passes.base import Pass, size_of
+from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.query.query import Query
+from treesens.frontends.query import BoundQuery
+from treesens.grammar.printer import to_text
+from treesens.report.english import sentence
+from treesens.report.formulas import constraint_text, domain_text, objective_text
+from treesens.report.model import features_record
+
+_FORMULA = re.compile(r"^    ([a-zA-Z]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
+_BLOCKS = {"Order": "order block", "Unit": "unit block"}
+
+
+def explanation(bound: BoundQuery, pipeline: str, compiled: Compiled, backend: Backend) -> dict[str, Any]:
+    """Everything `explain` shows of one question, JSON-ready. `compiled` is the question after that pipeline."""
+    return {
+        "query": bound.name,
+        "sentence": sentence(bound.find),
+        "expansion": to_text(bound.find),
+        "formulas": formulas(bound.query),
+        "cells": cells_record(bound.query),
+        "pipeline": {"name": pipeline, "text": Pipeline.parse(pipeline).text},
+        "passes": passes_record(compiled, pipeline),
+        "relation": compiled.relation.value,
+        "rows": linear_record(compiled.module),
+        "legalisation": legalisation(compiled.module, backend),
+    }
+
+
+def formulas(query: Query) -> list[str]:
+    """Constraints and objective over cells and raw scores."""
+    lines = [constraint_text(query, c) for c in query.constraints]
+    return lines + ([objective_text(query, query.objective)] if query.objective is not None else [])
+
+
+def cells_record(query: Query) -> list[dict[str, Any]]:
+    """Per feature: guards of the models, cells after the constants of the question cut them too, and legal cells."""
+    space = query.space
+    guards = [{f["name"]: f["guards"] for f in features_record(m.ensemble)} for m in query.models]
+    result = []
+    for f, (name, grid, domain) in enumerate(zip(space.names, space.grid, space.domains, strict=True)):
+        legal: BoolArray = space.legal[f]
+        result.append(
+            {
+                "feature": name,
+                "guards": [counts.get(name, 0) for counts in guards],
+                "cells": grid.n_cells,
+                "legal": int(legal.sum()),
+                "domain": domain_text(domain, grid.number_type.dtype),
+                "varied": name in query.varied,
+            }
+        )
+    return result
+
+
+def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
+    """The lowering, then every pass: what it does in words, the size of the module after it, what it counted."""
+    lowered = {
+        "pass": "lower",
+        "about": "the paper's base encoding: a copy of every predicate and leaf per point",
+        "seconds": None,
+        "size": size_of(compiled.source),
+        "statistics": {},
+    }
+    steps = Pipeline.parse(pipeline).steps
+    return [lowered] + [
+        {
+            "pass": record.text,
+            "about": about(step),
+            "seconds": round(record.seconds, 6),
+            "size": record.size,
+            "statistics": record.statistics,
+        }
+        for step, record in zip(steps, compiled.records, strict=True)
+    ]
+
+
+def about(step: Pass) -> str:
+    """The first sentence of a pass's own page: its module's docstring, or its class's."""
+    text = sys.modules[type(step).__module__].__doc__ or type(step).__doc__ or ""
+    first = " ".join(text.strip().split("\n\n")[0].split())
+    _, colon, rest = first.partition(": ")
+    return (rest if colon and first.startswith(step.name) else first).rstrip(".")
+
+
+def linear_record(module: Module) -> list[dict[str, Any]]:
+    """The score rows as exact integers in units of 2**-shift."""
+    return [
+        {
+            "name": row.name,
+            "terms": len(row.variables),
+            "bound": str(row.bound),
+            "shift": row.shift,
+            "conditional": row.when != -1,
+            "implied": row.implied,
+        }
+        for row in module.ops_of(Linear)
+    ]
+
+
+def row_formulas() -> dict[str, str]:
+    """The rows that every kind of block and op becomes, from the page that implements them."""
+    return dict(_FORMULA.findall(rows.__doc__ or ""))
+
+
+def legalisation(module: Module, backend: Backend) -> dict[str, Any]:
+    """What a backend takes as it is, what it needs rewritten and how, and how it rounds."""
+    known = row_formulas()
+    capabilities = backend.capabilities
+    counts: dict[str, int] = {}
+    for node in (*module.blocks, *module.ops):
+        if not isinstance(node, Bool):
+            counts[type(node).__name__] = counts.get(type(node).__name__, 0) + 1
+    takes, rewritten = [], []
+    for kind, count in counts.items():
+        if kind in capabilities.native_ops or (kind in _BLOCKS and capabilities.native_ops):
+            takes.append(kind)
+            continue
+        formula = capabilities.rewrites.get(kind) or known.get(_BLOCKS.get(kind, kind), "rows")
+        rewritten.append({"kind": kind, "nodes": count, "becomes": formula})
+    artifact = backend.emit(module)
+    return {
+        "backend": backend.name,
+        "format": artifact.format,
+        "characters": len(artifact.text),
+        "takes": takes,
+        "rewritten": rewritten,
+        "rounding": rounding_text(artifact, backend),
+        "proof": capabilities.proof.value,
+    }
+
+
+def rounding_text(artifact: Artifact, backend: Backend) -> str:
+    """How an artifact was rounded, and what makes up for it."""
+    if not artifact.relaxed:
+        return "none: every coefficient is written exactly"
+    if backend.capabilities.proof is Proof.EXACT:
+        (formula,) = re.findall(r"^    relax:\s+(.+)$", rounding.__doc__ or "", re.MULTILINE)
+        how = f"outward, so that no solution is lost: {formula}"
+    else:
+        how = f"to doubles, every score row relaxed by 2^-50 of its size and by {MARGIN:g} of its bound"
+    harder = "with more digits" if backend.capabilities.proof is Proof.EXACT else "tightened instead of relaxed"
+    again = f", and where that fails the module is written again, {harder}" if backend.exact_precision() else ""
+    return f"{how}; a point is replayed exactly{again}"

@@ -1,0 +1,151 @@
+"""Answers as records (INTERFACE.md): one JSON object per question, with everything needed to repeat and to judge it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treesens
+from treesens.compiler.model.ensemble import Ensemble, Link
+from treesens.compiler.query.domain import Domain, ValueDomain
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, Verdict, Witness
+
+SCHEMA_VERSION = 1
+
+
+def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:
+    """A stored value as people type and read it; None is missing."""
+    if math.isnan(value):
+        return None
+    if isinstance(domain, ValueDomain):
+        at = int(np.argmin(np.abs(domain.values - value)))
+        return domain.labels[at]
+    if domain.unit is not None:
+        return tidy(float(domain.unit.to_typed(Fraction(value))), np.dtype(np.float64))
+    if domain.whole:
+        return int(value)
+    return tidy(value, number_type)
+
+
+def tidy(value: float, number_type: np.dtype[Any]) -> int | float:
+    """The shortest decimal that the model reads as this very float."""
+    shown = float(str(number_type.type(value)))
+    return int(shown) if shown.is_integer() and abs(shown) < 2**53 else shown
+
+
+def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
+    """Labels of a witness by point and feature."""
+    kinds = [grid.number_type.dtype for grid in query.space.grid]
+    return {
+        point.name: {
+            name: label_of(domain, float(value), kind)
+            for name, domain, value, kind in zip(
+                query.space.names, query.space.domains, witness.values[number], kinds, strict=True
+            )
+        }
+        for number, point in enumerate(query.points)
+    }
+
+
+def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tuple[float, ...]) -> dict[str, Any]:
+    """Raw outputs and predictions of one point, by the words of the language."""
+    if ensemble.link is Link.LOGISTIC:
+        return {"margin": margins[0], "prob": probabilities[-1]}
+    if len(margins) == 1:
+        return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
+    names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
+    best = names[int(np.argmax(margins))]
+    return {
+        "class": best,
+        "margin": dict(zip(names, margins, strict=True)),
+        "prob": dict(zip(names, probabilities, strict=True)),
+    }
+
+
+def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
+    """One result as a JSON-ready dictionary."""
+    data: dict[str, Any] = {
+        "query": result.query,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "proof": result.proof,
+        "expect": query.expect,
+        "as_expected": as_expected(query, result),
+        "varied": list(query.varied),
+        "points": None,
+        "replay": None,
+        "objective": None,
+        "backend": result.backend,
+        "pipeline": result.pipeline,
+        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
+        "size": result.size,
+    }
+    witness = result.witness
+    if witness is not None:
+        data["points"] = points_of(query, witness)
+        data["raw_points"] = {
+            p.name: [None if math.isnan(v) else float(v) for v in witness.values[i]] for i, p in enumerate(query.points)
+        }
+        data["scores"] = {
+            p.name: scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
+            for i, p in enumerate(query.points)
+        }
+        data["replay"] = str(witness.replay)
+        data["in_numerical_band"] = witness.in_band
+    if result.objective is not None:
+        data["objective"] = {
+            "value": result.objective.value,
+            "bound": result.objective.bound,
+            "gap": result.objective.gap,
+            "sense": result.objective.sense,
+            "kind": result.objective.kind,
+        }
+    if result.near_miss is not None:
+        data["near_miss"] = result.near_miss
+    if result.confirmed_by is not None:
+        data["confirmed_by"] = result.confirmed_by
+    if result.notes:
+        data["notes"] = list(result.notes)
+    data["attempts"] = [
+        {
+            "backend": a.backend,
+            "termination": a.termination,
+            "verdict": str(a.verdict),
+            "detail": a.detail,
+            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
+            "statistics": a.statistics,
+        }
+        for a in result.attempts
+    ]
+    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
+    data["models"] = [
+        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
+        for m in query.models
+    ]
+    return data | extra
+
+
+def as_expected(query: Query, result: Result) -> bool | None:
+    """Whether the verdict is what the question expects; None where that is not known."""
+    if result.verdict is Verdict.UNKNOWN:
+        return None
+    if query.expect is None:
+        return True
+    return (query.expect == "some") == (result.verdict is Verdict.FOUND)
+
+
+def envelope(file: Path | str, results: list[dict[str, Any]], **extra: Any) -> dict[str, Any]:
+    """The object that `--json` prints."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "treesens": treesens.__version__,
+        "file": str(file),
+        "results": results,
+        **extra,
+    }

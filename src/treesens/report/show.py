@@ -1,0 +1,119 @@
+"""Answers for people, in a terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treesens.compiler.result import Result, Verdict
+from treesens.frontends.query import BoundQuery
+from treesens.report.records import as_expected, points_of, scores_of
+
+COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
+
+
+def out() -> Console:
+    """Standard output; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+
+
+class Progress:
+    """One line on standard error that says which question is being asked; nothing where that is no terminal."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self.total = total
+        self.console = Console(stderr=True, highlight=False)
+        self.active = self.console.is_terminal and not (quiet and not sys.stderr.isatty())
+        self.status: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def start(self, number: int, name: str) -> None:
+        if not self.active:
+            return
+        self.clear()
+        self.status = self.console.status(f"[{number + 1}/{self.total}] {name}")
+        self.status.start()
+
+    def clear(self) -> None:
+        if self.status is not None:
+            self.status.stop()
+            self.status = None
+
+
+def show_result(bound: BoundQuery, result: Result) -> None:
+    """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason."""
+    console = out()
+    query = bound.query
+    line = Text()
+    line.append(f"{result.query}: ", style="bold")
+    line.append(str(result.verdict), style=f"bold {COLOURS[result.verdict]}")
+    line.append(_how(result))
+    if as_expected(query, result) is False:
+        line.append(f"  expected {query.expect}", style="bold red")
+    console.print(line)
+    if result.witness is not None:
+        console.print(_pair_table(bound, result))
+    if result.objective is not None:
+        o = result.objective
+        bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
+        console.print(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
+    for note in result.notes:
+        console.print(f"  note: {note}")
+    if result.near_miss:
+        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+    console.print()
+
+
+def _how(result: Result) -> str:
+    seconds = sum(result.seconds.values())
+    if result.verdict is Verdict.NONE:
+        who = f"{result.proof} proof by {result.backend}"
+    elif result.verdict is Verdict.FOUND:
+        replay = result.witness.replay if result.witness is not None else ""
+        who = f"verified ({replay} replay), by {result.backend}"
+    else:
+        who = result.reason
+    confirmed = f", confirmed by {result.confirmed_by}" if result.confirmed_by else ""
+    return f"  {who}{confirmed}, {seconds:.2f} s"
+
+
+def _pair_table(bound: BoundQuery, result: Result) -> Table:
+    query, witness = bound.query, result.witness
+    assert witness is not None
+    points = points_of(query, witness)
+    names = list(points)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), show_header=True, header_style="bold")
+    table.add_column("  feature")
+    for name in names:
+        table.add_column(name, justify="right")
+    for feature in query.space.names:
+        values = [points[name][feature] for name in names]
+        differs = len(names) > 1 and any(v != values[0] for v in values)
+        cells = [Text(_value(v), style="bold yellow" if differs else "") for v in values]
+        table.add_row(Text(f"  {feature}", style="bold yellow" if differs else ""), *cells)
+    scores = [
+        scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
+        for i, p in enumerate(query.points)
+    ]
+    for key in scores[0]:
+        if not isinstance(scores[0][key], dict):
+            table.add_row(f"  → {key}", *[_value(s.get(key)) for s in scores], style="bold")
+    return table
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

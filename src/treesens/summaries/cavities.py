@@ -1,0 +1,175 @@
+"""Cavities: boxes of a few features that hold no row of a table (paper, section 4, "clause summaries").
+
+The paper finds them one by one with an SMT solver, clauses of one feature first, each with the lowest lower and the highest
+upper guard. Here they are read off the joint histogram of cells: a box is maximal when no side can move outwards by a cell
+without meeting a row. Boxes come with the fewest features first, and among these the largest (most cells, summed over its
+features) first, which is the paper's order.
+
+Up to two features the enumeration is complete. For three, features with many cells are first coarsened to groups of cells of
+about equal numbers of rows, so that a triple costs a bounded amount of work; boxes found there are grown to maximal ones on the
+cells themselves. Wider boxes than three features are not searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, indptr_of
+
+WIDEST = 3
+"""Most features of a box."""
+
+_GROUPS = 12
+"""Groups of cells per feature in the search for boxes of three features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes as CSR: box i bounds `feature[k]` to cells `low[k]`..`high[k]` for k in indptr[i]..indptr[i+1]."""
+
+    indptr: Int64Array
+    feature: Int32Array
+    low: Int32Array
+    high: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+_Box = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""Features, and the run of cells of each."""
+
+
+def maximal_empty_boxes(cells: Int32Array, n_cells: Int32Array, width: int, limit: int) -> Boxes:
+    """At most `limit` maximal empty boxes of at most `width` features, tightest first.
+
+    `cells` int32[rows, features]; -1 is in no box. Features without a choice of cells take no part.
+    """
+    features = [f for f in range(cells.shape[1]) if n_cells[f] > 1]
+    found: list[_Box] = []
+    for count in range(1, min(width, WIDEST) + 1):
+        if len(found) >= limit:
+            break
+        level = sorted(_of_width(cells, n_cells, features, count), key=_order)
+        found += level[: limit - len(found)]
+    return Boxes(
+        indptr_of([len(fs) for fs, _ in found]),
+        np.array([f for fs, _ in found for f in fs], np.int32),
+        np.array([low for _, runs in found for low, _ in runs], np.int32),
+        np.array([high for _, runs in found for _, high in runs], np.int32),
+    )
+
+
+def _order(box: _Box) -> tuple[int, _Box]:
+    """The largest first; ties in a fixed order."""
+    return -sum(high - low + 1 for low, high in box[1]), box
+
+
+def _of_width(cells: Int32Array, n_cells: Int32Array, features: list[int], count: int) -> Iterator[_Box]:
+    for chosen in combinations(features, count):
+        columns = cells[:, chosen]
+        columns = columns[(columns >= 0).all(axis=1)]
+        sizes = tuple(int(n_cells[f]) for f in chosen)
+        if count == 1:
+            counts = np.bincount(columns[:, 0], minlength=sizes[0])
+            yield from (((chosen[0],), ((low, high),)) for low, high in _runs(counts == 0))
+        elif count == 2:
+            yield from ((chosen, runs) for runs in _rectangles(_histogram(columns, sizes)))
+        else:
+            yield from ((chosen, runs) for runs in _bricks(columns, sizes))
+
+
+def _histogram(columns: Int32Array, sizes: tuple[int, ...]) -> BoolArray:
+    """Which joint cells hold a row, bool[sizes]."""
+    occupied = np.zeros(sizes, bool)
+    occupied[tuple(columns.T)] = True
+    return occupied
+
+
+def _runs(mask: BoolArray) -> list[tuple[int, int]]:
+    """Maximal runs of true cells, first and last."""
+    edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def _rectangles(occupied: BoolArray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Maximal empty rectangles that bound both features and lie in no empty row or column of their own.
+
+    For every first row the last row moves down; the columns that are free in all rows between form runs, and a run is
+    maximal if the rows next to it are not free over the whole run. All last rows are treated at once.
+    """
+    rows, columns = occupied.shape
+    if rows > columns:
+        yield from ((right, left) for left, right in _rectangles(occupied.T))
+        return
+    # Empty rows and columns are cavities of one feature; without them no rectangle spans less than it could.
+    below = np.cumsum(np.pad(occupied, ((1, 0), (0, 0))), axis=0, dtype=np.int32)
+    across = np.cumsum(np.pad(occupied, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
+    for top in range(rows):
+        free = below[top + 1 :] == below[top]  # [last row, column]
+        edges = np.diff(np.pad(free, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+        last, left = np.nonzero(edges == 1)
+        right = np.nonzero(edges == -1)[1] - 1
+        bottom = last + top
+        closed_below = bottom == rows - 1
+        next_row = np.minimum(bottom + 1, rows - 1)
+        closed_below |= across[next_row, right + 1] > across[next_row, left]
+        closed_above = across[top - 1, right + 1] > across[top - 1, left] if top else np.ones(len(left), bool)
+        proper = (right - left + 1 < columns) & ((bottom > top - 1) & (bottom - top + 1 < rows))
+        for i in np.flatnonzero(closed_below & closed_above & proper):
+            yield (top, int(bottom[i])), (int(left[i]), int(right[i]))
+
+
+def _bricks(columns: Int32Array, sizes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Maximal empty boxes of three features, from groups of cells, grown to the cells."""
+    edges = [_groups(columns[:, i], size) for i, size in enumerate(sizes)]
+    grouped = np.stack([np.searchsorted(e, columns[:, i], side="right") - 1 for i, e in enumerate(edges)], axis=1)
+    counts = tuple(len(e) - 1 for e in edges)
+    occupied = _histogram(grouped.astype(np.int32), counts)
+    fine = _histogram(columns, sizes)
+    seen: set[tuple[tuple[int, int], ...]] = set()
+    flat = np.cumsum(np.pad(occupied, ((1, 0), (0, 0), (0, 0))), axis=0, dtype=np.int32)
+    for top in range(counts[0]):
+        for bottom in range(top, counts[0]):
+            if bottom - top + 1 == counts[0]:
+                continue
+            slab = flat[bottom + 1] > flat[top]
+            for second, third in _rectangles(slab):
+                box = tuple(
+                    (int(edges[i][low]), int(edges[i][high + 1]) - 1)
+                    for i, (low, high) in enumerate(((top, bottom), second, third))
+                )
+                grown = _grown(fine, box)
+                if grown not in seen and all(high - low + 1 < n for (low, high), n in zip(grown, sizes, strict=True)):
+                    seen.add(grown)
+                    yield grown
+
+
+def _groups(column: Int32Array, size: int) -> Int64Array:
+    """First cells of at most _GROUPS groups with about equal numbers of rows, and `size` at the end."""
+    if size <= _GROUPS:
+        return np.arange(size + 1)
+    counts = np.cumsum(np.bincount(column, minlength=size))
+    wanted = counts[-1] * np.arange(1, _GROUPS) / _GROUPS
+    return np.unique(np.concatenate(([0], np.searchsorted(counts, wanted) + 1, [size])))
+
+
+def _grown(occupied: BoolArray, box: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """The box with every side moved outwards as far as it stays empty, one feature after the other."""
+    runs = list(box)
+    for axis in range(len(runs)):
+        slices = tuple(slice(None) if i == axis else slice(low, high + 1) for i, (low, high) in enumerate(runs))
+        others = tuple(i for i in range(len(runs)) if i != axis)
+        hit = np.flatnonzero(occupied[slices].any(axis=others))
+        low, high = runs[axis]
+        before, after = hit[hit < low], hit[hit > high]
+        runs[axis] = (
+            int(before[-1]) + 1 if len(before) else 0,
+            int(after[0]) - 1 if len(after) else occupied.shape[axis] - 1,
+        )
+    return tuple(runs)

@@ -1,0 +1,44 @@
+"""The conformance kit for passes: all built-in passes keep it, and passes that break their promises do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from treesens.compiler import conformance
+from treesens.compiler.base.checks import Outcome
+from treesens.compiler.ir import Clause, Equal, Linear, Module
+from treesens.compiler.passes.base import PassResult, Relation
+from treesens.compiler.passes.registry import PASSES
+
+
+@pytest.mark.parametrize("text", [*PASSES.builtin, "order-predicates{by=uses}", "leaf-rows{intervals=false}"])
+def test_pass_is_conformant(text: str) -> None:
+    report = conformance.run(text)
+    assert report.ok, str(report)
+    assert not report.of(Outcome.OPEN)
+
+
+@dataclass(frozen=True)
+class Forgets:
+    kind: type = Linear
+
+    name: ClassVar[str] = "forgets"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(replace(module, ops=tuple(op for op in module.ops if not isinstance(op, self.kind))))
+
+
+class ForgetsOpenly(Forgets):
+    relation: ClassVar[Relation] = Relation.RELAXATION
+
+
+@pytest.mark.parametrize("kind", [Linear, Clause, Equal])
+def test_a_pass_that_forgets_is_no_equivalence_but_a_relaxation(kind: type) -> None:
+    assert not conformance.run(Forgets(kind)).ok
+    assert conformance.run(ForgetsOpenly(kind)).ok

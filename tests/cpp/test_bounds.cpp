@@ -1,0 +1,179 @@
+#include "check.hpp"
+#include "prover.hpp"
+#include "rounding.hpp"
+#include "sample.hpp"
+#include "search.hpp"
+
+using namespace treesens::search;
+
+namespace {
+
+struct Setting {
+    explicit Setting(std::uint64_t seed, std::int64_t bound = 0)
+        : p(sample::problem(seed, 6, bound)), f(build_forest(p)), goal(p, Mode::decide, p.bound) {
+        sets = build_factor_sets(p, f, goal, budget);
+    }
+    MemoryBudget budget;
+    Problem p;
+    Forest f;
+    Goal goal;
+    FactorSets sets;
+};
+
+}  // namespace
+
+TEST(entries_hold_the_sums_of_their_trees) {
+    for (std::uint64_t seed = 1; seed < 6; ++seed) {
+        const Setting s(seed);
+        CHECK(s.sets.collapsed != nullptr);
+        CHECK(s.sets.collapsed->entries() <= s.sets.full->entries());
+        for (const FactorSet* set : {s.sets.full.get(), s.sets.collapsed.get()}) {
+            MemoryBudget budget;
+            Messages m(s.p, *set, budget);
+            m.set_multipliers(std::vector<std::int32_t>(set->rows.size(), 1));
+            m.reset(Domains(s.p), false);
+            sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+                std::vector<std::int64_t> slack(2);
+                evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+                for (std::size_t r = 0; r < set->rows.size(); ++r) {
+                    std::int64_t sum = set->constant[r];
+                    for (std::int32_t t = 0; t < set->factors(); ++t) {
+                        sum += static_cast<std::int64_t>(set->value[r][m.entry_at(t, x)]);
+                    }
+                    std::int64_t expected = 0;
+                    for (std::int32_t row : set->rows[r]) expected += slack[row];
+                    // Small integers move to the grid without rounding.
+                    CHECK(sum == to_grid(expected, set->shift[r]));
+                }
+            });
+        }
+    }
+}
+
+TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+        const Setting s(seed, 60);
+        for (const auto& set : {s.sets.full, s.sets.collapsed}) {
+            const std::int32_t half = (1 << kMultiplierBits) / 2;
+            MemoryBudget budget;
+            Tier tier(s.p, s.goal, set, std::vector<std::int32_t>(set->rows.size(), half), budget);
+            Domains domains(s.p);
+            tier.messages.reset(domains, false);
+            Control control;
+            control.start(-1, -1);
+            std::int64_t best = INT64_MIN;
+            std::vector<std::int64_t> slack(2);
+            sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+                evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+                best = std::max(best, half * to_grid(slack[0] + slack[1], set->shift[0]));
+            });
+            CHECK(tier.messages.bound() >= best);
+            std::int64_t last = tier.messages.bound();
+            for (int i = 0; i < 8; ++i) {
+                const Sweep outcome = tier.messages.sweep(i % 2 == 0, domains, control);
+                if (outcome == Sweep::pruned) {
+                    CHECK(best < 0);
+                    break;
+                }
+                if (best >= 0) CHECK(tier.messages.bound() >= best);
+                CHECK(tier.messages.bound() <= last + 100);
+                last = tier.messages.bound();
+                sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+                    evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+                    if (slack[0] + slack[1] < 0) return;
+                    for (std::int32_t v = 0; v < s.p.variables(); ++v) CHECK(domains.has(v, x[v]));
+                });
+            }
+        }
+    }
+}
+
+TEST(saved_messages_come_back) {
+    const Setting s(3);
+    MemoryBudget budget;
+    Tier tier(s.p, s.goal, s.sets.full, {1024, 1024}, budget);
+    Domains all(s.p);
+    tier.messages.reset(all, false);
+    Control control;
+    control.start(-1, -1);
+    Domains domains = all;
+    tier.messages.sweep(true, domains, control);
+    Saved saved;
+    tier.messages.save(saved);
+    const std::int64_t bound = tier.messages.bound();
+    Domains child = domains;
+    child.keep(0, 0, 0);
+    child.keep(2, 1, 2);
+    tier.messages.sync(child);
+    tier.messages.sweep(false, child, control);
+    tier.messages.restore(saved);
+    CHECK(tier.messages.bound() == bound);
+}
+
+TEST(multipliers_stay_on_the_simplex) {
+    std::vector<std::int32_t> m = {1 << (kMultiplierBits - 1), 1 << (kMultiplierBits - 1), 0};
+    m = step_multipliers(m, {5.0, -3.0, 1000.0}, 0.25);
+    CHECK(m[0] + m[1] + m[2] == 1 << kMultiplierBits);
+    CHECK(m[0] < m[1] && m[2] == 0);
+    CHECK(step_multipliers(m, {1, 1, 1}, 0.5) == m);
+}
+
+TEST(block_moves_are_exact) {
+    for (std::uint64_t seed = 1; seed < 8; ++seed) {
+        const Setting s(seed);
+        const Clauses clauses(s.p);
+        Moves moves(s.p, s.f, clauses);
+        moves.set_goal(s.goal);
+        for (std::int32_t first = 0; first < s.p.variables(); ++first) {
+            for (std::int32_t second = -1; second < s.p.variables(); ++second) {
+                if (second == first) continue;
+                std::vector<Cell> x = {1, 1, 1, 1, 1};
+                moves.place(x, 0);
+                std::vector<std::int64_t> slack(2);
+                evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+                CHECK(moves.score() == s.goal.score(s.p, slack.data()));
+                moves.improve(first, second);
+                evaluate(s.p, s.f, s.goal.bound, moves.x().data(), slack.data());
+                CHECK(moves.score() == s.goal.score(s.p, slack.data()));
+                // Nothing in the block, together with the private variables 3 and 4, is better.
+                Score best;
+                sample::for_all(s.p, [&](const std::vector<Cell>& y) {
+                    for (std::int32_t v = 0; v < 3; ++v) {
+                        if (v != first && v != second && y[v] != x[v]) return;
+                    }
+                    std::vector<std::int64_t> other(2);
+                    evaluate(s.p, s.f, s.goal.bound, y.data(), other.data());
+                    best = std::max(best, s.goal.score(s.p, other.data()));
+                });
+                CHECK(!(best < moves.score()));
+                CHECK(moves.score() == best);
+            }
+        }
+    }
+}
+
+TEST(the_prover_alone_closes_and_resumes) {
+    for (std::uint64_t seed = 1; seed < 10; ++seed) {
+        std::int64_t best = INT64_MIN;
+        const Setting s(seed);
+        sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+            std::vector<std::int64_t> slack(2);
+            evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+            best = std::max(best, std::min(slack[0], slack[1]));
+        });
+        Search search(sample::problem(seed, 6, best + 1), Mode::decide, 1, -1);
+        for (int i = 0; i < 1000 && search.status() == Status::open; ++i) search.run(-1, -1, 1);
+        CHECK(search.status() == Status::infeasible && search.upper() == -1);
+        Search maximise(sample::problem(seed), Mode::slack, 1, -1);
+        maximise.run(-1, -1, -1);
+        CHECK(maximise.status() == Status::optimal && maximise.incumbent().score.soft == best && maximise.upper() == best);
+    }
+}
+
+TEST(the_memory_limit_is_an_answer) {
+    const std::int64_t arrays = Search(sample::problem(1), Mode::decide, 1, -1).memory().peak();
+    Search search(sample::problem(1, 6, 300), Mode::decide, 1, arrays + 100);
+    search.run(-1, -1, -1);
+    CHECK(search.status() == Status::open && search.reason() == Reason::memory);
+    CHECK_THROWS(Search(sample::problem(1), Mode::decide, 1, 100), MemoryLimit);
+}

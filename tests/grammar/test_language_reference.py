@@ -1,0 +1,102 @@
+"""`docs/language.md` is executed: its examples are read as a user's file would be, and give the errors that they state.
+
+An example is a fenced block marked `sens`, or `sens constraints` for lines that stand after `such that`. A comment
+`# error: 7 [S018] "text"` states the column of a caret, the code and a part of the message, for its own line; standing
+alone, for the next line with code; where none follows, for the first. An example gives exactly the errors it states.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from treesens.compiler.base.diagnostics import DiagnosticsError
+from treesens.grammar import ast
+from treesens.grammar.catalogue import CATALOGUE, SYNTAX
+from treesens.grammar.formatter import format_text
+from treesens.grammar.parser import parse
+from treesens.grammar.printer import to_text
+
+PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8")
+BLOCK = re.compile(r"^```sens( constraints)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+STATED = re.compile(r'# error: (\d+) \[([A-Z]\d+)\] "([^"]*)"')
+HEADER = "query q:\n  find a, b such that\n"
+
+Stage = Callable[[ast.File], None]
+"""A later stage takes the tree of a text and raises `DiagnosticsError`, as the parser does for the text."""
+STAGES: tuple[Stage, ...] = ()
+
+NEED_FILES = {"S006", "S007", "S060", "S061", "S062", "S063"}
+"""Errors that need a whole file, or more text than anyone would read in an example."""
+
+
+@dataclass(frozen=True)
+class Example:
+    line: int
+    text: str
+
+    def stated(self) -> list[tuple[int, int, str, str]]:
+        """Line, column, code and part of the message of every error that the example states."""
+        found: list[tuple[int, int, str, str]] = []
+        waiting: list[tuple[int, str, str]] = []
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            here = [(int(column), code, text) for column, code, text in STATED.findall(line)]
+            if here and line.lstrip().startswith("# error:"):
+                waiting += here
+            elif line.strip():
+                found += [(number, *error) for error in (*waiting, *here)]
+                waiting = []
+        return sorted(found + [(1, *error) for error in waiting])
+
+
+def examples() -> list[Example]:
+    found: list[Example] = []
+    for block in BLOCK.finditer(PAGE):
+        text = (HEADER if block[1] else "") + block[2]
+        found.append(Example(PAGE[: block.start()].count("\n") + 1, text))
+    return found
+
+
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"line{example.line}")
+def test_example(example: Example) -> None:
+    given: list[tuple[int, int, str, str]] = []
+    try:
+        tree = parse(example.text, f"docs/language.md (line {example.line})")
+        for stage in STAGES:
+            stage(tree)
+    except DiagnosticsError as error:
+        for diagnostic in error.diagnostics:
+            assert diagnostic.span is not None
+            line, column = diagnostic.span.source.position(diagnostic.span.start)
+            given.append((line, column, diagnostic.code, diagnostic.message))
+    stated = example.stated()
+    assert [error[:3] for error in sorted(given)] == [error[:3] for error in stated], given
+    for (*_, message), (*_, part) in zip(sorted(given), stated, strict=True):
+        assert part in message
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if not e.stated()], ids=lambda example: f"line{example.line}")
+def test_example_survives_printing_and_formatting(example: Example) -> None:
+    tree = parse(example.text)
+    assert parse(to_text(tree)) == tree
+    formatted = format_text(example.text)
+    assert parse(formatted) == tree
+    assert format_text(formatted) == formatted
+    assert re.findall(r"#.*", formatted) == [c.rstrip() for c in re.findall(r"#.*", example.text)]
+
+
+def test_every_syntax_error_has_an_example() -> None:
+    shown = {code for example in EXAMPLES for _, _, code, _ in example.stated()}
+    assert SYNTAX.keys() - NEED_FILES <= shown
+
+
+def test_the_list_of_codes_is_the_catalogue() -> None:
+    listed = dict(re.findall(r"^\| ([SE]\d{3}) \| ([^|]*) \|", PAGE, re.MULTILINE))
+    assert listed == {code: entry.title for code, entry in CATALOGUE.items()}
