@@ -25,6 +25,7 @@ _BUILT_IN = {
     "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
     "catboost": "treesens.frontends.catboost:CatBoostFrontend",
     "onnx": "treesens.frontends.onnx:ONNXFrontend",
+    "treelite": "treesens.frontends.treelite:TreeliteFrontend",
     "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import ensemble_of
 from treesens.frontends.sklearn_model import read_estimator
+from treesens.frontends.sklearn_pipeline import read_pipeline
 from treesens.frontends.sklearn_rows import RowMaker, predictor
 
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
@@ -45,7 +47,15 @@ class SklearnFrontend:
 
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
+        from sklearn.pipeline import Pipeline
 
+        if type(obj) is Pipeline:
+            # Imported here: the registry knows this module.
+            from treesens.frontends.registry import load
+
+            model = read_pipeline(obj, load, place)
+            found = replace(model.ensemble.source, format=f"{form}-pipeline")
+            return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
         source = ModelSource(format=form, version=sklearn.__version__, path=place)
         read = read_estimator(obj, place)
         ensemble = ensemble_of(read.nodes, read.features, place, name=name, source=source, **read.facts())

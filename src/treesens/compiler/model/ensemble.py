@@ -66,12 +66,18 @@ class Accumulation(Enum):
 
     FLOAT32_BASE_FIRST = "float32, from the base"
     FLOAT32_BASE_LAST = "float32, base last"
+    FLOAT32_WIDE_BASE_LAST = "float32, float64 base last"
     FLOAT64_BASE_FIRST = "float64, from the base"
     FLOAT64_BASE_LAST = "float64, base last"
 
     @property
     def number_type(self) -> NumberType:
         return NumberType.FLOAT32 if self.value.startswith("float32") else NumberType.FLOAT64
+
+    @property
+    def base_type(self) -> NumberType:
+        """The type of the base; a wider one is added exactly, but for the rounding to float64, and then rounded."""
+        return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
 
     @property
     def base_first(self) -> bool:

@@ -87,7 +87,8 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
         added = weight * ensemble.leaf_value.astype(kind)
         result = np.empty((len(reached), ensemble.n_outputs), dtype=kind)
         for output in range(ensemble.n_outputs):
-            trees, base = _trees_of(ensemble, output), ensemble.base[output].astype(kind)
+            trees = _trees_of(ensemble, output)
+            base = ensemble.base[output].astype(ensemble.accumulation.base_type.dtype)
             value = added[:, _column(ensemble, output)]
             total = np.full(len(reached), base if ensemble.accumulation.base_first else 0, dtype=kind)
             for tree in trees:
@@ -146,6 +147,10 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
             error += unit * (max(abs(low), abs(high)) + error) + tiny
         if not ensemble.accumulation.base_first:
             low, high = low + base, high + base
+            if ensemble.accumulation.base_type is not kind:  # rounded twice
+                error += Fraction(1, 1 << ensemble.accumulation.base_type.precision) * (
+                    max(abs(low), abs(high)) + error
+                )
             error += unit * (max(abs(low), abs(high)) + error)
         if max(abs(low), abs(high)) + error > limit:
             raise ModelError(

@@ -39,7 +39,8 @@ def validate(e: Ensemble) -> None:
     require(e.average >= 1, "average must be at least 1")
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
     kinds = e.accumulation.number_type
-    for name in ("leaf_value", "tree_weight", "base"):
+    require(e.accumulation.base_type.holds(e.base).all(), "base is not of the type of the library's sums")
+    for name in ("leaf_value", "tree_weight"):
         require(kinds.holds(getattr(e, name)).all(), f"{name} is not {kinds.value}, the type of the library's sums")
 
     inner = np.flatnonzero(e.node_feature >= 0)

@@ -1,0 +1,247 @@
+"""What preprocessing makes of each of the user's columns: monotone functions of numbers, images of categories.
+
+Every column that reaches the model stems from one column of the user's. Steps for which that is not so, or whose functions
+are not monotone, are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.errors import ModelError
+
+Float64 = NDArray[np.float64]
+Function = Callable[[Float64], Float64]
+
+
+def _same(x: Float64) -> Float64:
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column on its way to the model.
+
+    `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] hold what became of its
+    `categories` and of every other value once it is encoded; `missing` is what became of NaN. `filled` replaces missing
+    raw values before an encoder.
+    """
+
+    source: int
+    present: Function = _same
+    missing: float = float("nan")
+    categories: tuple[Any, ...] | None = None
+    images: Float64 | None = None
+    filled: Any = None
+
+    def mapped(self, function: Function) -> Column:
+        """The column after an increasing function (of NaN too)."""
+        earlier = self.present
+        return replace(
+            self,
+            present=lambda x: function(earlier(x)),
+            missing=float(function(np.array([self.missing]))[0]),
+            images=None if self.images is None else function(self.images),
+        )
+
+    @property
+    def raw(self) -> bool:
+        """Whether it still holds what the user gave."""
+        return self.present is _same and self.images is None
+
+
+def transformed(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The columns after a fitted transformer; ModelError names steps that cannot be followed."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return list(columns)
+    kind = type(step)
+    follow = _STEPS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    if follow is None:
+        raise ModelError(
+            f"the step {kind.__name__} cannot be traced back to the columns it is made of",
+            place=place,
+            remedy=f"supported: {', '.join(sorted(_STEPS))}; or give the model behind it alone",
+        )
+    return follow(step, columns, place)
+
+
+def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    for name, part in step.steps:
+        columns = transformed(part, columns, f"{place}.{name}")
+    return list(columns)
+
+
+def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = []
+    indices = step._transformer_to_input_indices
+    for name, part, _ in step.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        chosen = [columns[i] for i in indices[name]]
+        if chosen:
+            result += transformed(part, chosen, f"{place}.{name}")
+    return result
+
+
+def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.func is not None:
+        name = getattr(step.func, "__name__", "a function")
+        raise ModelError(
+            f"FunctionTransformer applies {name}, which may be anything",
+            place=place,
+            remedy="supported: scalers, encoders, imputers; or give the model behind it alone",
+        )
+    return list(columns)
+
+
+def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
+    """Elementwise operations with one constant per column, in the order of the library."""
+    result = []
+    for i, given in enumerate(columns):
+        column = given
+        for name, values in operations:
+            if values is None:
+                continue
+            constant = np.float64(values[i])
+            if name in ("/", "*") and not constant > 0:
+                raise ModelError(f"column {i} is scaled by {constant}", place=place, remedy="remove that column")
+            column = column.mapped(_OPERATIONS[name](constant))
+        result.append(column)
+    return result
+
+
+_OPERATIONS: dict[str, Callable[[np.float64], Function]] = {
+    "-": lambda c: lambda x: x - c,
+    "+": lambda c: lambda x: x + c,
+    "*": lambda c: lambda x: x * c,
+    "/": lambda c: lambda x: x / c,
+}
+
+
+def _standard(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    return _scaled(
+        columns, place, ("-", step.mean_ if step.with_mean else None), ("/", step.scale_ if step.with_std else None)
+    )
+
+
+def _min_max(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = _scaled(columns, place, ("*", step.scale_), ("+", step.min_))
+    if not step.clip:
+        return result
+    low, high = step.feature_range
+    return [column.mapped(lambda x: np.clip(x, low, high)) for column in result]
+
+
+def _max_abs(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if getattr(step, "clip", False):
+        raise ModelError("MaxAbsScaler with clip is not supported", place=place, remedy="set clip=False")
+    return _scaled(columns, place, ("/", step.scale_))
+
+
+def _robust(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    return _scaled(
+        columns,
+        place,
+        ("-", step.center_ if step.with_centering else None),
+        ("/", step.scale_ if step.with_scaling else None),
+    )
+
+
+def _imputer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
+        raise ModelError(
+            f"SimpleImputer replaces the value {step.missing_values!r}",
+            place=place,
+            remedy="use NaN for missing values",
+        )
+    result = []
+    for column, value in zip(columns, step.statistics_, strict=True):
+        if isinstance(value, (str, bool, np.bool_)):
+            if not column.raw:
+                raise ModelError("a text is filled into numbers", place=place, remedy="impute before encoding")
+            result.append(replace(column, filled=value))
+        elif np.isnan(value):
+            raise ModelError("SimpleImputer drops a column without values", place=place, remedy="remove that column")
+        else:
+            result.append(column.mapped(_filler(np.float64(value))))
+    if step.add_indicator:
+        flags = [columns[i] for i in step.indicator_.features_]
+        result += [column.mapped(lambda x: np.isnan(x).astype(np.float64)) for column in flags]
+    return result
+
+
+def _filler(value: np.float64) -> Function:
+    return lambda x: np.where(np.isnan(x), value, x)
+
+
+def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
+    """Per column: itself, its categories that are present, and the place of NaN among all."""
+    if getattr(step, "_infrequent_enabled", False):
+        raise ModelError(
+            f"{type(step).__name__} merges infrequent categories",
+            place=place,
+            remedy="set no min_frequency, max_categories",
+        )
+    result = []
+    for column, values in zip(columns, step.categories_, strict=True):
+        if not column.raw:
+            raise ModelError(
+                f"{type(step).__name__} encodes what another step has changed",
+                place=place,
+                remedy="encode columns directly",
+            )
+        absent = [i for i, v in enumerate(values) if v is None or (isinstance(v, float) and np.isnan(v))]
+        if len(absent) > 1 or (absent and absent[0] != len(values) - 1):
+            raise ModelError("None and NaN are two categories", place=place, remedy="use NaN alone for missing values")
+        present = [v.item() if isinstance(v, np.generic) else v for v in values if v is not None]
+        result.append((column, present[: len(values) - len(absent)], absent[0] if absent else None))
+    return result
+
+
+def _encoded(column: Column, present: list[Any], images: Float64, missing: float) -> Column:
+    """A column with the images of its categories; NaN that was filled before follows the filling."""
+    if column.filled is not None:
+        place = present.index(column.filled) if column.filled in present else len(present)
+        missing = float(images[place])
+    return Column(column.source, missing=missing, categories=tuple(present), images=images)
+
+
+def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = []
+    for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
+        dropped = None if step.drop_idx_ is None else step.drop_idx_[i]
+        for k in range(len(present) + (absent is not None)):
+            if k != dropped:
+                images = (np.arange(len(present) + 1) == k).astype(np.float64)
+                images[-1] = 0.0
+                result.append(_encoded(column, present, images, float(k == absent)))
+    return result
+
+
+def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else 0.0
+    result = []
+    for column, present, absent in _categories(step, columns, place):
+        images = np.append(np.arange(len(present), dtype=np.float64), unknown)
+        missing = float(step.encoded_missing_value) if absent is not None else unknown
+        result.append(_encoded(column, present, images, missing))
+    return result
+
+
+_STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
+    "Pipeline": _pipeline,
+    "ColumnTransformer": _column_transformer,
+    "FunctionTransformer": _function,
+    "StandardScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "RobustScaler": _robust,
+    "SimpleImputer": _imputer,
+    "OneHotEncoder": _one_hot,
+    "OrdinalEncoder": _ordinal,
+}

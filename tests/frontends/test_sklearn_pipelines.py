@@ -1,0 +1,161 @@
+"""Pipelines are read in the user's own columns, and the leaf reached stays the same bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.frontends import mutants
+from tests.frontends.trained import frame
+from tests.frontends.trained_lightgbm import lightgbm
+from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
+from treesens.compiler.base.floats import NumberType
+from treesens.errors import ModelError
+from treesens.frontends import conformance, load
+
+from sklearn import compose, decomposition, impute, pipeline, preprocessing  # isort: skip
+
+
+def raw(numbers_only: bool = False) -> pd.DataFrame:
+    data = frame()[["real", "coarse", "gaps", "whole"]].copy()
+    if numbers_only:
+        return data
+    data["colour"] = frame().colour.astype(object)
+    data["town"] = frame().town.astype(object).fillna("Bonn")
+    data["level"] = 10.0 * (data.whole % 4)
+    return data
+
+
+NUMBERS = ["real", "coarse", "gaps", "whole"]
+
+
+def columns(*parts: Any, **options: Any) -> Any:
+    return compose.ColumnTransformer(list(parts), **options)
+
+
+def fitted(*steps: Any, label: str = "two", numbers: bool = False) -> Any:
+    return pipeline.make_pipeline(*steps).fit(raw(numbers), labels(label))
+
+
+def names_of(made: Any) -> list[str]:
+    first = next(step for _, step in made.steps if step != "passthrough")
+    return list(first.feature_names_in_)
+
+
+def forest() -> Any:
+    return ensemble.RandomForestClassifier(**FOREST)
+
+
+def hist() -> Any:
+    return ensemble.HistGradientBoostingRegressor(max_iter=6)
+
+
+def light() -> Any:
+    return lightgbm.LGBMClassifier(n_estimators=6, n_jobs=1, verbosity=-1)
+
+
+def full() -> Any:
+    numbers = pipeline.make_pipeline(
+        impute.SimpleImputer(strategy="median", add_indicator=True), preprocessing.StandardScaler()
+    )
+    texts = pipeline.make_pipeline(
+        impute.SimpleImputer(strategy="most_frequent"), preprocessing.OneHotEncoder(handle_unknown="ignore")
+    )
+    codes = preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return columns(("numbers", numbers, NUMBERS), ("texts", texts, ["colour"]), ("codes", codes, ["town", "level"]))
+
+
+def encoders() -> Any:
+    hot = preprocessing.OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False)
+    codes = preprocessing.OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=-3
+    )
+    return columns(("hot", hot, ["level", "town"]), ("codes", codes, ["colour"]), remainder="passthrough")
+
+
+PIPELINES: dict[str, Callable[[], Any]] = {
+    "standard": lambda: fitted(preprocessing.StandardScaler(), forest(), numbers=True),
+    "min-max, cut": lambda: fitted(preprocessing.MinMaxScaler((-3, 7), clip=True), forest(), numbers=True),
+    "largest": lambda: fitted(preprocessing.MaxAbsScaler(), hist(), label="value", numbers=True),
+    "robust": lambda: fitted(preprocessing.RobustScaler(), hist(), label="value", numbers=True),
+    "two scalers": lambda: fitted(preprocessing.StandardScaler(), preprocessing.MinMaxScaler(), light(), numbers=True),
+    "imputed": lambda: fitted(impute.SimpleImputer(), ensemble.GradientBoostingClassifier(**BOOST), numbers=True),
+    "nothing before": lambda: fitted("passthrough", forest(), numbers=True),
+    "columns": lambda: fitted(full(), forest(), label="four"),
+    "columns, boosted": lambda: fitted(full(), light()),
+    "encoders": lambda: fitted(encoders(), hist(), label="value"),
+    "columns dropped": lambda: fitted(columns(("keep", "passthrough", ["whole", "real"])), forest()),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_are_read_in_the_columns_of_the_user(name: str) -> None:
+    made = PIPELINES[name]()
+    loaded = load(made)
+    assert loaded.ensemble.feature_names == tuple(names_of(made))
+    report = conformance.check(loaded, rows=80)
+    report.raise_if_wrong()
+    rows = np.column_stack(
+        [
+            raw()[c].astype("category").cat.codes if c in ("colour", "town", "level") else raw()[c]
+            for c in names_of(made)
+        ]
+    ).astype(float)
+    given = raw()[list(names_of(made))]
+    if names_of(made)[-1] == "level" and not any(f.categories for f in loaded.ensemble.features):
+        return  # columns that the pipeline drops have no codes
+    rows = np.where(rows == -1, np.nan, rows) if "colour" in names_of(made) else rows
+    rows[:, :4] = given.to_numpy()[:, :4].astype(float)
+    ours = loaded.ensemble.probabilities(loaded.ensemble.margins_emulated(rows))
+    expected = made.predict_proba(given) if hasattr(made, "predict_proba") else made.predict(given)[:, None]
+    ours = np.column_stack([1 - ours, ours]) if ours.shape[1] < expected.shape[1] else ours
+    assert ours == pytest.approx(expected, rel=1e-12)
+
+
+def test_categories_keep_the_names_of_the_user() -> None:
+    features = {f.name: f for f in load(PIPELINES["columns"]()).ensemble.features}
+    assert features["colour"].labels == tuple(sorted(["red", "green", "blue", "w", "x", "y", "z"]))
+    assert features["level"].labels == ("0.0", "10.0", "20.0", "30.0")
+    assert features["gaps"].categories == 0
+
+
+@pytest.mark.parametrize("mutant", [mutants.one_threshold, mutants.missing_turned, mutants.other_inputs])
+def test_wrong_readers_are_caught(mutant: Any) -> None:
+    loaded = load(PIPELINES["two scalers"]())
+    assert loaded.ensemble.number_type is NumberType.FLOAT64
+    assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=150).ok
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([impute.SimpleImputer(), decomposition.PCA()], "the step PCA cannot be traced back"),
+        ([preprocessing.FunctionTransformer(np.abs)], "applies absolute|applies abs"),
+        ([preprocessing.QuantileTransformer(n_quantiles=10)], "QuantileTransformer"),
+        ([preprocessing.KBinsDiscretizer(encode="ordinal")], "KBinsDiscretizer"),
+        ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
+        ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "what another step has changed"),
+        ([preprocessing.OneHotEncoder(min_frequency=5, handle_unknown="ignore")], "infrequent"),
+    ],
+)
+def test_other_steps_are_refused_by_name(steps: list[Any], message: str) -> None:
+    data = raw(numbers_only=True).fillna(0)
+    made = pipeline.make_pipeline(*steps, forest()).fit(data, labels("two"))
+    with pytest.raises(ModelError, match=message) as caught:
+        load(made)
+    assert caught.value.remedy
+
+
+def test_other_models_at_the_end_are_refused_by_name() -> None:
+    from sklearn.linear_model import LinearRegression
+
+    made = pipeline.make_pipeline(preprocessing.StandardScaler(), LinearRegression())
+    with pytest.raises(ModelError, match="not been fitted"):
+        load(made)
+    with pytest.raises(ModelError, match="LinearRegression is not supported"):
+        load(made.fit(raw(numbers_only=True).fillna(0), labels("value")))

@@ -1,0 +1,65 @@
+"""The contract for treelite: the leaves and margins of its GTIL on every input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.frontends import mutants
+from tests.frontends.damage import refusals
+from tests.frontends.trained_treelite import MODELS
+from treesens.compiler.model import Ensemble
+from treesens.errors import ModelError
+from treesens.frontends import conformance, load
+from treesens.frontends.treelite import TreeliteFrontend
+
+
+@cache
+def made(name: str) -> Any:
+    return MODELS[name]()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_imported_models_are_read_exactly(name: str) -> None:
+    report = conformance.check(load(made(name)), rows=100)
+    report.raise_if_wrong()
+    assert report.leaf_ids_checked
+
+
+@pytest.mark.parametrize("name", ["xgboost, softprob", "lightgbm, categories", "forest, two classes"])
+def test_checkpoints_are_read_exactly(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.tl"
+    made(name).serialize(path)
+    conformance.check(load(path), rows=50).raise_if_wrong()
+
+
+@pytest.mark.parametrize(
+    ("model", "mutant"),
+    [
+        ("xgboost, logistic", mutants.other_inputs),
+        ("xgboost, logistic", mutants.other_comparison),
+        ("xgboost, logistic", mutants.missing_turned),
+        ("lightgbm, categories", mutants.sets_to_the_other_side),
+        ("lightgbm, categories", mutants.unseen_turned),
+        ("forest, four classes", mutants.no_average),
+        ("forest, four classes", mutants.last_bits),
+    ],
+)
+def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:
+    loaded = load(made(model))
+    assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=100).ok
+
+
+def test_damaged_checkpoints_give_a_typed_error_or_a_valid_model() -> None:
+    def read(data: bytes) -> Any:
+        return TreeliteFrontend().load(Path("model.tl"), data)
+
+    data = bytes(made("lightgbm, categories").serialize_bytes())
+    assert refusals(data, read, files=6, seconds=8) > 1
+    with pytest.raises(ModelError, match="cannot read the checkpoint"):
+        read(data[: len(data) // 2])
