@@ -180,7 +180,9 @@ def test_emitted_sir_goes_through_opt(folder: Path) -> None:
 
 
 def test_compare_agrees(folder: Path) -> None:
-    done = run(folder, "compare", "q.sens", "--backends", "search,cpsat,highs,z3", "--pipelines", "kant;default", "--json")
+    done = run(
+        folder, "compare", "q.sens", "--backends", "search,cpsat,highs,z3", "--pipelines", "kant;default", "--json"
+    )
     assert done.returncode == 0, done.stderr
     verdicts = {(r["backend"], r["pipeline"]): (r["verdict"], r["replay"]) for r in json.loads(done.stdout)["results"]}
     assert len(verdicts) == 8

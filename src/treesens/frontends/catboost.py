@@ -157,9 +157,7 @@ def _scale_and_bias(field: Field) -> tuple[float, NDArray[np.float64]]:
     return float(Field([parts[0].value], field.place, field.path).floats()[0]), values
 
 
-def _trees(
-    root: Field, columns: dict[int, int], nan_left: NDArray[np.bool_], outputs: int
-) -> tuple[list[Nodes], bool]:
+def _trees(root: Field, columns: dict[int, int], nan_left: NDArray[np.bool_], outputs: int) -> tuple[list[Nodes], bool]:
     if "oblivious_trees" in root:
         return [_oblivious(tree, columns, nan_left, outputs) for tree in root["oblivious_trees"].items()], True
     return [_nested(tree, columns, nan_left, outputs) for tree in root["trees"].items()], False
@@ -270,7 +268,8 @@ class NativeCatBoost:
             import catboost
         except ImportError:
             raise ModelError(
-                "replay in CatBoost itself needs catboost, which is not installed", remedy="pip install treesens[catboost]"
+                "replay in CatBoost itself needs catboost, which is not installed",
+                remedy="pip install treesens[catboost]",
             ) from None
         try:
             if self._model is None:
