@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
+
+
+def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
+    """The library's own predict per model where it is asked for, or (auto) where the library is already imported."""
+    if replay == "emulated":
+        return None
+    if replay == "auto" and not all(_imported(model.frontend) for model in query.models):
+        return None
+    return [model.margins for model in query.models]
+
+
+def _imported(frontend: str) -> bool:
+    from treesens.frontends.registry import frontend as get
+
+    return get(frontend).library in sys.modules
+
+
+@dataclass
+class Interruption:
+    """Set by Ctrl-C: the first one asks for the best answer so far, the second one ends the program."""
+
+    event: threading.Event
+
+    @property
+    def happened(self) -> bool:
+        return self.event.is_set()
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Turns SIGINT into a request to stop for the time of the block."""
+    state = Interruption(threading.Event())
+    if threading.current_thread() is not threading.main_thread():
+        yield state
+        return
+
+    def on_signal(number: int, frame: Any) -> None:
+        del number, frame
+        if state.event.is_set():
+            raise KeyboardInterrupt
+        state.event.set()
+        print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
+
+    previous = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield state
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def answer_bound(

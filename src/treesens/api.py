@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from treesens.answers import answer_bound
-from treesens.commands.common import interruptible, native_of
+from treesens.answers import answer_bound, interruptible, native_of
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options
 from treesens.errors import UsageError

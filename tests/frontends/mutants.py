@@ -57,10 +57,9 @@ def no_base(e: Ensemble) -> Ensemble:
     return replace(e, base=np.zeros_like(e.base))
 
 
-def last_bit(e: Ensemble) -> Ensemble:
-    value = e.leaf_value.copy()
-    value[-1] = next_up_array(value[-1], e.accumulation.number_type)
-    return replace(e, leaf_value=value)
+def last_bits(e: Ensemble) -> Ensemble:
+    """Leaf values one float too large."""
+    return replace(e, leaf_value=next_up_array(e.leaf_value, e.accumulation.number_type))
 
 
 def _left_codes(e: Ensemble) -> list[tuple[int, np.ndarray]]:

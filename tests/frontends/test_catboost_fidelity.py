@@ -77,7 +77,7 @@ def test_links_lead_from_margins_to_predictions(name: str) -> None:
         ("two classes", mutants.missing_turned),
         ("two classes, NaN above", mutants.missing_turned),
         ("value", mutants.no_base),
-        ("two classes", mutants.last_bit),
+        ("two classes", mutants.last_bits),
     ],
 )
 def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:

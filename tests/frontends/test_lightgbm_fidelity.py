@@ -65,7 +65,7 @@ def test_files_say_the_same_as_the_object(name: str, tmp_path: Path) -> None:
         ("binary", mutants.rounded_thresholds),
         ("binary", mutants.one_threshold),
         ("binary", mutants.missing_turned),
-        ("binary", mutants.last_bit),
+        ("binary", mutants.last_bits),
         ("binary, zero as missing", mutants.zeros_not_missing),
         ("binary, no missing", mutants.missing_turned),
         ("random forest", mutants.no_average),

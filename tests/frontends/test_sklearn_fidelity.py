@@ -79,7 +79,7 @@ def test_forests_predict_probabilities_themselves() -> None:
         ("forest, four classes", mutants.rounded_thresholds),
         ("forest, four classes", mutants.no_average),
         ("forest, two classes", mutants.missing_turned),
-        ("tree, value", mutants.last_bit),
+        ("tree, value", mutants.last_bits),
         ("boosting, two classes", mutants.no_weights),
         ("boosting, two classes", mutants.no_base),
         ("histogram, value", mutants.other_inputs),
@@ -88,7 +88,7 @@ def test_forests_predict_probabilities_themselves() -> None:
         ("histogram, value", mutants.no_base),
         ("histogram, categories", mutants.sets_to_the_other_side),
         ("histogram, categories", mutants.unseen_turned),
-        ("ada, four classes", mutants.last_bit),
+        ("ada, four classes", mutants.last_bits),
     ],
 )
 def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:

@@ -58,7 +58,7 @@ def _next_threshold(e: Ensemble) -> Ensemble:
         ("logistic", mutants.one_threshold),
         ("logistic", mutants.no_base),
         ("logistic", mutants.missing_turned),
-        ("logistic", mutants.last_bit),
+        ("logistic", mutants.last_bits),
         ("dart", mutants.no_weights),
         ("categories, partition", mutants.sets_to_the_other_side),
         ("categories, one-hot", mutants.unseen_turned),

@@ -101,6 +101,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "logistic, deep": _logistic(max_depth=12, min_child_weight=0),
     "logistic, no splits": _logistic(gamma=1e9),
     "logistic, forest": _logistic(num_parallel_tree=5, subsample=0.6, colsample_bynode=0.6),
+    "hinge": _logistic(objective="binary:hinge"),
     "logitraw": _logistic(objective="binary:logitraw"),
     "dart": _logistic(booster="dart", rate_drop=0.4, one_drop=1),
     "dart, many classes": _many("multi:softprob", booster="dart", rate_drop=0.4),

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, interruptible, print_json
+from treesens.answers import interruptible
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, print_json
 
 
 @click.command("bench")

@@ -10,18 +10,16 @@ from typing import Any
 
 import click
 
+from treesens.answers import Interruption, interruptible, native_of
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
     VIOLATED,
-    Interruption,
     chosen,
     engine_options,
     file_argument,
-    interruptible,
     load_file,
-    native_of,
     print_json,
 )
 from treesens.compiler.result import Result, Verdict

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from treesens.answers import interruptible
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -15,7 +16,6 @@ from treesens.commands.common import (
     chosen,
     engine_options,
     file_argument,
-    interruptible,
     load_file,
     print_json,
 )

@@ -24,10 +24,9 @@ _BUILT_IN = {
     "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
     "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
     "catboost": "treesens.frontends.catboost:CatBoostFrontend",
+    "onnx": "treesens.frontends.onnx:ONNXFrontend",
     "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
 }
-# Files that people do pass, with what to do instead.
-_KNOWN_OTHERS = ((b"binf", "this is XGBoost's old binary format", "load it with xgboost and save it as .json or .ubj"),)
 
 
 def frontend_names() -> dict[str, str]:
@@ -147,9 +146,6 @@ def _sniff(place: str, head: bytes) -> Frontend:
     if matching:
         names = " or ".join(candidate.name for candidate in matching)
         raise ModelError(f"the file may be a model of {names}", place=place, remedy="name the format: --format NAME")
-    for start, what, remedy in _KNOWN_OTHERS:
-        if head.startswith(start):
-            raise ModelError(what, place=place, remedy=remedy)
     raise ModelError(
         "the file is not a model of a known format", place=place, remedy=f"known formats: {', '.join(frontend_names())}"
     )

@@ -24,27 +24,32 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, is_ubjson, parse_document
 from treesens.frontends.fields import Field
 from treesens.frontends.xgboost_model import read_ensemble
-from treesens.frontends.xgboost_native import NativeXGBoost
+from treesens.frontends.xgboost_native import NativeXGBoost, converted
 from treesens.frontends.xgboost_trees import InexactDecimalError
 
 _FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
 
+_OLD = b"binf"
+
 
 class XGBoostFrontend:
-    """Reads what XGBoost 1.3 and later writes; the older binary format has to be saved again as JSON."""
+    """Reads what XGBoost 1.3 and later writes; the binary format before it through the library, where that still can."""
 
     name = "xgboost"
     library = "xgboost"
 
     def recognises_bytes(self, head: bytes) -> bool:
         # XGBoost documents have `learner` or `version`, a list, as their first key.
-        return (is_ubjson(head) or is_json(head)) and _FIRST_KEY.search(head) is not None
+        document = is_ubjson(head) or is_json(head)
+        return head.startswith(_OLD) or (document and _FIRST_KEY.search(head) is not None)
 
     def recognises_object(self, obj: object) -> bool:
         xgboost = sys.modules.get("xgboost")
         return xgboost is not None and isinstance(obj, (xgboost.Booster, getattr(xgboost, "XGBModel", ())))
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
+        if data.startswith(_OLD):
+            data = converted(data, str(path))
         return self._read(data, str(path), path.stem)
 
     def from_object(self, obj: Any) -> LoadedModel:

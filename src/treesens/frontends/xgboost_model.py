@@ -42,6 +42,8 @@ _RANK = _Objective(Task.RANKING, Link.IDENTITY, _Inverse.NONE)
 _OBJECTIVES = {
     "binary:logistic": _Objective(Task.BINARY, Link.LOGISTIC, _Inverse.LOGIT),
     "binary:logitraw": _Objective(Task.BINARY, Link.IDENTITY, _Inverse.NONE),
+    # Predicts 1 for positive margins and 0 otherwise.
+    "binary:hinge": _Objective(Task.BINARY, Link.RAW, _Inverse.NONE),
     "reg:logistic": _Objective(Task.REGRESSION, Link.LOGISTIC, _Inverse.LOGIT),
     "multi:softmax": _SOFTMAX,
     "multi:softprob": _SOFTMAX,

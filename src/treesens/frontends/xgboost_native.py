@@ -10,6 +10,25 @@ from numpy.typing import NDArray
 from treesens.errors import ModelError
 
 
+def converted(data: bytes, place: str) -> bytes:
+    """A model in XGBoost's old binary format as UBJSON, by the library: versions up to 3.0 read it."""
+    try:
+        import xgboost
+
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(data))
+        return bytes(booster.save_raw("ubj"))
+    except ImportError:
+        reason = "xgboost is not installed"
+    except xgboost.core.XGBoostError as error:
+        reason = f"xgboost {xgboost.__version__} refuses it: {str(error).strip().splitlines()[0][:200]}"
+    raise ModelError(
+        f"this is XGBoost's old binary format, and {reason}",
+        place=place,
+        remedy="load it with an xgboost before 3.1 and save it as .json or .ubj",
+    )
+
+
 class NativeXGBoost:
     """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all).
 

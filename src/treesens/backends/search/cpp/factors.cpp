@@ -230,6 +230,9 @@ private:
         for (std::size_t i = 0; i + 1 < starts_.size(); ++i) {
             set_.segment_start.push_back(starts_[i]);
             set_.segment_end.push_back(starts_[i + 1] - 1);
+            std::uint8_t level = 0;
+            while ((2 << level) <= starts_[i + 1] - starts_[i]) ++level;
+            set_.segment_level.push_back(level);
         }
         const auto segment = [&](Cell start) {
             return static_cast<std::int32_t>(std::lower_bound(starts_.begin(), starts_.end(), start) - starts_.begin());

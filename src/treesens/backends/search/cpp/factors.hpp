@@ -37,6 +37,7 @@ struct FactorSet {
     std::vector<std::int64_t> slot_column;   // [slots]
     std::vector<Cell> segment_start;         // [segments]; the last segment ends with the domain
     std::vector<Cell> segment_end;           // [segments], inclusive
+    std::vector<std::uint8_t> segment_level; // [segments]: floor(log2(cells)), the line of the sparse table to ask
     std::vector<std::int32_t> literal_low;   // [literals], segments counted from the slot's first
     std::vector<std::int32_t> literal_high;
     std::vector<std::uint16_t> column;

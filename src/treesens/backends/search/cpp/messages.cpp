@@ -206,17 +206,41 @@ void Messages::fill_maxima(std::int32_t v) {
     work_ += 4 * line_;
 }
 
-double Messages::maximum(Cell low, Cell high) const {
-    const std::int32_t length = high - low + 1;
-    std::int32_t level = 0;
-    while ((2 << level) <= length) ++level;
+double Messages::segment_maximum(std::int64_t segment) const {
+    const std::int32_t level = set_.segment_level[segment];
     const double* table = maxima_.data() + static_cast<std::int64_t>(level) * line_;
-    return std::max(table[low], table[high - (1 << level) + 1]);
+    return std::max(table[set_.segment_start[segment]], table[set_.segment_end[segment] - (1 << level) + 1]);
+}
+
+double Messages::segment_message(std::int64_t segment, double inverse) const {
+    const double most = segment_maximum(segment);
+    return most == kNone ? kNone : round_up_quotient(most, inverse) - reduced_[segment];
 }
 
 bool Messages::out_of_range(std::int32_t v) const {
     const double n = std::max(1, set_.use_offset[v + 1] - set_.use_offset[v]);
     return largest_reduced_ * n >= kRange || largest_literal_ * largest_scope_ >= kRange;
+}
+
+// A factor with one entry left only needs the message of the range of that entry (deep in the search most are such).
+void Messages::hand_out_to_single(std::int32_t slot, double inverse, bool apply) {
+    const std::int32_t t = set_.slot_factor[slot];
+    const std::int32_t e = order_[set_.entry_offset[t]];
+    const std::int64_t d = set_.slot_literal[slot] + set_.column[set_.slot_column[slot] + e - set_.entry_offset[t]];
+    const std::int64_t first = set_.slot_segment[slot];
+    double message = kNone;
+    for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
+        message = std::max(message, segment_message(first + g, inverse));
+    }
+    if (message == kNone) return;
+    const double change = message - literal_[d];
+    literal_[d] = message;
+    largest_literal_ = std::max(largest_literal_, std::fabs(message));
+    work_ += 4;
+    if (!apply) return;
+    theta_[e] += change;
+    total_ += whole(theta_[e]) - whole(best_[t]);
+    best_[t] = theta_[e];
 }
 
 void Messages::hand_out(std::int32_t v, bool apply) {
@@ -228,10 +252,11 @@ void Messages::hand_out(std::int32_t v, bool apply) {
         const std::int32_t s = set_.use_slot[u];
         const std::int64_t first = set_.slot_segment[s];
         const std::int64_t segments = set_.slot_segment[s + 1] - first;
-        for (std::int64_t g = 0; g < segments; ++g) {
-            const double most = maximum(set_.segment_start[first + g], set_.segment_end[first + g]);
-            segment_message_[g] = most == kNone ? kNone : round_up_quotient(most, inverse) - reduced_[first + g];
+        if (alive_[set_.slot_factor[s]] == 1) {
+            hand_out_to_single(s, inverse, apply);
+            continue;
         }
+        for (std::int64_t g = 0; g < segments; ++g) segment_message_[g] = segment_message(first + g, inverse);
         const std::int64_t begin = set_.slot_literal[s];
         const std::int64_t literals = set_.slot_literal[s + 1] - begin;
         for (std::int64_t d = 0; d < literals; ++d) {
@@ -338,6 +363,7 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
         for (std::int64_t g = 0; g < segments; ++g) {
             if (r[g] == kNone) {
                 r[g] = 0;
+                if (!domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g])) continue;
                 for (Cell k = set_.segment_start[first + g]; k <= set_.segment_end[first + g]; ++k) {
                     if (domains.has(v, k)) domains.remove(v, k), removed = true, ++removed_;
                 }

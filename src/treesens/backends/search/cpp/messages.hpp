@@ -79,7 +79,10 @@ private:
     bool drop_entries(std::int32_t v);
     void sum_reduced(std::int32_t v);
     void fill_maxima(std::int32_t v);
-    double maximum(Cell low, Cell high) const;
+    double segment_maximum(std::int64_t segment) const;
+    // The message of segment `segment` of a variable with 1/n = inverse; -infinity when no cell is left.
+    double segment_message(std::int64_t segment, double inverse) const;
+    void hand_out_to_single(std::int32_t slot, double inverse, bool apply);
     // Recomputes the messages of v from r and A; with `apply` also the entries that they change.
     void hand_out(std::int32_t v, bool apply);
     void update_unscoped();

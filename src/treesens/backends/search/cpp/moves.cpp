@@ -250,7 +250,25 @@ void Moves::read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, st
     }
 }
 
+// The usual case without a detour: one soft row, its open variable outside the block.
+Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
+    const std::int64_t depth = c.width + 1;
+    const std::int64_t* now = c.rectangle.data() + here * depth;
+    const std::int64_t* then = c.rectangle.data() + cell * depth;
+    const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[c.open];
+    std::int64_t best = INT64_MIN;
+    Cell choice = x_[c.open];
+    if (allowed[choice]) best = c.profile[choice] + then[choice] - now[choice];
+    for (Cell k = 0; k < c.width; ++k) {
+        const std::int64_t slack = c.profile[k] + then[k] - now[k];
+        if (slack > best && allowed[k]) best = slack, choice = k;
+    }
+    *best_open = choice;
+    return {0, best + c.plane[cell] - c.plane[here] + unary_difference(c.rows[0], cell)};
+}
+
 Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
+    if (c.split && c.rows.size() == 1 && goal_->soft[c.rows[0]]) return single_row_best(c, cell, here, best_open);
     const Cell width = c.split ? c.width : 1;
     scratch_.resize(c.rows.size() * width);
     read_block_cell(c, cell, here, scratch_.data());

@@ -64,6 +64,7 @@ private:
     void add_leaf(std::int32_t group, std::int32_t leaf, const Range& range);
     void sum_tables();
     Score cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const;
+    Score single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const;
     void read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, std::int64_t* out) const;
     void adopt(std::int64_t cell, std::int64_t here);
     bool adopt_with_clauses(std::int64_t cell, std::int64_t here);

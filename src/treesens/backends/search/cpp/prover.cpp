@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::int32_t kUnit = 1 << kMultiplierBits;
 constexpr int kRootSweeps = 60;
-constexpr int kNodeSweeps = 6;
-constexpr int kRootSteps = 6;
+constexpr int kNodeSweeps = 10;
+constexpr int kRootSteps = 20;
 constexpr int kNodeSteps = 1;
+constexpr std::int64_t kMisses = 100;
 
 // Sweeps go on while at this pace the rest of the bound would be gone in so many more.
 constexpr std::int64_t kPatience = 30;
@@ -128,7 +129,7 @@ void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& in
                  Control& control) {
     const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
     while (!finished_ && work() < end && !control.paused()) {
-        if (node_limit >= 0 && statistics_.nodes >= node_limit) return;
+        if (has_done(node_limit)) return;
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
         step(incumbent, polisher, control);
     }
@@ -172,6 +173,7 @@ void Prover::enter() {
         return;
     }
     steps_ = 0;
+    failures_ = 0;
     sweeps_ = 0;
     entered_tier_ = false;
     const bool skip = !at_root() && collapsed_ != nullptr && collapsed_->idle() && statistics_.nodes % 16 != 0;
@@ -285,7 +287,8 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     }
     tighten(*tier_);
     if (better) decode(*tier_, incumbent, polisher, control);
-    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps)) phase_ = Phase::branch;
+    failures_ = better ? 0 : failures_ + 1;
+    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) phase_ = Phase::branch;
 }
 
 void Prover::decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
@@ -296,11 +299,13 @@ void Prover::decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polishe
     tier.messages.decode(x_);
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     if (clauses_.satisfied(x_.data())) incumbent.offer(goal_.score(problem_, slack_.data()), x_);
-    // Polishing may take a quarter of the time (ENGINE.md).
-    if (polish_work_ * 4 > work() + 4'000'000) return;
+    // Polishing may take a quarter of the time (ENGINE.md), less when it has not helped for long.
+    if (polish_work_ * (misses_ > kMisses ? 16 : 4) > work() + 4'000'000) return;
     const std::int64_t before = polisher.work();
+    const Score old = incumbent.score;
     polisher.polish(x_, goal_, incumbent, control);
     polish_work_ += polisher.work() - before;
+    misses_ = old < incumbent.score ? 0 : misses_ + 1;
 }
 
 void Prover::branch(Incumbent& incumbent) {

@@ -43,6 +43,8 @@ public:
 
     // Works until `work` is used up, the control expires, the tree is finished, or (decide) a witness is found.
     void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    // The node limit counts nodes that are dealt with, not nodes entered.
+    bool has_done(std::int64_t nodes) const { return nodes >= 0 && phase_ == Phase::enter && statistics_.nodes >= nodes; }
     bool finished() const { return finished_; }
     // No solution has more than this in its soft rows (INT64_MAX: not known yet).
     std::int64_t upper(const Incumbent& incumbent) const;
@@ -101,6 +103,7 @@ private:
     Tier* tier_ = nullptr;  // the tier at work
     int sweeps_ = 0;
     int steps_ = 0;
+    int failures_ = 0;          // steps in a row that did not help
     std::int64_t last_bound_ = 0;
     bool entered_tier_ = false;
     std::vector<std::int32_t> changed_;
@@ -111,6 +114,7 @@ private:
     std::int64_t pruned_upper_ = INT64_MIN;
     std::int64_t level_ = 0;
     std::int64_t polish_work_ = 0;
+    std::int64_t misses_ = 0;  // polished points in a row that were no better
     ProverStatistics statistics_;
 };
 

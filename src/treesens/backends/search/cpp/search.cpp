@@ -166,7 +166,7 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
                 reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
                 return;
             }
-            if (last_node >= 0 && prover_ && prover_->statistics().nodes >= last_node) {
+            if (prover_ && prover_->has_done(last_node)) {
                 reason_ = Reason::nodes;
                 return;
             }

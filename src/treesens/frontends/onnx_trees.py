@@ -1,0 +1,241 @@
+"""Attributes of the tree operators of ONNX as nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType, next_down_array
+from treesens.compiler.model import Link, Task
+from treesens.errors import ModelError
+from treesens.frontends.columns import Nodes
+
+_LINKS = {"NONE": Link.IDENTITY, "LOGISTIC": Link.LOGISTIC, "SOFTMAX": Link.SOFTMAX}
+_MODES = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_GT", b"LEAF")
+_MAX_OUTPUTS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """The attributes of an operator with errors that name them."""
+
+    node: Any
+    place: str
+    _found: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._found.update({a.name: a for a in self.node.attribute})
+
+    def error(self, name: str, message: str) -> ModelError:
+        return ModelError(
+            message, place=f"{self.place}: {self.node.op_type}.{name}", remedy="the file is damaged; convert again"
+        )
+
+    def has(self, name: str) -> bool:
+        return name in self._found
+
+    def ints(self, name: str) -> NDArray[np.int64]:
+        return np.array(self._found[name].ints if self.has(name) else (), dtype=np.int64)
+
+    def floats(self, name: str) -> NDArray[np.float64]:
+        if self.has(f"{name}_as_tensor"):
+            raise self.error(f"{name}_as_tensor", "values in double precision are not supported")
+        return np.array(self._found[name].floats if self.has(name) else (), dtype=np.float64)
+
+    def strings(self, name: str) -> list[bytes]:
+        return list(self._found[name].strings) if self.has(name) else []
+
+    def text(self, name: str, default: str) -> str:
+        return self._found[name].s.decode("ascii", "replace") if self.has(name) else default
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self._found[name].i) if self.has(name) else default
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """An operator as nodes and facts, see Ensemble."""
+
+    nodes: Nodes
+    tree_output: NDArray[Any]
+    base: NDArray[np.float64]
+    link: Link
+    task: Task
+    classes: tuple[str | int, ...] = ()
+    average: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def read_trees(operator: str, a: Attributes) -> Read:
+    """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. ModelError names the attribute."""
+    transform = a.text("post_transform", "NONE")
+    base = a.floats("base_values")
+    if operator == "TreeEnsembleRegressor":
+        outputs = a.integer("n_targets", 1)
+        how = a.text("aggregate_function", "SUM")
+        if how not in ("SUM", "AVERAGE"):
+            raise a.error("aggregate_function", f"`{how[:20]}` over trees is not a sum")
+        if transform not in ("NONE", "LOGISTIC"):
+            raise a.error("post_transform", f"`{transform[:20]}` of a regressor is not supported")
+        nodes, output, given = _nodes(a, "target", outputs)
+        trees = len(nodes.tree_offset) - 1
+        base = _base(a, base, outputs)
+        _check_bases(a, base, given)
+        return Read(nodes, output, base, _LINKS[transform], Task.REGRESSION, average=trees if how == "AVERAGE" else 1)
+
+    classes: tuple[str | int, ...] = tuple(s.decode("utf-8", "replace") for s in a.strings("classlabels_strings"))
+    classes = classes or tuple(a.ints("classlabels_int64s").tolist())
+    if not 2 <= len(classes) <= _MAX_OUTPUTS:
+        raise a.error("classlabels_int64s", f"{len(classes)} classes")
+    link = _LINKS.get(transform, Link.RAW)
+    ids = np.unique(a.ints("class_ids"))
+    if len(classes) == 2 and len(ids) == 1:
+        return _one_score(a, classes, link, base)
+    nodes, output, given = _nodes(a, "class", len(classes))
+    base = _base(a, base, len(classes))
+    _check_bases(a, base, given)
+    if link is Link.LOGISTIC and len(classes) == 2:
+        link = Link.RAW
+    task = Task.BINARY if len(classes) == 2 else Task.MULTICLASS
+    return Read(nodes, output, base, link, task, classes)
+
+
+def _one_score(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
+    """Two classes from one score s: 1 - s and s where no weight is negative, a margin otherwise."""
+    nodes, output, _ = _nodes(a, "class", 1, one=True)
+    base = base[-1:] if len(base) else np.zeros(1)
+    positive = bool((a.floats("class_weights") >= 0).all())
+    if link is Link.SOFTMAX:
+        raise a.error("post_transform", "the softmax of one score is not supported")
+    if link is Link.LOGISTIC or not positive:
+        return Read(nodes, output, base, Link.RAW if link is Link.IDENTITY else link, Task.BINARY, classes)
+    if base.any():
+        raise a.error("base_values", "probabilities with a base value are not supported")
+    # The runtime subtracts the whole sum from 1; adding up negated weights and then 1 rounds in the same way.
+    both = Nodes(
+        nodes.tree_offset,
+        nodes.left,
+        nodes.right,
+        nodes.feature,
+        nodes.threshold,
+        nodes.default_left,
+        np.concatenate([-nodes.leaf_value, nodes.leaf_value], axis=1),
+    )
+    return Read(both, np.full(len(output), -1), np.array([1.0, 0.0]), Link.IDENTITY, Task.BINARY, classes)
+
+
+def _base(a: Attributes, base: NDArray[np.float64], outputs: int) -> NDArray[np.float64]:
+    if len(base) not in (0, outputs):
+        raise a.error("base_values", f"{len(base)} values for {outputs} outputs")
+    return base if len(base) else np.zeros(outputs)
+
+
+def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.bool_]) -> None:
+    """The runtime leaves the base out of outputs that no reached leaf has a weight for."""
+    if (base.astype(bool) & ~given).any():
+        raise a.error("base_values", "an output with a base value gets no weight from some leaves")
+
+
+def _nodes(
+    a: Attributes, kind: str, outputs: int, *, one: bool = False
+) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
+    """Nodes, the output of each tree (-1: all), and the outputs that every row gets a weight for."""
+    if not 0 < outputs <= _MAX_OUTPUTS:
+        raise a.error(kind, f"{outputs} outputs make no sense")
+    tree_ids, node_ids = a.ints("nodes_treeids"), a.ints("nodes_nodeids")
+    n = len(tree_ids)
+    if not n:
+        raise a.error("nodes_treeids", "there are no nodes")
+    columns = {key: a.ints(f"nodes_{key}") for key in ("nodeids", "featureids", "truenodeids", "falsenodeids")}
+    values, modes = a.floats("nodes_values"), a.strings("nodes_modes")
+    tracks = a.ints("nodes_missing_value_tracks_true")
+    tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
+    lengths = {key: len(column) for key, column in columns.items()}
+    lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
+    for key, length in lengths.items():
+        if length != n:
+            raise a.error(f"nodes_{key}", f"{length} entries for {n} nodes")
+    if unknown := set(modes) - set(_MODES):
+        first_unknown = unknown.pop().decode("ascii", "replace")
+        raise a.error("nodes_modes", f"splits of mode `{first_unknown[:20]}` are not supported")
+    if (np.diff(tree_ids) < 0).any():
+        raise a.error("nodes_treeids", "the trees are not in order")
+    first = np.flatnonzero(np.diff(tree_ids, prepend=tree_ids[0] - 1))
+    offset = np.append(first, n).astype(np.int64)
+    # (tree, node id) -> position; ids within a tree may come in any order.
+    place = {key: i for i, key in enumerate(zip(tree_ids.tolist(), node_ids.tolist(), strict=True))}
+    if len(place) != n:
+        raise a.error("nodes_nodeids", "two nodes of a tree have the same number")
+    mode = np.array([_MODES.index(m) for m in modes])
+    inner = mode < 4
+    start = np.repeat(offset[:-1], np.diff(offset))
+
+    def child(key: str) -> NDArray[np.int64]:
+        found = [place.get(k, -1) for k in zip(tree_ids.tolist(), columns[key].tolist(), strict=True)]
+        at = np.array(found, dtype=np.int64)
+        if (inner & (at < 0)).any():
+            raise a.error(f"nodes_{key}", "a child does not exist")
+        return np.where(inner, at - start, -1)
+
+    yes, no = child("truenodeids"), child("falsenodeids")
+    flipped = (mode == 2) | (mode == 3)  # x >= t and x > t: the other side of x < t and x <= t
+    strict = (mode == 1) | (mode == 2)
+    # x < t is x <= the float below t.
+    threshold = np.where(strict, next_down_array(values, NumberType.FLOAT32), values)
+    if np.isnan(values[inner]).any() or (strict & inner & np.isneginf(values)).any():
+        raise a.error("nodes_values", "a threshold is NaN or -infinity")
+    leaf_value, output, given = _weights(a, kind, place, offset, inner, 1 if one else outputs, one=one)
+    nodes = Nodes(
+        tree_offset=offset,
+        left=np.where(flipped, no, yes),
+        right=np.where(flipped, yes, no),
+        feature=np.where(inner, columns["featureids"], -1),
+        threshold=np.where(inner, threshold, 0.0),
+        # NaN goes to the false branch, which is the left one of flipped nodes, unless it tracks the true one.
+        default_left=inner & ((tracks != 0) != flipped),
+        leaf_value=leaf_value,
+    )
+    return nodes, output, given
+
+
+def _weights(
+    a: Attributes,
+    kind: str,
+    place: dict[tuple[int, int], int],
+    offset: NDArray[np.int64],
+    inner: NDArray[np.bool_],
+    outputs: int,
+    *,
+    one: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    trees, ids = a.ints(f"{kind}_treeids"), a.ints(f"{kind}_nodeids")
+    which, weight = a.ints(f"{kind}_ids"), a.floats(f"{kind}_weights")
+    if not len(trees) == len(ids) == len(which) == len(weight):
+        raise a.error(f"{kind}_ids", "the weights differ in length")
+    if one:
+        which = np.zeros_like(which)
+    if ((which < 0) | (which >= outputs)).any():
+        raise a.error(f"{kind}_ids", "an output does not exist")
+    at = np.array([place.get(k, -1) for k in zip(trees.tolist(), ids.tolist(), strict=True)], dtype=np.int64)
+    if (at < 0).any() or inner[at].any():
+        raise a.error(f"{kind}_nodeids", "a weight belongs to no leaf")
+    if len(np.unique(at * outputs + which)) != len(at):
+        raise a.error(f"{kind}_nodeids", "two weights of a leaf for one output")
+    n, n_trees = len(inner), len(offset) - 1
+    tree = np.searchsorted(offset, at, side="right") - 1
+    leaves = np.bincount(np.searchsorted(offset, np.flatnonzero(~inner), side="right") - 1, minlength=n_trees)
+    counts = np.zeros((n_trees, outputs), dtype=np.int64)
+    np.add.at(counts, (tree, which), 1)
+    given = (counts == leaves[:, None]).any(axis=0)
+    fed = counts > 0
+    if (fed.sum(axis=1) <= 1).all():
+        # Every tree feeds one output: a number per leaf is enough.
+        value = np.zeros((n, 1))
+        value[at, 0] = weight
+        return value, np.argmax(fed, axis=1).astype(np.int64), given
+    value = np.zeros((n, outputs))
+    value[at, which] = weight
+    return value, np.full(n_trees, -1, dtype=np.int64), given
