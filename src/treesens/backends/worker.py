@@ -52,12 +52,16 @@ class Worker:
     _buffer: bytearray = field(default_factory=bytearray)
     _killed: Termination | None = None
     _stderr: list[bytes] = field(default_factory=list)
+    _drainer: threading.Thread | None = None
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
-        environment = dict(os.environ, OMP_NUM_THREADS=str(limits.threads))
+        # The worker sees the modules that we see, plug-ins on a path added while running included, and (-P) no others: a
+        # file of the working directory must not stand in for a solver's library.
+        path = os.pathsep.join(os.path.abspath(p) for p in sys.path)
+        environment = dict(os.environ, OMP_NUM_THREADS=str(limits.threads), PYTHONPATH=path)
         process = subprocess.Popen(
-            [sys.executable, "-m", "treesens.backends.worker"],
+            [sys.executable, "-P", "-m", "treesens.backends.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -68,7 +72,8 @@ class Worker:
         job = pickle.dumps((backend, artifact, limits))
         # Written from a thread: a large job must not block on a worker that is still importing.
         threading.Thread(target=worker._feed, args=(job,), daemon=True).start()
-        threading.Thread(target=worker._drain, daemon=True).start()
+        worker._drainer = threading.Thread(target=worker._drain, daemon=True)
+        worker._drainer.start()
         return worker
 
     def _feed(self, job: bytes) -> None:
@@ -115,6 +120,13 @@ class Worker:
                     self.process.kill()
         self.process.wait()
 
+    def end(self) -> None:
+        """Ends a worker that has closed its pipe. One that says nothing is dying by itself: how it ends is the reason."""
+        if self.outcome is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=_GRACE_SECONDS)
+        self.kill(Termination.INTERRUPTED)  # one that has answered has nothing left to do
+
     def finish(self) -> RawOutcome:
         """The outcome of an ended worker; what it did not say itself is read off its end."""
         code = self.process.wait()
@@ -131,6 +143,8 @@ class Worker:
             return self.outcome
         if self._killed is not None:
             return RawOutcome(self._killed, last, detail=f"killed after {self.seconds:.1f} s")
+        if self._drainer is not None:
+            self._drainer.join(timeout=_GRACE_SECONDS)
         words = b"".join(self._stderr).decode(errors="replace").strip()
         memory = "MemoryError" in words or "bad_alloc" in words
         reason = Termination.MEMORY if memory else Termination.CRASH
@@ -164,7 +178,7 @@ def run_all(
                 if not alive or worker.outcome is not None:
                     selector.unregister(key.fileobj)
                     running.remove(worker)
-                    worker.kill(Termination.INTERRUPTED)  # a worker that has answered has nothing left to do
+                    worker.end()
                     yield worker, worker.finish()
             for worker in running:
                 if stop is not None and stop.is_set():

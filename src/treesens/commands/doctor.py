@@ -35,6 +35,8 @@ PACKAGES = (
     ("xgboost-cpu", "native replay"),
     ("lightgbm", "native replay"),
     ("scikit-learn", "native replay"),
+    ("catboost", "native replay"),
+    ("onnxruntime", "native replay"),
     ("pandas", "data frames"),
     ("pyarrow", "Parquet files"),
     ("jinja2", "HTML reports"),

@@ -15,11 +15,14 @@ from treesens.frontends.base import LoadedModel
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
+@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code.")
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Random rows of --check.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of these rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def command(model: Path, format_name: str | None, check: bool, rows: int, seed: int, as_json: bool) -> int:
+def command(
+    model: Path, format_name: str | None, trust_pickle: bool, check: bool, rows: int, seed: int, as_json: bool
+) -> int:
     """Describe a model file: trees, features, guards, outputs, arithmetic.
 
     Exit codes: 0, 2 the file is no model that can be represented, and with --check: 10 the library contradicts what was
@@ -28,7 +31,7 @@ def command(model: Path, format_name: str | None, check: bool, rows: int, seed: 
     from treesens.frontends.registry import load
     from treesens.report.model import model_record
 
-    loaded = load(model, format_name)
+    loaded = load(model, format_name, trust_pickle=trust_pickle)
     facts = model_record(loaded)
     code = EXPECTED
     if check:

@@ -1,0 +1,111 @@
+"""The pages under docs/ say what the code does: code blocks, tables, options and links are compared with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+
+from treesens.cli import COMMANDS, group
+from treesens.compiler.ir import Objective
+from treesens.compiler.ir.parser import parse_module
+from treesens.compiler.ir.printer import KINDS, print_module
+from treesens.compiler.ir.verifier import RULES, verify
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PLUGIN = ROOT / "tests" / "plugin_package"
+NAMED_BLOCK = re.compile(r"^<!-- (\S+) -->\n+```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_code_of_extending_md_is_that_of_the_plug_in_package() -> None:
+    blocks = NAMED_BLOCK.findall((DOCS / "extending.md").read_text())
+    for name, code in blocks:
+        assert code.rstrip("\n") in (PLUGIN / name).read_text(), f"the block of {name} differs from the file"
+    shown = {Path(name).name for name, _ in blocks}
+    assert shown == {"pyproject.toml", "satisfied_clauses.py", "backend.py", "frontend.py"}
+
+
+def test_extending_md_names_what_exists() -> None:
+    text = (DOCS / "extending.md").read_text()
+    package = ROOT / "src" / "treesens"
+    for place in re.findall(r"`((?:compiler|backends|frontends)/[a-z_/0-9.]+)`", text):
+        assert (package / place).exists(), place
+
+
+def rows_of_table(page: str, head: str) -> list[list[str]]:
+    """The body of the table whose header starts with `head`; code marks are dropped."""
+    lines = iter((DOCS / page).read_text().splitlines())
+    for line in lines:
+        if line.startswith(f"| {head} |"):
+            break
+    next(lines)
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            return rows
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+@pytest.mark.parametrize("head", ["block", "op"])
+def test_nodes_and_fields_of_ir_md(head: str) -> None:
+    of = {"block": "treesens.compiler.ir.types", "op": "treesens.compiler.ir.ops"}[head]
+    expected = {name: [f"`{f.name}`" for f in fields(kind)] for kind, name in KINDS.items() if kind.__module__ == of}
+    found = {row[0].strip("`"): row[1].split(", ") for row in rows_of_table("ir.md", head)}
+    assert found == expected
+
+
+def test_the_objective_of_ir_md() -> None:
+    names = ", ".join(f"`{f.name}`" for f in fields(Objective))
+    assert f"(`maximize`) has the fields {names}" in (DOCS / "ir.md").read_text().replace("\n", " ")
+
+
+def test_rules_of_ir_md() -> None:
+    assert rows_of_table("ir.md", "rule") == [[name, text] for name, text, _ in RULES]
+
+
+def test_the_module_of_ir_md_parses_and_prints_back() -> None:
+    text = re.search(r"```sir\n(.*?)```", (DOCS / "ir.md").read_text(), re.DOTALL)
+    assert text is not None
+    module = parse_module(text[1])
+    verify(module)
+    assert print_module(module, full=True) == text[1]
+
+
+def test_every_command_and_option_is_in_cli_md() -> None:
+    sections = dict(
+        re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", (DOCS / "cli.md").read_text(), re.DOTALL | re.MULTILINE)
+    )
+    assert list(sections) == list(COMMANDS)
+    for name, section in sections.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        written = set(re.findall(r"`(--[a-z-]+)", section))
+        options = {o for p in command.params if isinstance(p, click.Option) for o in p.opts if o.startswith("--")}
+        assert options == written, name
+
+
+def test_the_floors_of_architecture_md_are_those_of_the_import_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    floors = re.findall(r"^\| (\d+) \|([^|]+)\|", (DOCS / "architecture.md").read_text(), re.MULTILINE)
+    floor_of = {room: int(number) for number, names in floors for room in re.findall(r"\b([a-z]\w+)\b", names)}
+    above = max(floor_of.values()) + 1
+    for layer in layers:
+        numbers = {floor_of[room] for room in re.findall(r"treesens\.(?:compiler\.)?([a-z]+)", layer)}
+        assert len(numbers) == 1, f"{layer} is on several floors"
+        assert numbers.pop() <= above, f"{layer} is too high up"
+        above = floor_of[re.findall(r"treesens\.(?:compiler\.)?([a-z]+)", layer)[0]]
+
+
+@pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))
+def test_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target

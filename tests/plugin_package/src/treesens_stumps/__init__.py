@@ -1,0 +1,1 @@
+"""A format of decision stumps, a pass and a backend for treesens."""
