@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
+from treesens.real_rows import among_rows, placed
 
 
 def answer_bound(
     query: BoundQuery, options: Options, *, stop: threading.Event | None = None, confirm: str | None = None
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too."""
-    result = answer(query.query, options, stop=stop)
+    """The answer to one question of a file; `confirm` names a backend that is asked too.
+
+    Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
+    """
+    start = time.perf_counter()
+    result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
+    if result is None or options.backend != "auto":
+        result = answer(query.query, options, stop=stop)
+    result = placed(query, result, options)
+    known = sum(result.seconds.values())
+    result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
     if confirm is None or (stop is not None and stop.is_set()):
         return result
     second = answer(query.query, replace(options, backend=confirm), stop=stop)

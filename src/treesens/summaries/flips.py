@@ -96,7 +96,7 @@ def flips(
     `legal[f]` bool[n_cells] flags the cells of feature f that hold a legal value. For several features every combination is
     tried, up to `limit` combinations of all but the one with the most cells.
     """
-    values, shift, slack = _leaf_values(model, output)
+    values, shift, slack = leaf_values(model, output)
     chosen = tuple(features)
     widest = max(chosen, key=lambda f: int(legal[f].sum()))
     others = [f for f in chosen if f != widest]
@@ -119,13 +119,13 @@ def flips(
             target[0][better] = found[better]
             for column, f in enumerate(chosen):
                 target[1][better, column] = cell[better] if f == widest else combination[others.index(f)]
-    base = _base_units(model, output, shift)
+    base = base_units(model, output, shift)
     own = _scores(model, cells, values) + base
     numbers = np.arange(rows) if index is None else index
     return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
 
 
-def _leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
+def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
     """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
 
     Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
@@ -145,7 +145,8 @@ def _leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int
     return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
 
 
-def _base_units(model: CellEnsemble, output: int, shift: int) -> int:
+def base_units(model: CellEnsemble, output: int, shift: int) -> int:
+    """What a score has without any leaf, rounded down to units of 2**-shift."""
     base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
     return (base * Fraction(2) ** shift).__floor__()
 
