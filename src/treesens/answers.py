@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
+from treesens.real_rows import among_rows, placed
 
 
 def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
@@ -67,8 +69,17 @@ def interruptible() -> Iterator[Interruption]:
 def answer_bound(
     query: BoundQuery, options: Options, *, stop: threading.Event | None = None, confirm: str | None = None
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too."""
-    result = answer(query.query, options, stop=stop)
+    """The answer to one question of a file; `confirm` names a backend that is asked too.
+
+    Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
+    """
+    start = time.perf_counter()
+    result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
+    if result is None or options.backend != "auto":
+        result = answer(query.query, options, stop=stop)
+    result = placed(query, result, options)
+    known = sum(result.seconds.values())
+    result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
     if confirm is None or (stop is not None and stop.is_set()):
         return result
     second = answer(query.query, replace(options, backend=confirm), stop=stop)

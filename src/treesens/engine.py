@@ -127,7 +127,11 @@ def answer(
     stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """Answers one question with one backend or, for `auto`, with a portfolio."""
+    """Answers one question with one backend or, for `auto`, with a portfolio; nearest rows by a search of their own."""
+    if query.objective is not None and query.objective.nearest is not None:
+        from treesens.closest import closest
+
+        return closest(query, options, stop=stop, on_better=on_better)
     if options.backend == "auto":
         from treesens.portfolio import race
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 
 
 class Verdict(StrEnum):
@@ -56,6 +56,31 @@ class Witness:
     in_band: bool
 
 
+Masks = tuple[BoolArray, ...]
+"""A box: the cells of every feature that it holds, bool[n_cells] each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Cells around a witness in which every pair is one: a box per point, equal on the `shared` features."""
+
+    boxes: tuple[Masks, ...]
+    shared: frozenset[int]
+
+
+@dataclass(frozen=True)
+class NearestRow:
+    """The row of a table that is nearest to a region: its number, and the l2 distances to the region and to the point.
+
+    Distances count the features that the question does not vary, in units of the width of their domains.
+    """
+
+    data: str
+    index: int
+    distance: float
+    point_distance: float
+
+
 @dataclass(frozen=True)
 class ObjectiveValue:
     """Value of the witness, proven bound, and the sense; `bound` is None where nothing is proven."""
@@ -102,3 +127,5 @@ class Result:
     attempts: tuple[Attempt, ...] = ()
     confirmed_by: str | None = None
     notes: tuple[str, ...] = ()
+    region: Region | None = None
+    nearest: NearestRow | None = None

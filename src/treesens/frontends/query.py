@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, frozen
+from treesens.compiler.base.arrays import BoolArray, FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, Span
 from treesens.compiler.query import query as q
 from treesens.frontends.base import LoadedModel
@@ -33,7 +33,8 @@ class BoundQuery:
     """A typed question with what an answer is built and recorded from.
 
     `models[i]` is the library's side of `query.models[i]`: features and columns in the order of the question. `find` is the
-    question without shorthand (a `Count` stays one). `tables` are those that it uses, by name; `node` is what was written.
+    question without shorthand (a `Count` stays one). `tables` are those that it uses, by name, and `rows` those and the ones
+    that domains come from, float64[rows, features] as the model stores them; `node` is what was written.
     """
 
     query: q.Query
@@ -41,6 +42,7 @@ class BoundQuery:
     tables: Mapping[str, Table]
     find: ast.Find | ast.Count
     node: ast.Query
+    rows: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -209,7 +211,18 @@ def _question(
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,
     )
-    return BoundQuery(typed, inputs.models, dict(scope.tables), find, node)
+    tables = dict(scope.tables)
+    return BoundQuery(typed, inputs.models, tables, find, node, _rows_in_play(scope, tables))
+
+
+def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
+    """The rows of the tables that a question uses, and of those that domains come from where they have all features."""
+    names = [ast.Name(name) for name in used]
+    for source in scope.found.sources:
+        table = scope.found.tables.get(source.data.text)
+        if table is not None and source.data.text not in used and all(f in table for f in scope.inputs.names):
+            names.append(source.data)
+    return {name.text: scope.matrix(name) for name in names}
 
 
 def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast.Find | ast.Count) -> Scope:

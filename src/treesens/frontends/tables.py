@@ -87,6 +87,14 @@ class Table:
         return np.stack([self.numbers(column, names.get(column)) for column in columns], axis=1)
 
 
+def with_zeros(table: Table, columns: Iterable[str]) -> Table:
+    """The table with columns of zeros for those that it lacks: for features that a model names and never asks about."""
+    zeros = np.zeros(table.rows)
+    zeros.flags.writeable = False
+    added = {column: zeros for column in columns if column not in table}
+    return Table(table.name, {**table.columns, **added}, table.rows, table.label) if added else table
+
+
 def _number(text: str) -> float | None:
     try:
         return float(text)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 import treesens
+from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.model.ensemble import Ensemble, Link
-from treesens.compiler.query.domain import Domain, ValueDomain
+from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.result import Region, Result, Verdict, Witness
 
 SCHEMA_VERSION = 1
 
@@ -68,6 +69,36 @@ def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tup
     }
 
 
+def region_of(query: Query, region: Region) -> dict[str, dict[str, Any]]:
+    """A region in the words of points: per point and feature a list of labels, or [low, high] runs of numbers.
+
+    Features on which the whole domain is allowed are left out; what all points share is under "all".
+    """
+    result: dict[str, dict[str, Any]] = {"all": {}} if len(query.points) > 1 else {}
+    for number, point in enumerate(query.points):
+        for f, name in enumerate(query.space.names):
+            mask = region.boxes[number][f]
+            if (query.space.legal[f] & ~mask).any():
+                where = "all" if f in region.shared and len(query.points) > 1 else point.name
+                result.setdefault(where, {})[name] = _values_of(query, f, mask)
+    return result
+
+
+def _values_of(query: Query, feature: int, mask: BoolArray) -> list[Any]:
+    grid, domain = query.space.grid[feature], query.space.domains[feature]
+    kind = grid.number_type.dtype
+    lost: list[Any] = [None] if grid.missing and mask[grid.missing_cell] else []
+    if isinstance(domain, ValueDomain):
+        inside = domain.values[mask[grid.cell_of(domain.values)]]
+        labels = list(dict.fromkeys(label_of(domain, float(v), kind) for v in inside))
+        if len(labels) <= 12 or isinstance(labels[0], str):
+            return labels + lost
+        return [[labels[0], labels[-1]], *lost]
+    runs = zip(*runs_of(mask[: grid.present_cells]), strict=True)
+    ends = [(cell_range(domain, grid, int(a))[0], cell_range(domain, grid, int(b))[1]) for a, b in runs]
+    return [[label_of(domain, low, kind), label_of(domain, high, kind)] for low, high in ends] + lost
+
+
 def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
     """One result as a JSON-ready dictionary."""
     data: dict[str, Any] = {
@@ -106,6 +137,15 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "sense": result.objective.sense,
             "kind": result.objective.kind,
         }
+    if result.nearest is not None:
+        data["nearest_row"] = {
+            "data": result.nearest.data,
+            "index": result.nearest.index,
+            "distance_l2": result.nearest.distance,
+            "point_distance_l2": result.nearest.point_distance,
+        }
+    if result.region is not None:
+        data["region"] = region_of(query, result.region)
     if result.near_miss is not None:
         data["near_miss"] = result.near_miss
     if result.confirmed_by is not None:

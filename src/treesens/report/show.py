@@ -69,6 +69,13 @@ def show_result(bound: BoundQuery, result: Result) -> None:
         o = result.objective
         bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
         console.print(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
+    if result.nearest is not None:
+        n = result.nearest
+        where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
+        console.print(
+            f"  nearest row: {n.index} of {n.data}, which {where} "
+            + ("inside the region" if n.distance == 0 else "the region")
+        )
     for note in result.notes:
         console.print(f"  note: {note}")
     if result.near_miss:

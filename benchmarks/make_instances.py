@@ -1,0 +1,61 @@
+"""Writes the instance lists of the benchmarks (JSON lines for `treesens bench`); seeds are fixed, so the lists never change."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "instances"
+FEATURES = {
+    "adult_t200_d5": range(14),
+    "adult_t300_d5": range(14),
+    "adult_t500_d5": range(14),
+    "churn_t200_d5": range(20),
+    "churn_t500_d5": range(20),
+    "german_credit_t500_d5": range(20),
+    "pimadiabetes_t200_d5": range(8),
+    "pimadiabetes_t500_d6": range(8),
+    "ijcnn_robust": range(1, 23),
+    "diabetes_robust": range(1, 9),
+    "breast_cancer_robust": range(1, 11),
+}
+MULTICLASS = {"iris_t100_d5": (4, 3), "winequality_red_t100_d5": (11, 6)}
+
+
+def write(name: str, rows: list[dict[str, object]]) -> None:
+    HERE.mkdir(exist_ok=True)
+    (HERE / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def main() -> None:
+    write(
+        "multiclass.jsonl",
+        [
+            {"model": model, "feature": f, "from": a, "to": b, "factor": factor}
+            for model, (features, classes) in MULTICLASS.items()
+            for factor in (1, 1.5)
+            for f in range(features)
+            for a, b in itertools.permutations(range(classes), 2)
+        ],
+    )
+    rng = random.Random(7)
+    sets: list[dict[str, object]] = []
+    for i in range(100):
+        model = rng.choice(sorted(FEATURES))
+        size = (2, 3, 5)[i % 3]
+        chosen = sorted(rng.sample(list(FEATURES[model]), size))
+        sets += [{"model": model, "features": chosen, "margin": margin} for margin in (0.5, 1.5)]
+    write("sets.jsonl", sets)
+    # Gaps so high that the answer is often none: the provers of several varied features at work.
+    high: list[dict[str, object]] = []
+    for i in range(40):
+        model = rng.choice(["breast_cancer_robust", "diabetes_robust", "ijcnn_robust", "pimadiabetes_t200_d5"])
+        chosen = sorted(rng.sample(list(FEATURES[model]), (2, 3)[i % 2]))
+        high.append({"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]})
+    write("sets_high.jsonl", high)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+"""The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
+
+For a set F one exact sweep over the rows answers all gaps at once: a row that flips is a verified pair at distance 0 from the
+data. Where no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
+smaller gap answers larger ones, and so does a bound on the largest swing, which is searched for in the time that is left.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.model import Link, Task
+from treesens.compiler.result import NearestRow, Result, Verdict, Witness
+from treesens.compiler.verify import NativePredict, verify_values
+from treesens.engine import Options, answer
+from treesens.errors import DataError, UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.query import BoundQuery, bind
+from treesens.frontends.tables import Table, with_zeros
+from treesens.grammar.parser import parse
+from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
+from treesens.report.records import record
+from treesens.summaries.flips import FlipQuestion, Flips, flip_question
+
+LISTED = 100
+"""Numbers of flipping rows that a record lists, the clearest first."""
+
+_SEARCH_SHARE = 0.6
+"""Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A gap as given: `gap` in probability (or in the value of a regressor), or `margin` in raw score."""
+
+    kind: str
+    text: str
+
+    @property
+    def clause(self) -> str:
+        return f"{self.kind} {self.text}"
+
+    @property
+    def value(self) -> float:
+        return float(self.text)
+
+
+@dataclass
+class AuditOptions:
+    """`time_limit` in seconds for each set of features; `native` replays witnesses in the library itself."""
+
+    time_limit: float = 5.0
+    threads: int = 2
+    seed: int = 0
+    native: bool = False
+
+
+@dataclass
+class Questions:
+    """The questions about one set of features: one per gap, and the largest swing."""
+
+    varied: tuple[str, ...]
+    gaps: list[tuple[Gap, BoundQuery]]
+    swing: BoundQuery
+
+
+@dataclass
+class Audit:
+    """Records per (varied set, gap), in the order of the request, with what they are about."""
+
+    model: LoadedModel
+    table: Table
+    records: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
+    """Gaps from their texts, ascending. UsageError for text that is no positive number."""
+    kind, texts = ("gap", gaps) if gaps else ("margin", margins)
+    if gaps and margins:
+        raise UsageError("give either gaps (probability) or margins (raw score)")
+    result = []
+    for text in texts:
+        try:
+            value = Fraction(text)
+        except ValueError:
+            raise UsageError(f"`{text}` is no number", remedy="write e.g. --margin 0.5,1") from None
+        if value <= 0:
+            raise UsageError(f"the gap `{text}` is not positive", remedy="write e.g. --margin 0.5,1")
+        result.append(Gap(kind, text))
+    return sorted(result, key=lambda g: Fraction(g.text))
+
+
+def questions_of(
+    model: LoadedModel, table: Table, varied: Sequence[Sequence[str]], gaps: Sequence[Gap], diagnostics: Diagnostics
+) -> list[Questions]:
+    """All questions of an audit, bound once: they share one space of cells and one table."""
+    ensemble = model.ensemble
+    if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX:
+        raise UsageError(
+            "the audit takes binary classifiers and regressors",
+            remedy="ask a multiclass model in a file: `sensitive m to f from A to B`",
+        )
+    if ensemble.task is Task.REGRESSION and any(g.kind == "margin" for g in gaps):
+        raise UsageError("a regressor has no margin around 0", remedy="give --gap in units of its value")
+    for name in (name for group in varied for name in group):
+        if name not in ensemble.feature_names:
+            raise UsageError(
+                f"the model has no feature `{name}`", remedy=did_you_mean(name, ensemble.feature_names) or ""
+            )
+    lines = ['model m from "m"', 'data d from "d"', "domain from d"]
+    for number, group in enumerate(varied):
+        names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
+        lines += [f"query q{number}_{i}: sensitive m to {names} {gap.clause}" for i, gap in enumerate(gaps)]
+        lines.append(f"query s{number}: find a, b such that a = b except {names} maximize margin(a) - margin(b)")
+    bound = bind(
+        parse("\n".join(lines), "<audit>"),
+        Path(),
+        load_model=lambda _path, _format: model,
+        load_table=lambda _path, _label, _rows: table,
+        diagnostics=diagnostics,
+    )
+    asked = iter(bound.queries)
+    return [Questions(tuple(group), [(gap, next(asked)) for gap in gaps], next(asked)) for group in varied]
+
+
+def fitted(model: LoadedModel, table: Table) -> Table:
+    """The table with zeros for features that the model names and no tree asks about. DataError where others are missing."""
+    ensemble = model.ensemble
+    used = {ensemble.feature_names[f] for f in np.unique(ensemble.node_feature[ensemble.node_feature >= 0])}
+    absent = [name for name in ensemble.feature_names if name not in table]
+    needed = [name for name in absent if name in used]
+    if needed:
+        listed = ", ".join(f"`{name}`" for name in needed[:8]) + (", …" if len(needed) > 8 else "")
+        raise DataError(
+            f"the table lacks columns that the model asks about: {listed}",
+            place=table.name,
+            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
+        )
+    return with_zeros(table, absent)
+
+
+def used_features(model: LoadedModel) -> list[str]:
+    """The features that some tree asks about, in the order of the model."""
+    asked = np.unique(model.ensemble.node_feature[model.ensemble.node_feature >= 0])
+    return [model.ensemble.feature_names[f] for f in asked]
+
+
+def audit(
+    model: LoadedModel,
+    table: Table,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    gaps: Sequence[Gap],
+    options: AuditOptions,
+    stop: threading.Event | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+) -> Audit:
+    """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
+    start = time.perf_counter()
+    table = fitted(model, table)
+    groups = [(name,) for name in used_features(model)] if varied is None else [tuple(group) for group in varied]
+    diagnostics = Diagnostics()
+    questions = questions_of(model, table, groups, gaps, diagnostics)
+    result = Audit(model, table, warnings=tuple(item.render() for item in diagnostics))
+    halt = stop or threading.Event()
+    native = [_locked(model.margins)] if options.native else None
+    done: dict[int, list[dict[str, Any]]] = {}
+    with ThreadPoolExecutor(max(1, options.threads)) as pool:
+        running: dict[Future[list[dict[str, Any]]], int] = {
+            pool.submit(_SetAudit(q, options, native, halt).run): i for i, q in enumerate(questions)
+        }
+        while running:
+            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in finished:
+                number = running.pop(future)
+                done[number] = future.result()
+                for item in done[number]:
+                    if on_record is not None:
+                        on_record(item)
+    result.records = [item for i in sorted(done) for item in done[i]]
+    result.interrupted = halt.is_set()
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _locked(predict: NativePredict) -> NativePredict:
+    """Libraries load lazily and not all predict in several threads at once."""
+    lock = threading.Lock()
+
+    def locked(rows: NDArray[np.float64]) -> NDArray[Any]:
+        with lock:
+            return predict(rows)
+
+    return locked
+
+
+class _SetAudit:
+    """One set of features: the sweep, the largest swing, and every gap."""
+
+    def __init__(
+        self, questions: Questions, options: AuditOptions, native: list[NativePredict] | None, stop: threading.Event
+    ) -> None:
+        self.questions = questions
+        self.stop = stop
+        self.deadline = 0.0
+        self.limit = options.time_limit
+        self.base = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
+
+    def run(self) -> list[dict[str, Any]]:
+        if self.stop.is_set():
+            return []
+        start = time.monotonic()
+        first = self.questions.gaps[0][1]
+        table = table_in_play(first)
+        shape = flip_question(first.query)
+        assert table is not None
+        assert shape is not None
+        rows = table[1]
+        found = sweep_rows(first.query, shape, rows)
+        if len(found) == 0:
+            raise DataError("no row of the table lies in the domain", place=table[0])
+        self.deadline = time.monotonic() + self.limit
+        answers: list[tuple[Gap, BoundQuery, Result]] = []
+        for gap, query in self.questions.gaps:
+            if self.stop.is_set():
+                break
+            answers.append((gap, query, self._answer(query, found, rows, [r for _, _, r in answers])))
+        swing = self._swing(shape, found, rows)
+        answers = [(gap, query, self._settled(query, result, swing)) for gap, query, result in answers]
+        seconds = time.monotonic() - start
+        return [self._record(gap, query, result, found, swing, seconds) for gap, query, result in answers]
+
+    def _swing(self, shape: FlipQuestion, found: Flips, rows: FloatArray) -> Result:
+        query = self.questions.swing.query
+        widest = replace(shape, high=None, low=None, swing=_nothing())
+        hints = hints_of(query, widest, found, rows)
+        left = min(self.limit / 2, max(0.2, self.deadline - time.monotonic()))
+        options = replace(self.base, time_limit=left, hints=hints)
+        return answer(query, options, stop=self.stop)
+
+    def _answer(self, query: BoundQuery, found: Flips, rows: FloatArray, before: list[Result]) -> Result:
+        """Rows first; then what smaller gaps have settled; then a search."""
+        shape = flip_question(query.query)
+        assert shape is not None
+        pair = witness_among_rows(query.query, shape, found, rows, self.base)
+        if pair is not None:
+            result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
+            done = placed(query, result, self.base)
+            return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
+        for known in before:
+            if known.verdict is Verdict.NONE:
+                return replace(known, query=query.name, reason=f"none at a smaller gap ({known.reason})")
+        hints = hints_of(query.query, shape, found, rows)
+        left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
+        options = replace(self.base, time_limit=left, hints=hints)
+        return placed(query, answer(query.query, options, stop=self.stop), options)
+
+    def _settled(self, query: BoundQuery, result: Result, swing: Result) -> Result:
+        """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
+        shape = flip_question(query.query)
+        if result.verdict is not Verdict.UNKNOWN or shape is None or swing.objective is None:
+            return result
+        bound = swing.objective.bound
+        if bound is not None and bound < needed(shape, query) * (1 - 1e-9):
+            reason = f"the largest swing is at most {bound:.6g}"
+            return Result(query.name, Verdict.NONE, reason, proof="bound", backend="search")
+        if swing.witness is not None:
+            again = verify_values(query.query, swing.witness.values, native=self.base.native)
+            if isinstance(again, Witness):
+                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="search")
+                return placed(query, pair, self.base)
+        return result
+
+    def _record(
+        self, gap: Gap, query: BoundQuery, result: Result, found: Flips, swing: Result, seconds: float
+    ) -> dict[str, Any]:
+        shape = flip_question(query.query)
+        assert shape is not None
+        order = order_of_rows(shape, found)
+        data = record(query.query, result)
+        for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
+            data.pop(name, None)
+        extra: dict[str, Any] = {
+            "varied": list(self.questions.varied),
+            gap.kind: gap.value,
+            "rows": len(found),
+            "rows_flipped": len(order),
+            "rows_complete": found.complete,
+            "flipped_rows": found.index[order[:LISTED]].tolist(),
+            "max_swing": None if swing.objective is None else swing.objective.value,
+            "max_swing_bound": None if swing.objective is None else swing.objective.bound,
+            "seconds": {"set": round(seconds, 6)},
+        }
+        if shape.high is not None and shape.low is not None:
+            extra["rows_flipped_down"] = int(found.falling(shape.high)[order].sum())
+            extra["rows_flipped_up"] = int(found.rising(shape.low)[order].sum())
+        return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+
+def _nothing() -> Any:
+    from treesens.compiler.query.bounds import Bound
+
+    return Bound()
+
+
+def needed(shape: FlipQuestion, query: BoundQuery) -> float:
+    """The swing of the margin that a question asks for at least."""
+    average = query.query.models[shape.model].ensemble.average
+    if shape.swing is not None:
+        return float(shape.swing) / average
+    assert shape.high is not None
+    assert shape.low is not None
+    return float(shape.high + -shape.low) / average

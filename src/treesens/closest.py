@@ -1,0 +1,349 @@
+"""The nearest pair: minimise the distance of a point to the nearest row of a table, with a proved lower bound.
+
+Rows that are answers themselves come first (distance 0 is optimal). Where there is none, the rows whose scores come closest to
+it are asked about one by one, and then best-first branch and bound goes over groups of rows: for a group the native engine
+minimises the distance to the range of its values, which bounds the distance to each of them from below; the pair found gives an
+upper bound; a group that may still be better is split. The bound of the answer is the least one of all groups that are left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treesens.backends.base import Limits, Termination
+from treesens.backends.search.backend import SearchArtifact, SearchBackend
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
+from treesens.compiler.ir import Equal, Order
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.query import CellCost, LinearForm, NearestRows, Objective, Query
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import verify_cells, verify_values
+from treesens.engine import Options, compile_query, decided
+from treesens.errors import BackendError
+from treesens.summaries.clusters import Rows
+from treesens.summaries.flips import flip_question, flips
+
+_SHIFT = 30
+"""Distances are whole numbers of 2**-30 in the engine, rounded down: bounds stay bounds."""
+
+_SLICE = 2.0
+"""Most seconds on one group before it is split."""
+
+_ROW_SLICE = 0.25
+"""Most seconds on one row while there are others."""
+
+_SINGLE_ROWS = 0.4
+"""Share of the time for single rows before groups of rows are asked about."""
+
+_TRIED = 50
+_CLOSE = 1e-6
+_LEAST = 0.02
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What the engine says about one group: cells (None without a pair), a lower bound, and whether it is certain."""
+
+    cells: Int32Array | None
+    bound: float
+    closed: bool
+    empty: bool
+
+
+class _Engine:
+    """One compiled question, asked again and again with other costs and cells."""
+
+    def __init__(self, query: Query, nearest: NearestRows, options: Options) -> None:
+        grid = query.space.grid
+        # Every cell has its own cost, so that no pass may take two of them for the same.
+        steps = tuple(
+            CellCost(nearest.point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in nearest.features
+        )
+        self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
+        self.compilation = compile_query(self.query, "search", verify_each=options.verify_each)
+        self.decided = decided(self.compilation)
+        self.backend = SearchBackend()
+        self.options = options
+        module = self.compilation.module
+        if any(True for _ in module.ops_of(Equal)):
+            raise BackendError("the nearest row is searched for with copies of a feature merged")
+        orders = [block for block in module.blocks if isinstance(block, Order)]
+        self.variable = {b.feature: (i, b.cells) for i, b in enumerate(orders) if nearest.point in b.points}
+        if self.decided is None and module.variables:
+            artifact = self.backend.emit(module, hints=options.hints)
+            assert isinstance(artifact, SearchArtifact)
+            self.artifact = artifact
+
+    def ask(
+        self, costs: dict[int, FloatArray] | None, most: float, seconds: float, stop: threading.Event | None
+    ) -> Solved:
+        """The least sum of costs (float64[n_cells] per feature), over cells that cost at most `most` each.
+
+        Without costs any pair will do, and the bound is 0.
+        """
+        adapted = self.artifact.adapted
+        if adapted is None:
+            raise BackendError("a question without variables has no nearest row to search for")
+        problem = adapted.problem
+        objective = problem.constraints
+        kept = problem.unary_row != objective
+        start = np.concatenate(([0], np.cumsum(problem.size)))
+        allowed = problem.allowed.copy()
+        unary: list[tuple[Int64Array, int, Int64Array]] = []
+        for f, of_cell in (costs or {}).items():
+            if f not in self.variable:
+                continue
+            variable, cells = self.variable[f]
+            mine = of_cell[cells]
+            allowed[start[variable] : start[variable + 1]] = mine <= most
+            if not (mine <= most).any():
+                return Solved(None, math.inf, True, True)
+            units = -np.floor(np.where(np.isfinite(mine), mine, 0.0) * (1 << _SHIFT)).astype(np.int64)
+            unary.append((np.flatnonzero(units), variable, units[units != 0]))
+        changed = replace(
+            problem,
+            allowed=allowed,
+            objective=costs is not None,
+            unary_row=np.concatenate(
+                [problem.unary_row[kept], *(np.full(len(c), objective, np.int32) for c, _, _ in unary)]
+            ),
+            unary_variable=np.concatenate(
+                [problem.unary_variable[kept], *(np.full(len(c), v, np.int32) for c, v, _ in unary)]
+            ),
+            unary_cell=np.concatenate([problem.unary_cell[kept], *(c.astype(np.int32) for c, _, _ in unary)]),
+            unary_value=np.concatenate([problem.unary_value[kept], *(u for _, _, u in unary)]),
+        )
+        asked = replace(adapted, problem=changed, objective_shift=_SHIFT, objective_constant=0, objective_dropped=0)
+        limits = Limits(seconds, self.options.memory_limit, 1, self.options.seed)
+        outcome = self.backend.solve(replace(self.artifact, adapted=asked), limits, stop=stop)
+        if outcome.termination is Termination.INFEASIBLE:
+            return Solved(None, math.inf, True, True)
+        found = None
+        if outcome.assignment is not None:
+            compiled = self.compilation.compiled
+            found = compiled.source.cells(compiled.lift(outcome.assignment))
+        closed = outcome.termination in {Termination.OPTIMAL, Termination.SATISFIED}
+        bound = 0.0 if outcome.bound is None or costs is None else max(0.0, -outcome.bound)
+        return Solved(found, bound, closed, False)
+
+
+@dataclass
+class _Best:
+    value: float = math.inf
+    witness: Witness | None = None
+    row: int = -1
+
+
+@dataclass
+class _Closest:
+    query: Query
+    nearest: NearestRows
+    options: Options
+    stop: threading.Event | None
+    on_better: Callable[[Witness], None] | None
+    best: _Best = field(default_factory=_Best)
+
+    def __post_init__(self) -> None:
+        self.deadline = time.monotonic() + self.options.time_limit
+        self.plain = replace(self.query, objective=None)
+        self.rows = Rows(self.query.space, self.nearest)
+
+    def left(self) -> float:
+        """Seconds until the limit; none once somebody asked to stop."""
+        if self.stop is not None and self.stop.is_set():
+            return 0.0
+        return self.deadline - time.monotonic()
+
+    def run(self) -> Result:
+        order = self._rows_themselves()
+        if self.best.value == 0.0:
+            return self._result(0.0, "rows")
+        engine = _Engine(self.plain, self.nearest, self.options)
+        if engine.decided is not None:
+            return engine.decided
+        first = engine.ask(None, math.inf, max(_LEAST, self.left() / 2), self.stop)
+        if first.empty:
+            return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
+        if first.cells is not None:
+            self._offer(first.cells)
+        self._rows_one_by_one(engine, order)
+        bound = self._search(engine)
+        return self._result(bound, "search")
+
+    def _rows_one_by_one(self, engine: _Engine, order: Int64Array) -> None:
+        """The row nearest to the first pair, and then the most promising ones for a share of the time."""
+        until = self.left() * (1 - _SINGLE_ROWS)
+        waiting = iter(order)
+        asked: set[int] = set()
+        while self.left() > until:
+            row = self.best.row if self.best.row >= 0 and self.best.row not in asked else next(waiting, None)
+            if row is None:
+                break
+            if int(row) not in asked:
+                asked.add(int(row))
+                self._group(engine, np.array([row]), min(_ROW_SLICE, max(_LEAST, self.left())))
+
+    def _rows_themselves(self) -> Int64Array:
+        """Offers rows that are pairs; returns all rows, those that come closest to one first."""
+        shape = flip_question(self.plain)
+        count = len(self.rows.values)
+        if shape is None:
+            return np.arange(count)
+        space = self.query.space
+        cells = np.empty((count, len(space.names)), np.int32)
+        cells[:] = [int(np.flatnonzero(legal)[0]) for legal in space.legal]
+        usable = np.ones(count, bool)
+        for column, f in enumerate(self.nearest.features):
+            cells[:, f] = self.rows.cells[column]
+            usable &= (cells[:, f] >= 0) & space.legal[f][np.maximum(cells[:, f], 0)]
+        index = np.flatnonzero(usable)
+        if len(index) == 0:
+            return np.arange(count)
+        found = flips(
+            self.plain.models[shape.model], cells[index], shape.features, space.legal, index=index, output=shape.output
+        )
+        clear = shape.clearance(found)
+        places = np.argsort(-clear, kind="stable")
+        flipping = shape.flipping(found)
+        for place in places[:_TRIED]:
+            if not flipping[place]:
+                break
+            row = int(index[place])
+            values = np.empty((2, len(space.names)))
+            values[:, list(self.nearest.features)] = self.rows.values[row]
+            for column, f in enumerate(shape.features):
+                ends = (shape.upper, found.highest_cells), (shape.lower, found.lowest_cells)
+                for point, reached in ends:
+                    values[point, f] = pick_value(space.domains[f], space.grid[f], int(reached[place, column]))
+            verdict = verify_values(self.plain, values, native=self.options.native)
+            if isinstance(verdict, Witness):
+                self._keep(verdict)
+                break
+        return index[places]
+
+    def _offer(self, cells: Int32Array, row: int | None = None) -> None:
+        """A pair of cells, with values near a row (the nearest to the cells where none is named)."""
+        if row is None:
+            points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
+            row = int(np.argmin(self.rows.to_point(points)))
+        near = np.full(len(self.query.space.names), np.nan)
+        near[list(self.nearest.features)] = self.rows.values[row]
+        verdict = verify_cells(self.plain, cells, near=near, native=self.options.native)
+        if isinstance(verdict, Witness):
+            self._keep(verdict)
+
+    def _typical(self, cells: Int32Array, column: int) -> float:
+        f = self.nearest.features[column]
+        return pick_value(self.query.space.domains[f], self.query.space.grid[f], int(cells[f]))
+
+    def _keep(self, witness: Witness) -> None:
+        distances = self.rows.to_point(witness.values[self.nearest.point][list(self.nearest.features)].tolist())
+        row = int(np.argmin(distances))
+        if distances[row] < self.best.value:
+            self.best = _Best(float(distances[row]), witness, row)
+            if self.on_better is not None:
+                self.on_better(witness)
+
+    def _group(self, engine: _Engine, group: Int64Array, seconds: float) -> float:
+        """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
+        costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
+        norm, most = self.nearest.norm, self.best.value
+        squared = {f: c**2 for f, c in costs.items()} if norm == "l2" else costs
+        limit = most**2 if norm == "l2" else most
+        if norm == "linf":
+            return self._largest(engine, group, costs, seconds)
+        found = engine.ask(squared, limit, seconds, self.stop)
+        if found.cells is not None:
+            self._offer(found.cells, self._row_near(group, found.cells))
+        # Pairs outside the cells that were allowed are no better than the best known.
+        bound = min(found.bound, limit)
+        return math.sqrt(bound) if norm == "l2" else bound
+
+    def _largest(self, engine: _Engine, group: Int64Array, costs: dict[int, FloatArray], seconds: float) -> float:
+        """The largest distance: bisection on the radius, every step a question without costs."""
+        low, high = 0.0, min(self.best.value, max(float(c[np.isfinite(c)].max()) for c in costs.values()))
+        until = time.monotonic() + seconds
+        while high - low > max(_CLOSE, 1e-3 * high) and time.monotonic() < until:
+            middle = (low + high) / 2
+            inside = {f: np.where(c <= middle, 0.0, np.inf) for f, c in costs.items()}
+            found = engine.ask(inside, 0.0, max(_LEAST, until - time.monotonic()), self.stop)
+            if found.cells is not None:
+                self._offer(found.cells, self._row_near(group, found.cells))
+                high = middle
+            elif found.empty:
+                low = middle
+            else:
+                break
+        return low
+
+    def _row_near(self, group: Int64Array, cells: Int32Array) -> int:
+        """The row of a group that is nearest to cells."""
+        if len(group) == 1:
+            return int(group[0])
+        points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
+        return int(group[np.argmin(self.rows.to_point(points)[group])])
+
+    def _search(self, engine: _Engine) -> float:
+        """Best first over groups of rows; returns the least bound of what is left."""
+        number = itertools.count()
+        queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
+        stuck = math.inf
+        while queue:
+            bound, _, _, group = queue[0]
+            if bound >= self.best.value * (1 - _CLOSE):
+                break
+            if self.left() <= 0:
+                return min(stuck, bound)
+            heapq.heappop(queue)
+            mine = max(bound, self._group(engine, group, min(_SLICE, max(_LEAST, self.left()))))
+            if mine >= self.best.value * (1 - _CLOSE):
+                continue
+            one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
+            if len(other) == 0:
+                stuck = min(stuck, mine)
+                continue
+            for part in (one, other):
+                heapq.heappush(queue, (mine, len(part), next(number), part))
+        return min(stuck, self.best.value)
+
+    def _result(self, bound: float, backend: str) -> Result:
+        witness = self.best.witness
+        if witness is None:
+            reason = "time: no pair found" if self.left() <= 0 else "no pair found"
+            return Result(self.query.name, Verdict.UNKNOWN, reason, backend=backend)
+        kind = f"distance {self.nearest.norm}"
+        objective = ObjectiveValue(self.best.value, min(bound, self.best.value), "minimize", kind)
+        nearest = NearestRow("", int(self.nearest.index[self.best.row]), self.best.value, self.best.value)
+        return Result(
+            self.query.name,
+            Verdict.FOUND,
+            "verified",
+            witness=witness,
+            objective=objective,
+            backend=backend,
+            nearest=nearest,
+        )
+
+
+def closest(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question that minimises the distance to the nearest row; the time limit keeps the best pair."""
+    assert query.objective is not None
+    assert query.objective.nearest is not None
+    start = time.perf_counter()
+    result = _Closest(query, query.objective.nearest, options, stop, on_better).run()
+    seconds = {"build": 0.0, "solve": time.perf_counter() - start}
+    return replace(result, query=query.name, seconds=seconds, pipeline="search")

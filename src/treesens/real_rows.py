@@ -1,0 +1,156 @@
+"""Answers close to data: rows that are pairs themselves, hints for the search, and values near the nearest row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, pick_value
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.verify import verify_cells, verify_values
+from treesens.engine import Options
+from treesens.frontends.query import BoundQuery
+from treesens.summaries.flips import FlipQuestion, Flips, flip_question, flips
+from treesens.summaries.nearest import cells_near, nearest_row
+from treesens.summaries.regions import RegionFinder
+from treesens.summaries.rows import cells_of_rows
+
+MOST_ROWS = 50_000
+"""Rows of a table that are tried before a search; of a longer one evenly spread ones."""
+
+_TRIED = 20
+_HINTS = 32
+
+
+def table_in_play(query: BoundQuery) -> tuple[str, FloatArray] | None:
+    """The table that an answer is compared with: the first that the question uses, or that its domains come from."""
+    name = next(iter([*query.tables, *query.rows]), None)
+    return None if name is None else (name, query.rows[name])
+
+
+def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
+    """The numbers of the rows that are inputs of the question: all values legal, none missing where that is not allowed."""
+    good = np.ones(len(rows), bool)
+    for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
+        values, place = np.unique(grid.number_type.cast(rows[:, f]), return_inverse=True, equal_nan=True)
+        good &= _allowed(domain, values)[place]
+    return np.flatnonzero(good)
+
+
+def _allowed(domain: Domain, values: FloatArray) -> FloatArray:
+    if isinstance(domain, ValueDomain):
+        inside = np.isin(values, domain.values)
+    else:
+        assert isinstance(domain, RealDomain)
+        with np.errstate(invalid="ignore"):
+            inside = (values >= domain.low) & (values <= domain.high)
+            inside &= (values == np.trunc(values)) if domain.whole else True
+    return np.where(np.isnan(values), domain.missing, inside)
+
+
+def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, most: int | None = None) -> Flips:
+    """The extremes of all legal rows (evenly spread ones where there are more than `most`)."""
+    index = legal_rows(query, rows)
+    if most is not None and len(index) > most:
+        index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
+    cells = cells_of_rows(query.space.grid, rows[index])
+    model = query.models[question.model]
+    return flips(model, cells, question.features, query.space.legal, index=index, output=question.output)
+
+
+def pair_of_row(query: Query, question: FlipQuestion, found: Flips, place: int, row: FloatArray) -> FloatArray:
+    """A row with the values of the sensitive features that reach its extremes, float64[2, features].
+
+    The row itself is one of the two points where its own score is on one side already.
+    """
+    values = np.array([row, row])
+    falls = question.high is not None and bool(found.falling(question.high)[place])
+    rises = question.low is not None and bool(found.rising(question.low)[place])
+    for column, f in enumerate(question.features):
+        domain, grid = query.space.domains[f], query.space.grid[f]
+        near = None if np.isnan(row[f]) else float(row[f])
+        if not falls:
+            values[question.upper, f] = pick_value(domain, grid, int(found.highest_cells[place, column]), near)
+        if falls or not rises:
+            values[question.lower, f] = pick_value(domain, grid, int(found.lowest_cells[place, column]), near)
+    return values
+
+
+def order_of_rows(question: FlipQuestion, found: Flips) -> Int64Array:
+    """Rows that flip, the best first: those that are on one side as they are, then the clearest."""
+    places = np.flatnonzero(question.flipping(found))
+    clear = question.clearance(found)[places]
+    if question.high is None or question.low is None:
+        return places[np.argsort(-clear, kind="stable")]
+    own = (found.falling(question.high) | found.rising(question.low))[places]
+    return places[np.lexsort((-clear, ~own))]
+
+
+def witness_among_rows(
+    query: Query, question: FlipQuestion, found: Flips, rows: FloatArray, options: Options
+) -> tuple[int, Witness] | None:
+    """The first of the best rows that passes every constraint, with the number of the row."""
+    for place in order_of_rows(question, found)[:_TRIED]:
+        index = int(found.index[place])
+        row = query.space.grid[0].number_type.cast(rows[index])
+        verdict = verify_values(query, pair_of_row(query, question, found, int(place), row), native=options.native)
+        if isinstance(verdict, Witness):
+            return index, verdict
+    return None
+
+
+def hints_of(query: Query, question: FlipQuestion, found: Flips, rows: FloatArray) -> Int32Array:
+    """Cells int32[hints, points, features] of the rows that come closest to being an answer."""
+    places = np.argsort(-question.clearance(found), kind="stable")[:_HINTS]
+    cells = cells_of_rows(query.space.grid, rows[found.index[places]])
+    result = np.repeat(cells[:, None, :], 2, axis=1)
+    result[:, question.upper, list(question.features)] = found.highest_cells[places]
+    result[:, question.lower, list(question.features)] = found.lowest_cells[places]
+    return result.astype(np.int32)
+
+
+def among_rows(query: BoundQuery, options: Options) -> tuple[Result | None, Options]:
+    """An answer that is a row itself, or None and options with hints, where a table is in play."""
+    table, question = table_in_play(query), flip_question(query.query)
+    if table is None or question is None:
+        return None, options
+    found = sweep_rows(query.query, question, table[1], most=MOST_ROWS)
+    if len(found) == 0:
+        return None, options
+    if query.query.objective is None:
+        pair = witness_among_rows(query.query, question, found, table[1], options)
+        if pair is not None:
+            notes = ("a constraint holds by less than the numerical band",) if pair[1].in_band else ()
+            return Result(query.name, Verdict.FOUND, "verified", witness=pair[1], backend="rows", notes=notes), options
+    return None, replace(options, hints=hints_of(query.query, question, found, table[1]))
+
+
+def placed(query: BoundQuery, result: Result, options: Options) -> Result:
+    """A found answer with its region and the nearest row, and with values near that row.
+
+    Without an objective the point also moves to the cells of the region that are nearest to the row.
+    """
+    table, witness = table_in_play(query), result.witness
+    if witness is None:
+        return result
+    typed = query.query
+    region = RegionFinder(typed).region(witness.cells)
+    if table is None:
+        return replace(result, region=region)
+    name, rows = table
+    nearest = nearest_row(typed, name, rows, witness.cells, region)
+    if result.backend != "rows" and (typed.objective is None or typed.objective.nearest is None):
+        row = rows[nearest.index]
+        cells = witness.cells
+        if region is not None and typed.objective is None:
+            cells = cells_near(typed, region, cells, row)
+        moved = verify_cells(typed, cells, near=row, native=options.native)
+        if isinstance(moved, Witness):
+            witness = moved
+            nearest = replace(
+                nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
+            )
+    return replace(result, witness=witness, region=region, nearest=nearest)

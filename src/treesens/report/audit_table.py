@@ -1,0 +1,80 @@
+"""An audit in a terminal: a progress bar on standard error, and a table of features and gaps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from treesens.report.show import out
+
+COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
+
+
+@contextmanager
+def tracker(total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar; the value of the block is called after every record. Nothing is shown where that is no terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("auditing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("audit", total=total)
+        yield lambda: bar.advance(task)
+
+
+def gap_of(record: dict[str, Any]) -> str:
+    """The gap of a record as people write it."""
+    return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
+
+
+def swing_of(record: dict[str, Any]) -> str:
+    """The largest swing with its bound."""
+    value, bound = record["max_swing"], record["max_swing_bound"]
+    if value is None:
+        return "–"
+    if bound is None:
+        return f"{value:.4g}"
+    return f"{value:.4g}" if abs(bound - value) <= 1e-6 * max(1.0, abs(value)) else f"{value:.4g} (≤ {bound:.4g})"
+
+
+def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+    """One line per set and gap."""
+    console = out()
+    model, data = facts["model"], facts["data"]
+    console.print(
+        f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
+        f"{facts['seconds']:.1f} s"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    for name, justify in (
+        ("varied", "left"),
+        ("gap", "left"),
+        ("rows that flip", "right"),
+        ("of", "right"),
+        ("verdict", "left"),
+        ("nearest row", "right"),
+        ("distance", "right"),
+        ("largest swing", "right"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for record in records:
+        near = record.get("nearest_row") or {}
+        flipped = f"{record['rows_flipped']}" if record["rows_complete"] else f"≥ {record['rows_flipped']}"
+        table.add_row(
+            ", ".join(record["varied"]),
+            gap_of(record),
+            flipped,
+            str(record["rows"]),
+            Text(record["verdict"], style=COLOURS[record["verdict"]]),
+            str(near.get("index", "–")),
+            f"{near['distance_l2']:.3g}" if near else "–",
+            swing_of(record),
+        )
+    console.print(table)
+    if facts["interrupted"]:
+        console.print("interrupted: what is missing was not asked")

@@ -1,0 +1,273 @@
+"""Real rows first: every row of a table with every legal value of the sensitive features, in exact arithmetic.
+
+A row flips at a margin m when its other features stay as they are, some legal value of the sensitive ones gives a margin of
+at least m, and another one of at most -m. Such a row is a pair at distance 0 from the data. One compiled sweep gives the
+highest and the lowest score of every row; all margins are then answered by comparing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens import _engine
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
+
+MOST_COMBINATIONS = 1024
+"""Most combinations of cells of all sensitive features but the one with the most cells. Beyond it each is thinned evenly."""
+
+_BITS = 61
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Flips:
+    """The extremes of the score of every row over the sensitive features.
+
+    `highest` and `lowest` int64[rows] bound the raw score (before averaging): the exact value lies in [v, v + slack] units of
+    2**-shift, and is v itself where `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
+    `highest_cells`, `lowest_cells` int32[rows, features] are the cells of the sensitive `features` that reach them, `own`
+    int64[rows] the score of the row as it is. `index` numbers the rows in their table. `complete` is False where not all
+    combinations of cells were tried: then rows may flip that are not found.
+    """
+
+    features: tuple[int, ...]
+    index: Int64Array
+    highest: Int64Array
+    lowest: Int64Array
+    highest_cells: Int32Array
+    lowest_cells: Int32Array
+    own: Int64Array
+    shift: int
+    slack: int
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def flipping(self, high: Bound, low: Bound) -> BoolArray:
+        """Rows whose score reaches at least `high` and at most `low`, bool[rows]; never one that does not."""
+        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+        return np.asarray((self.highest >= top) & (self.lowest + self.slack <= bottom), dtype=bool)
+
+    def swings(self, least: Bound) -> BoolArray:
+        """Rows whose highest and lowest scores differ by at least `least`, bool[rows]."""
+        return np.asarray(self.highest - (self.lowest + self.slack) >= least.ceil(self.shift), dtype=bool)
+
+    def falling(self, high: Bound) -> BoolArray:
+        """Rows that are at or above `high` as they are, bool[rows]: a flip takes them down."""
+        return np.asarray(self.own >= high.ceil(self.shift), dtype=bool)
+
+    def rising(self, low: Bound) -> BoolArray:
+        """Rows that are at or below `low` as they are, bool[rows]: a flip takes them up."""
+        return np.asarray(self.own + self.slack <= -((-low).ceil(self.shift)), dtype=bool)
+
+    def clearance(self, high: Bound, low: Bound) -> Int64Array:
+        """By how much each row passes both thresholds, the lesser of the two, in units of 2**-shift."""
+        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+        return np.minimum(self.highest - top, bottom - self.lowest - self.slack)
+
+    def score(self, units: int) -> float:
+        """A score of this record as a number."""
+        return float(Fraction(int(units), 1 << self.shift))
+
+
+def flips(
+    model: CellEnsemble,
+    cells: Int32Array,
+    features: Sequence[int],
+    legal: Sequence[BoolArray],
+    *,
+    index: Int64Array | None = None,
+    output: int = 0,
+    limit: int = MOST_COMBINATIONS,
+) -> Flips:
+    """Sweeps rows of cells int32[rows, features of the grid] (all inside the grid) over the legal cells of `features`.
+
+    `legal[f]` bool[n_cells] flags the cells of feature f that hold a legal value. For several features every combination is
+    tried, up to `limit` combinations of all but the one with the most cells.
+    """
+    values, shift, slack = leaf_values(model, output)
+    chosen = tuple(features)
+    widest = max(chosen, key=lambda f: int(legal[f].sum()))
+    others = [f for f in chosen if f != widest]
+    options, complete = _thinned([np.flatnonzero(legal[f]) for f in others], limit)
+    rows = len(cells)
+    highest, lowest = np.full(rows, np.iinfo(np.int64).min), np.full(rows, np.iinfo(np.int64).max)
+    high_cells = np.zeros((rows, len(chosen)), np.int32)
+    low_cells = np.zeros((rows, len(chosen)), np.int32)
+    work = np.ascontiguousarray(cells, np.int32).copy()
+    high, low = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    high_cell, low_cell = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    allowed = legal[widest].astype(np.uint8)
+    for combination in product(*options):
+        work[:, others] = combination
+        _profiles(model, work, values, widest, allowed, (high, low, high_cell, low_cell))
+        for better, target, found, cell in (
+            (high > highest, (highest, high_cells), high, high_cell),
+            (low < lowest, (lowest, low_cells), low, low_cell),
+        ):
+            target[0][better] = found[better]
+            for column, f in enumerate(chosen):
+                target[1][better, column] = cell[better] if f == widest else combination[others.index(f)]
+    base = base_units(model, output, shift)
+    own = _scores(model, cells, values) + base
+    numbers = np.arange(rows) if index is None else index
+    return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
+
+
+def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
+    """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
+
+    Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
+    """
+    ensemble = model.ensemble
+    scaled = ensemble.scaled_contributions
+    column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
+    mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
+    column = np.where(mine[ensemble.leaf_tree], column, 0)
+    base = to_scaled(ensemble.base[output : output + 1])
+    shift = max(scaled.shift, base.shift)
+    exact = [int(v) << (shift - scaled.shift) for v in column.tolist()]
+    whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
+    largest = max(map(abs, exact), default=0) * (ensemble.n_trees + 1) + whole
+    drop = max(0, largest.bit_length() - _BITS)
+    values = np.array([v >> drop for v in exact], np.int64)
+    return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
+
+
+def base_units(model: CellEnsemble, output: int, shift: int) -> int:
+    """What a score has without any leaf, rounded down to units of 2**-shift."""
+    base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
+    return (base * Fraction(2) ** shift).__floor__()
+
+
+def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array) -> Int64Array:
+    result = np.empty(len(cells), np.int64)
+    for start in range(0, len(cells), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        result[part] = values[model.leaves(cells[part])].sum(axis=1)
+    return result
+
+
+def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray[np.int64]], bool]:
+    """The options themselves, or evenly spread ones whose product stays within the limit."""
+    complete = True
+    while np.prod([len(o) for o in options], dtype=np.float64) > limit:
+        complete = False
+        longest = max(range(len(options)), key=lambda i: len(options[i]))
+        options[longest] = options[longest][
+            np.linspace(0, len(options[longest]) - 1, len(options[longest]) // 2, dtype=int)
+        ]
+    return options, complete
+
+
+def _profiles(
+    model: CellEnsemble,
+    cells: Int32Array,
+    values: Int64Array,
+    feature: int,
+    allowed: NDArray[np.uint8],
+    out: tuple[Int64Array, Int64Array, Int32Array, Int32Array],
+) -> None:
+    _engine.flip_profiles(
+        model.root,
+        model.feature,
+        model.cut,
+        model.left,
+        model.right,
+        model.leaf,
+        model.default_left,
+        model.category_set,
+        model.set_offset,
+        model.set_member,
+        model.grid.missing_cells,
+        model.grid.n_cells,
+        cells,
+        values,
+        feature,
+        allowed,
+        *out,
+    )
+
+
+@dataclass(frozen=True)
+class FlipQuestion:
+    """A question of the form "two points agree except on some features, one scores high and the other low".
+
+    `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; with `swing` instead, the score of `upper`
+    exceeds that of `lower` by so much. `only` is False where the question has other constraints too.
+    """
+
+    upper: int
+    lower: int
+    features: tuple[int, ...]
+    model: int
+    output: int
+    high: Bound | None
+    low: Bound | None
+    swing: Bound | None
+    only: bool
+
+    def flipping(self, found: Flips) -> BoolArray:
+        """The rows that meet the bounds, bool[rows]."""
+        if self.swing is not None:
+            return found.swings(self.swing)
+        assert self.high is not None
+        assert self.low is not None
+        return found.flipping(self.high, self.low)
+
+    def clearance(self, found: Flips) -> Int64Array:
+        """By how much rows meet the bounds (or fail to, below 0), in units of the sweep."""
+        if self.swing is not None:
+            return found.highest - found.lowest - found.slack - self.swing.ceil(found.shift)
+        assert self.high is not None
+        assert self.low is not None
+        return found.clearance(self.high, self.low)
+
+
+def flip_question(query: Query) -> FlipQuestion | None:
+    """The question as one about flips; None where it has another form."""
+    same = [c for c in query.constraints if isinstance(c, SameExcept)]
+    if len(query.points) != 2 or len(same) != 1 or not same[0].varied:
+        return None
+    if query.points[0].model != query.points[1].model:
+        return None
+    bounds: dict[tuple[int, int], tuple[int, Bound]] = {}  # (point, direction): output, bound
+    swing: tuple[int, int, Bound] | None = None
+    others = 0
+    for constraint in query.constraints:
+        match constraint:
+            case SameExcept():
+                pass
+            case AtLeast(form=LinearForm(scores=(term,), costs=(), changes=())):
+                direction = 1 if term.coefficient > 0 else -1
+                others += (term.point, direction) in bounds
+                bounds[term.point, direction] = term.output, constraint.bound * (1 / term.coefficient)
+            case AtLeast(form=LinearForm(scores=(one, two), costs=(), changes=())) if (
+                one.point != two.point and one.output == two.output and one.coefficient == -two.coefficient
+            ):
+                others += swing is not None
+                plus = one if one.coefficient > 0 else two
+                swing = plus.point, plus.output, constraint.bound * (1 / plus.coefficient)
+            case _:
+                others += 1
+    varied, model = tuple(sorted(same[0].varied)), query.points[0].model
+    if swing is not None and not bounds:
+        return FlipQuestion(swing[0], 1 - swing[0], varied, model, swing[1], None, None, swing[2], others == 0)
+    for upper in (0, 1):
+        if (upper, 1) in bounds and (1 - upper, -1) in bounds:
+            (output, high), (other, low) = bounds[upper, 1], bounds[1 - upper, -1]
+            if output == other:
+                only = others == 0 and len(bounds) == 2 and swing is None
+                return FlipQuestion(upper, 1 - upper, varied, model, output, high, low, None, only)
+    return None

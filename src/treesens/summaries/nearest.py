@@ -1,0 +1,134 @@
+"""Distances from rows of a table to boxes of cells, and the nearest row of a region.
+
+The distance counts the features that a question does not vary, in units of the width of their domains (paper, section 6: l2
+over insensitive features). A missing value is one width away from every other; so are unequal values that have no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.model.grid import FeatureGrid
+from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
+from treesens.compiler.query.query import Query, Space
+from treesens.compiler.result import NearestRow, Region
+
+
+def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The legal values of the present cells of a set, as closed intervals in ascending order."""
+    cells = np.flatnonzero(mask[: grid.present_cells])
+    if isinstance(domain, ValueDomain):
+        values = domain.values[np.isin(grid.cell_of(domain.values), cells)]
+        return values, values
+    ranges = [cell_range(domain, grid, int(c)) for c in cells]
+    legal = [(low, high) for low, high in ranges if low <= high]
+    ends = np.array(legal, np.float64).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
+
+
+def unordered(space: Space, feature: int) -> bool:
+    """Whether values of a feature are equal or different, and nothing else."""
+    domain = space.domains[feature]
+    if space.grid[feature].categories:
+        return True
+    return (
+        isinstance(domain, ValueDomain) and not isinstance(domain.labels, range) and isinstance(domain.labels[0], str)
+    )
+
+
+def width(space: Space, feature: int, column: FloatArray) -> float:
+    """The unit of a feature: the width of its domain, or of its column where nothing bounds the domain."""
+    if unordered(space, feature):
+        return 1.0
+    domain, limit = space.domains[feature], space.grid[feature].number_type.max
+    if isinstance(domain, ValueDomain):
+        low, high = float(domain.values[0]), float(domain.values[-1])
+    else:
+        low, high = domain.low, domain.high
+    if low <= -limit or high >= limit:
+        present = column[np.isfinite(column)]
+        low, high = (float(present.min()), float(present.max())) if len(present) else (0.0, 1.0)
+    return (high - low) or 1.0
+
+
+def distances_to_set(
+    domain: Domain, grid: FeatureGrid, mask: BoolArray, column: FloatArray, unit: float, *, ordered: bool
+) -> FloatArray:
+    """The distance of every value float64[rows] to the nearest legal value of a set of cells, in units of `unit`."""
+    values, place = np.unique(column, return_inverse=True, equal_nan=True)
+    absent = np.isnan(values)
+    lows, highs = intervals(domain, grid, mask)
+    result = np.ones(len(values))
+    if len(lows):
+        at = np.where(absent, lows[0], values)
+        after = np.searchsorted(lows, at, side="right")
+        below = np.where(after > 0, np.maximum(at - highs[np.maximum(after - 1, 0)], 0.0), np.inf)
+        above = np.where(after < len(lows), lows[np.minimum(after, len(lows) - 1)] - at, np.inf)
+        gap = np.minimum(below, np.maximum(above, 0.0))
+        result = gap / unit if ordered else (gap > 0).astype(np.float64)
+    takes_missing = bool(grid.missing and mask[grid.missing_cell])
+    result[absent] = 0.0 if takes_missing else 1.0
+    return np.asarray(result[place], np.float64)
+
+
+def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> FloatArray:
+    """The l2 distance of rows float64[rows, features] to a box, over the features that the question does not vary."""
+    space = query.space
+    total = np.zeros(len(rows))
+    for f, mask in enumerate(masks):
+        column = rows[:, f]
+        if space.names[f] in query.varied or (mask.all() and not np.isnan(column).any()):
+            continue
+        ordered = not unordered(space, f)
+        total += (
+            distances_to_set(space.domains[f], space.grid[f], mask, column, width(space, f, column), ordered=ordered)
+            ** 2
+        )
+    return np.sqrt(total)
+
+
+def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
+    """The row nearest to the region around a witness (or to its own cells, where there is no region).
+
+    `cells` int32[points, features]; the distance is that of the first point, whose other features the second one shares.
+    """
+    box = box_of_cells(query, cells[0])
+    found = distances(query, box if region is None else region.boxes[0], rows)
+    index = int(np.argmin(found))
+    return NearestRow(data, index, float(found[index]), float(distances(query, box, rows[index : index + 1])[0]))
+
+
+def box_of_cells(query: Query, cells: Int32Array) -> tuple[BoolArray, ...]:
+    """The box of one cell per feature, from int32[features]."""
+    box = []
+    for legal, cell in zip(query.space.legal, cells, strict=True):
+        mask = np.zeros(len(legal), bool)
+        mask[cell] = True
+        box.append(mask)
+    return tuple(box)
+
+
+def cells_near(query: Query, region: Region, cells: Int32Array, row: FloatArray) -> Int32Array:
+    """The cells int32[points, features] of the region that are nearest to a row; varied features stay where they are."""
+    result = cells.copy()
+    space = query.space
+    for f in sorted(region.shared):
+        mask = region.boxes[0][f]
+        grid = space.grid[f]
+        value = row[f]
+        if np.isnan(value):
+            if grid.missing and mask[grid.missing_cell]:
+                result[:, f] = grid.missing_cell
+            continue
+        inside = np.flatnonzero(mask[: grid.present_cells])
+        if len(inside) == 0:
+            continue
+        own = int(grid.cell_of(np.array([value]))[0])
+        if unordered(space, f):
+            result[:, f] = own if mask[own] else cells[:, f]
+        else:
+            result[:, f] = inside[np.argmin(np.abs(inside - own))]
+    return result

@@ -1,0 +1,98 @@
+"""Real rows first: the sweep against asking the model about every changed row."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.data.settings import ask, needs_bench, table
+from treesens.compiler.query.bounds import Bound
+from treesens.summaries.flips import Flips, flip_question, flips
+
+pytestmark = needs_bench
+
+
+def swept(model: str, data: str, features: list[str], rows: int | None = None) -> Flips:
+    varied = ", ".join(f"`{f}`" for f in features)
+    query = ask(f"query q: sensitive m to {{{varied}}} margin 0.5", model, data)["q"]
+    space = query.query.space
+    matrix = query.rows["d"][:rows]
+    return flips(query.query.models[0], space.grid.cells(matrix), [space.names.index(f) for f in features], space.legal)
+
+
+def test_rows_of_adult_that_flip_for_sex() -> None:
+    found = swept("adult_t300_d5", "adult", ["sex"])
+    half = Bound(Fraction(1, 2))
+    assert len(found) == 22792
+    assert found.complete
+    assert found.flipping(half, -half).sum() == 37
+    assert found.flipping(Bound(Fraction(1)), Bound(Fraction(-1))).sum() == 1
+
+
+@pytest.mark.parametrize("features", [["f8"], ["f2", "f6"], ["f5", "f1", "f7"]])
+def test_extremes_are_those_of_all_changed_rows(features: list[str]) -> None:
+    query = ask(f"query q: sensitive m to {{{', '.join(features)}}} margin 0.5", "diabetes_unrobust", "diabetes")["q"]
+    space, model = query.query.space, query.query.models[0]
+    chosen = [space.names.index(f) for f in features]
+    cells = space.grid.cells(query.rows["d"])[:40]
+    found = flips(model, cells, chosen, space.legal, limit=1 << 20)
+    assert found.complete
+    combinations = list(product(*(np.flatnonzero(space.legal[f]) for f in chosen)))
+    for row in range(0, 40, 7):
+        changed = np.repeat(cells[row : row + 1], len(combinations), axis=0)
+        changed[:, chosen] = combinations
+        exact = model.ensemble.sums_exact(model.leaves(changed)).fractions()[:, 0]
+        unit = Fraction(1, 1 << found.shift)
+        assert int(found.highest[row]) * unit == exact.max()
+        assert int(found.lowest[row]) * unit == exact.min()
+        for extreme, reached in ((exact.max(), found.highest_cells[row]), (exact.min(), found.lowest_cells[row])):
+            assert exact[combinations.index(tuple(reached))] == extreme
+
+
+def test_a_limit_thins_the_combinations_and_says_so() -> None:
+    query = ask("query q: sensitive m to {f2, f6} margin 0.5", "diabetes_unrobust", "diabetes")["q"]
+    space = query.query.space
+    chosen = [space.names.index(f) for f in ("f2", "f6")]
+    cells = space.grid.cells(query.rows["d"])
+    every = flips(query.query.models[0], cells, chosen, space.legal)
+    few = flips(query.query.models[0], cells, chosen, space.legal, limit=3)
+    assert every.complete
+    assert not few.complete
+    assert (few.highest <= every.highest).all()
+    assert (few.lowest >= every.lowest).all()
+
+
+def test_the_form_of_a_question() -> None:
+    bound = ask(
+        """
+        query plain: sensitive m to f8 margin 0.5
+        query wide: find p, q such that
+            p = q except f8
+            margin(p) <= -1
+            margin(q) >= 2
+            p.f1 = 0
+        query one: find p such that margin(p) >= 0
+        query swing: find p, q such that
+            p = q except f8
+            margin(q) - margin(p) >= 1
+        """,
+        "diabetes_unrobust",
+        "diabetes",
+    )
+    plain, wide = flip_question(bound["plain"].query), flip_question(bound["wide"].query)
+    swing = flip_question(bound["swing"].query)
+    assert plain is not None
+    assert plain.only
+    assert (plain.upper, plain.lower) == (0, 1)
+    assert wide is not None
+    assert not wide.only
+    assert (wide.upper, wide.lower) == (1, 0)
+    assert (wide.high, wide.low) == (Bound(Fraction(2)), Bound(Fraction(-1)))
+    assert flip_question(bound["one"].query) is None
+    assert swing is not None
+    assert swing.swing == Bound(Fraction(1))
+    assert swing.upper == 1
+    assert table("diabetes").rows == len(bound["plain"].rows["d"])
