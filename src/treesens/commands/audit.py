@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, interruptible, print_json
+from treesens.answers import interruptible
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_json
 
 
 @click.command("audit")
