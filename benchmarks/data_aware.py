@@ -1,8 +1,8 @@
 """The paper's experiment on data-aware search (section 6), with the nearest-pair mode beside it.
 
 For every instance (binary model, one feature, margin 0.5, 1, 1.5) five methods look for a pair; the measure is the l2 distance
-over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the pair: the
-box of cells on which every tree keeps its leaves.
+over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the pair:
+the box of cells on which every tree keeps its leaves.
 
     python benchmarks/data_aware.py --bench ../shared/bench --every 4 --limit 1 --output out/data_aware.jsonl \
         --markdown benchmarks/data_aware.md --plot benchmarks/data_aware.svg
