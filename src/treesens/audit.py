@@ -31,7 +31,7 @@ from treesens.frontends.query import BoundQuery, bind
 from treesens.frontends.tables import Table, with_zeros
 from treesens.grammar.parser import parse
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
-from treesens.report.records import record
+from treesens.report.records import label_of, record
 from treesens.summaries.flips import FlipQuestion, Flips, flip_question
 
 LISTED = 100
@@ -69,10 +69,11 @@ class AuditOptions:
 
 @dataclass
 class Questions:
-    """The questions about one set of features: one per gap, and the largest swing."""
+    """The questions about one set of features: per gap one for a pair and one for the nearest pair, and the largest swing."""
 
     varied: tuple[str, ...]
     gaps: list[tuple[Gap, BoundQuery]]
+    near: list[BoundQuery]
     swing: BoundQuery
 
 
@@ -126,6 +127,9 @@ def questions_of(
     for number, group in enumerate(varied):
         names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
         lines += [f"query q{number}_{i}: sensitive m to {names} {gap.clause}" for i, gap in enumerate(gaps)]
+        lines += [
+            f"query n{number}_{i}: sensitive m to {names} {g.clause} near d using distance" for i, g in enumerate(gaps)
+        ]
         lines.append(f"query s{number}: find a, b such that a = b except {names} maximize margin(a) - margin(b)")
     bound = bind(
         parse("\n".join(lines), "<audit>"),
@@ -135,7 +139,10 @@ def questions_of(
         diagnostics=diagnostics,
     )
     asked = iter(bound.queries)
-    return [Questions(tuple(group), [(gap, next(asked)) for gap in gaps], next(asked)) for group in varied]
+    return [
+        Questions(tuple(group), [(gap, next(asked)) for gap in gaps], [next(asked) for _ in gaps], next(asked))
+        for group in varied
+    ]
 
 
 def fitted(model: LoadedModel, table: Table) -> Table:
@@ -217,6 +224,7 @@ class _SetAudit:
     ) -> None:
         self.questions = questions
         self.stop = stop
+        self.rows: FloatArray = np.zeros((0, 0))
         self.deadline = 0.0
         self.limit = options.time_limit
         self.base = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
@@ -230,16 +238,19 @@ class _SetAudit:
         shape = flip_question(first.query)
         assert table is not None
         assert shape is not None
-        rows = table[1]
+        self.rows = rows = table[1]
         found = sweep_rows(first.query, shape, rows)
         if len(found) == 0:
             raise DataError("no row of the table lies in the domain", place=table[0])
         self.deadline = time.monotonic() + self.limit
         answers: list[tuple[Gap, BoundQuery, Result]] = []
-        for gap, query in self.questions.gaps:
+        for (gap, query), near in zip(self.questions.gaps, self.questions.near, strict=True):
             if self.stop.is_set():
                 break
-            answers.append((gap, query, self._answer(query, found, rows, [r for _, _, r in answers])))
+            result = self._answer(query, found, rows, [r for _, _, r in answers])
+            if result.verdict is Verdict.FOUND and result.backend != "rows":
+                result = self._nearer(near, result)
+            answers.append((gap, query, result))
         swing = self._swing(shape, found, rows)
         answers = [(gap, query, self._settled(query, result, swing)) for gap, query, result in answers]
         seconds = time.monotonic() - start
@@ -269,6 +280,17 @@ class _SetAudit:
         left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
         options = replace(self.base, time_limit=left, hints=hints)
         return placed(query, answer(query.query, options, stop=self.stop), options)
+
+    def _nearer(self, query: BoundQuery, result: Result) -> Result:
+        """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
+        left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
+        options = replace(self.base, time_limit=left)
+        found = placed(query, answer(query.query, options, stop=self.stop), options)
+        if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
+            return result
+        return replace(
+            result, witness=found.witness, region=found.region, nearest=found.nearest, objective=found.objective
+        )
 
     def _settled(self, query: BoundQuery, result: Result, swing: Result) -> Result:
         """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
@@ -306,10 +328,23 @@ class _SetAudit:
             "max_swing_bound": None if swing.objective is None else swing.objective.bound,
             "seconds": {"set": round(seconds, 6)},
         }
+        if result.nearest is not None and data.get("nearest_row"):
+            row = self.rows[result.nearest.index]
+            least = result.objective.bound if result.objective is not None else 0.0
+            data["nearest_row"] = {**data["nearest_row"], "bound_l2": least, "values": row_labels(query, row)}
         if shape.high is not None and shape.low is not None:
             extra["rows_flipped_down"] = int(found.falling(shape.high)[order].sum())
             extra["rows_flipped_up"] = int(found.rising(shape.low)[order].sum())
         return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+
+def row_labels(query: BoundQuery, row: FloatArray) -> dict[str, Any]:
+    """The values of a row as people read them."""
+    space = query.query.space
+    return {
+        name: label_of(domain, float(grid.number_type.cast(value)), grid.number_type.dtype)
+        for name, domain, grid, value in zip(space.names, space.domains, space.grid, row, strict=True)
+    }
 
 
 def _nothing() -> Any:

@@ -1,0 +1,230 @@
+"""The paper's experiment on data-aware search (section 6), with the nearest-pair mode beside it.
+
+For every instance (binary model, one feature, margin 0.5, 1, 1.5) five methods look for a pair; the measure is the l2 distance
+over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the pair:
+the box of cells on which every tree keeps its leaves.
+
+    python benchmarks/data_aware.py --bench ../shared/bench --every 4 --limit 1 --output out/data_aware.jsonl \
+        --markdown benchmarks/data_aware.md --plot benchmarks/data_aware.svg
+
+Results are kept in the output; a second run goes on where the first was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import combinations
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+METHODS = {
+    "none": "",
+    "likelihood": " near d using likelihood",
+    "cavities": " near d using cavities",
+    "both": " near d using both",
+    "nearest pair": " near d using distance",
+}
+MARGINS = ("0.5", "1", "1.5")
+DATA = ("adult", "breast_cancer", "churn", "diabetes", "german_credit", "pimadiabetes")
+DRAW = 1e-9
+
+
+def instances(bench: Path, every: int) -> list[tuple[str, str, list[tuple[int, str]]]]:
+    """(model, data, [(feature index, margin)]): every n-th instance that is decided `found` where that is known."""
+    known = {}
+    for line in (bench / "verdicts.jsonl").read_text().splitlines():
+        item = json.loads(line)
+        known[item["model"], item["feature"], float(item["margin"])] = item["verdict"]
+    result, number = [], 0
+    for path in sorted((bench / "models").glob("*.json")):
+        data = next((d for d in DATA if path.stem.startswith(d)), None)
+        if data is None:
+            continue
+        features = sorted({f for m, f, _ in known if m == path.stem})
+        picked = []
+        for f in features:
+            for margin in MARGINS:
+                if known.get((path.stem, f, float(margin))) == "found":
+                    number += 1
+                    if number % every == 0:
+                        picked.append((f, margin))
+        if picked:
+            result.append((path.stem, data, picked))
+    return result
+
+
+def run_model(
+    bench: Path, name: str, data: str, picked: list[tuple[int, str]], limit: float
+) -> Iterator[dict[str, Any]]:
+    """All methods on the instances of one model."""
+    from treesens.audit import fitted
+    from treesens.engine import Options, answer
+    from treesens.frontends.query import bind
+    from treesens.frontends.registry import load
+    from treesens.frontends.tables import read_table
+    from treesens.grammar.parser import parse
+    from treesens.summaries.nearest import nearest_row
+    from treesens.summaries.regions import RegionFinder
+
+    model = load(bench / f"models/{name}.json")
+    table = fitted(model, read_table(bench / f"data/{data}/train.csv", label="label"))
+    names = model.ensemble.feature_names
+    lines = ['model m from "m"', 'data d from "d"', "domain from d"]
+    for i, (feature, margin) in enumerate(picked):
+        for j, tail in enumerate(METHODS.values()):
+            lines.append(f"query q{i}_{j}: sensitive m to `{names[feature]}` margin {margin}{tail}")
+    started = time.perf_counter()
+    bound = bind(parse("\n".join(lines)), Path(), load_model=lambda _p, _f: model, load_table=lambda _p, _l, _r: table)
+    build = time.perf_counter() - started
+    asked = iter(bound.queries)
+    for feature, margin in picked:
+        mine = {method: next(asked) for method in METHODS}
+        plain = mine["none"].query
+        finder = RegionFinder(plain)
+        rows = mine["none"].rows["d"]
+        for method, question in mine.items():
+            backend = "search" if method == "nearest pair" else "auto"
+            result = answer(
+                question.query, Options(backend=backend, time_limit=limit if method != "nearest pair" else 3 * limit)
+            )
+            record = {
+                "model": name,
+                "feature": names[feature],
+                "margin": float(margin),
+                "method": method,
+                "verdict": str(result.verdict),
+                "seconds": round(sum(result.seconds.values()), 4),
+                "bind": round(build / len(bound.queries), 4),
+                "distance": None,
+            }
+            if result.witness is not None:
+                region = finder.leaf_region(result.witness.cells)
+                near = nearest_row(plain, "d", rows, result.witness.cells, region)
+                record |= {"distance": near.distance, "point_distance": near.point_distance, "row": near.index}
+                if result.objective is not None:
+                    record |= {"value": result.objective.value, "bound": result.objective.bound}
+            yield record
+
+
+def run_model_list(*arguments: Any) -> list[dict[str, Any]]:
+    return list(run_model(*arguments))
+
+
+def tables(records: list[dict[str, Any]]) -> str:
+    """The tables of section 6: mean distances, and wins, draws and losses of every pair of methods."""
+    by = {m: {(r["model"], r["feature"], r["margin"]): r for r in records if r["method"] == m} for m in METHODS}
+    lines = [
+        "| method | instances | found | mean l2 | median | at distance 0 | mean seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for method, mine in by.items():
+        distances = [r["distance"] for r in mine.values() if r["distance"] is not None]
+        zero = sum(d <= DRAW for d in distances) / max(1, len(distances))
+        lines.append(
+            f"| {method} | {len(mine)} | {len(distances)} | {mean(distances):.4f} | {median(distances):.4f} | {zero:.0%} | "
+            f"{mean(r['seconds'] for r in mine.values()):.2f} |"
+        )
+    common = [k for k in by["none"] if all(k in by[m] and by[m][k]["distance"] is not None for m in METHODS)]
+    lines += ["", f"On the {len(common)} instances that every method found:", ""]
+    lines += ["| method | mean l2 |", "| --- | --- |"]
+    lines += [f"| {m} | {mean(by[m][k]['distance'] for k in common):.4f} |" for m in METHODS] if common else []
+    lines += [
+        "",
+        "Wins (nearer to the data), draws and losses of the first method against the second, with mean advantage and deficit:",
+        "",
+        "| first | second | wins | draws | losses | advantage on wins | deficit on losses |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for second, first in combinations(METHODS, 2):
+        both = [
+            k
+            for k in by[first]
+            if k in by[second] and None not in (by[first][k]["distance"], by[second][k]["distance"])
+        ]
+        apart = [by[second][k]["distance"] - by[first][k]["distance"] for k in both]
+        wins, losses = [a for a in apart if a > DRAW], [-a for a in apart if a < -DRAW]
+        share = [f"{len(x) / max(1, len(apart)):.1%}" for x in (wins, [a for a in apart if abs(a) <= DRAW], losses)]
+        lines.append(
+            f"| {first} | {second} | {' | '.join(share)} | {mean(wins or [0]):.3f} | {mean(losses or [0]):.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def plot(records: list[dict[str, Any]]) -> str:
+    """Cactus plot: instances (x) within a distance (y)."""
+    from treesens.report.cactus import COLOURS
+
+    width, height, left, right, top, bottom = 760, 420, 60, 190, 20, 45
+    series = {
+        m: sorted(r["distance"] for r in records if r["method"] == m and r["distance"] is not None) for m in METHODS
+    }
+    most = max(len(v) for v in series.values())
+    far = max((v[-1] for v in series.values() if v), default=1.0)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for i in range(5):
+        y = top + (height - top - bottom) * (1 - i / 4)
+        x = left + (width - left - right) * i / 4
+        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{far * i / 4:.2f}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{most * i // 4}</text>')
+    parts.append(f'<text x="{left}" y="{height - 8}">instances; y: l2 distance of the region to the nearest row</text>')
+    for number, (method, distances) in enumerate(series.items()):
+        points = " ".join(
+            f"{left + (width - left - right) * (i + 1) / most:.1f},{top + (height - top - bottom) * (1 - d / far):.1f}"
+            for i, d in enumerate(distances)
+        )
+        colour, line = COLOURS[number], top + 18 * number + 8
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<rect x="{width - right + 12}" y="{line}" width="14" height="4" fill="{colour}"/>')
+        parts.append(f'<text x="{width - right + 32}" y="{line + 7}">{method}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("--every", type=int, default=4)
+    parser.add_argument("--limit", type=float, default=1.0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=Path("out/data_aware.jsonl"))
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--plot", type=Path)
+    given = parser.parse_args()
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    records = [json.loads(line) for line in given.output.read_text().splitlines()] if given.output.is_file() else []
+    done = {r["model"] for r in records}
+    started = time.perf_counter()
+    with ProcessPoolExecutor(given.workers) as pool, given.output.open("a") as file:
+        work = [
+            pool.submit(run_model_list, given.bench, name, data, picked, given.limit)
+            for name, data, picked in instances(given.bench, given.every)
+            if name not in done
+        ]
+        for future in as_completed(work):
+            mine = future.result()
+            records += mine
+            file.writelines(json.dumps(r) + "\n" for r in mine)
+            file.flush()
+            print(f"{mine[0]['model']}: {len(mine)} answers, {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    text = tables(records)
+    print(text)
+    if given.markdown is not None:
+        limits = f"{given.limit:g} s per question ({3 * given.limit:g} s for the nearest pair)"
+        settings = f"Every {given.every}th instance that has a pair, domains from the data, {limits}."
+        given.markdown.write_text(f"# Data-aware search\n\n{settings}\n\n{text}\n")
+    if given.plot is not None:
+        given.plot.write_text(plot(records))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

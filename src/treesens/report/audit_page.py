@@ -1,0 +1,86 @@
+"""An audit as one HTML page: no script, no network, nothing that is not in the records."""
+
+from __future__ import annotations
+
+import math
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+from treesens.errors import UsageError
+from treesens.report.audit_table import gap_of, swing_of
+
+_CELL = 92
+_LINE = 26
+_TEMPLATE = "audit.html.j2"
+
+
+def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
+    """The page; UsageError where jinja2 is not installed."""
+    try:
+        from jinja2 import Environment, StrictUndefined, select_autoescape
+    except ImportError:
+        raise UsageError(
+            "reports are written with jinja2, which is not installed", remedy="pip install jinja2"
+        ) from None
+    environment = Environment(
+        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["value"] = shown
+    environment.filters["run"] = shown_run
+    template = environment.from_string((files("treesens.report") / _TEMPLATE).read_text(encoding="utf-8"))
+    groups = [
+        {"name": ", ".join(varied), "varied": list(varied), "records": list(mine)}
+        for varied, mine in groupby(records, key=lambda r: tuple(r["varied"]))
+    ]
+    gaps = list(dict.fromkeys(gap_of(r) for r in records))
+    return template.render(
+        facts=facts, groups=groups, gaps=gaps, map=heat_map(groups, gaps), gap_of=gap_of, swing_of=swing_of
+    )
+
+
+def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
+    """Squares of the map: how many rows flip, on a logarithmic scale of the share of rows."""
+    left = 12 + 7.5 * max((len(g["name"]) for g in groups), default=1)
+    squares = []
+    for y, group in enumerate(groups):
+        for record in group["records"]:
+            share = record["rows_flipped"] / max(1, record["rows"])
+            strength = 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
+            squares.append(
+                {
+                    "x": left + _CELL * gaps.index(gap_of(record)),
+                    "y": _LINE * (y + 1),
+                    "fill": colour(strength),
+                    "ink": "#fff" if strength > 0.6 else "#222",
+                    "text": f"{record['rows_flipped']:,}",
+                    "mark": {"found": "", "none": " ∅", "unknown": " ?"}[record["verdict"]],
+                    "title": f"{group['name']}, {gap_of(record)}: {record['rows_flipped']} of {record['rows']} rows",
+                }
+            )
+    return {
+        "width": left + _CELL * len(gaps) + 4,
+        "height": _LINE * (len(groups) + 1) + 4,
+        "left": left,
+        "cell": _CELL,
+        "line": _LINE,
+        "squares": squares,
+    }
+
+
+def colour(strength: float) -> str:
+    """White to dark blue."""
+    ends = ((247, 250, 253), (8, 64, 129))
+    return "#" + "".join(f"{round(a + (b - a) * min(1.0, strength)):02x}" for a, b in zip(*ends, strict=True))
+
+
+def shown(value: Any) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def shown_run(run: Any) -> str:
+    """A label or a run of numbers of a region."""
+    return f"{shown(run[0])} … {shown(run[1])}" if isinstance(run, list) else shown(run)
