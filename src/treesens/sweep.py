@@ -182,6 +182,13 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),
         "total": round(sum(result.seconds.values()), 6),
         "cpu": round(cpu, 6),
+        # What the native engine itself took: local search and prover, without building the problem.
+        "engine": round(
+            sum(
+                a.statistics.get("local_seconds", 0.0) + a.statistics.get("prove_seconds", 0.0) for a in result.attempts
+            ),
+            6,
+        ),
         "limit": limit,
         "size": result.size,
     }

@@ -21,6 +21,14 @@ from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, print_json
 @click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a cactus plot (SVG).")
+@click.option(
+    "--time",
+    "measure",
+    type=click.Choice(["solve", "total", "cpu", "engine"]),
+    default="solve",
+    show_default=True,
+    help="Which time the summary is about.",
+)
 @click.option("--replay", type=click.Choice(["native", "emulated"]), default="native", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def command(
@@ -33,6 +41,7 @@ def command(
     sample: int | None,
     output: Path,
     plot: Path | None,
+    measure: str,
     replay: str,
     as_json: bool,
 ) -> int:
@@ -84,9 +93,9 @@ def command(
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
     wrong = contradictions(records)
-    rows = summary(records)
+    rows = summary(records, measure)
     if plot is not None:
-        plot.write_text(cactus_svg(records, title=f"{len(listed)} instances of {instances.name}"))
+        plot.write_text(cactus_svg(records, measure, title=f"{len(listed)} instances of {instances.name}"))
     if as_json:
         print_json({"summary": rows, "contradictions": wrong, "records": len(records)})
     else:
