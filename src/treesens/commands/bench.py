@@ -117,5 +117,5 @@ def show(rows: list[dict[str, Any]]) -> None:
     for name in rows[0] if rows else ():
         table.add_column(name, justify="left" if name == "setting" else "right")
     for row in rows:
-        table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
+        table.add_row(*("" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
     out().print(table)
