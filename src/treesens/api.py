@@ -117,9 +117,12 @@ class Answers(Mapping[str, Answer]):
         return len(self._answers)
 
 
-def load(source: Any, format: str | None = None) -> LoadedModel:
-    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly."""
-    return source if isinstance(source, LoadedModel) else load_model(source, format)
+def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
+    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
+
+    A pickle runs code when it is opened: that needs `trust_pickle`.
+    """
+    return source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
 
 
 def check(file: str | Path, *queries: str, **options: Any) -> Answers:

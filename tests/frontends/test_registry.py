@@ -13,6 +13,8 @@ from tests.frontends.trained import MODELS
 from treesens.errors import ModelError
 from treesens.frontends import Frontend, frontend, frontend_names, load, registry
 
+LIBRARIES = {"xgboost", "lightgbm", "sklearn", "catboost", "onnx", "treelite", "skops", "joblib", "pandas", "scipy"}
+
 
 def test_the_built_in_formats_fulfil_the_interface() -> None:
     for name in frontend_names():
@@ -56,7 +58,7 @@ def test_reading_a_file_imports_no_model_library(tmp_path: Path) -> None:
     code = f"""
 import sys, treesens.frontends as f
 f.load({str(path)!r}).ensemble.grid()
-print(sorted({{m.split('.')[0] for m in sys.modules}} & {{'xgboost', 'lightgbm', 'sklearn', 'pandas', 'scipy'}}))
+print(sorted({{m.split('.')[0] for m in sys.modules}} & {LIBRARIES!r}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"

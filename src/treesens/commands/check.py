@@ -31,12 +31,14 @@ from treesens.frontends.query import BoundQuery
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
+@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
 def command(
     file: Path,
     queries: tuple[str, ...],
     backend: str,
     confirm: str | None,
+    trust_pickle: bool,
     pipeline: str,
     time_limit: float,
     threads: int,
@@ -60,7 +62,7 @@ def command(
     _check_backend(backend)
     if confirm is not None:
         _check_backend(confirm)
-    bound = load_file(file)
+    bound = load_file(file, trust_pickle=trust_pickle)
     asked = chosen(bound, queries)
     results: list[tuple[BoundQuery, Result]] = []
     started = time.perf_counter()

@@ -55,13 +55,18 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def load_file(path: Path, *, trust_pickle: bool = False) -> Bound:
-    """Reads, parses and binds a `.sens` file; warnings go to standard error."""
+    """Reads, parses and binds a `.sens` file; warnings go to standard error. Pickled models are read only where trusted."""
     from treesens.frontends.query import bind
+    from treesens.frontends.registry import load
     from treesens.grammar.parser import read
 
-    del trust_pickle
     diagnostics = Diagnostics()
-    bound = bind(read(path), path.parent, diagnostics=diagnostics)
+    bound = bind(
+        read(path),
+        path.parent,
+        load_model=lambda place, format: load(place, format, trust_pickle=trust_pickle),
+        diagnostics=diagnostics,
+    )
     for item in diagnostics:
         if item.severity == "warning":
             click.echo(item.render(), err=True)

@@ -37,12 +37,14 @@ class Cell:
 @click.argument("queries", nargs=-1)
 @click.option("--backends", "-b", default="search,cpsat,highs,z3", show_default=True, help="Comma-separated, or `all`.")
 @click.option("--pipelines", default="", help="Semicolon-separated pipelines; default: the one of --pipeline.")
+@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
 def command(
     file: Path,
     queries: tuple[str, ...],
     backends: str,
     pipelines: str,
+    trust_pickle: bool,
     pipeline: str,
     time_limit: float,
     threads: int,
@@ -66,7 +68,7 @@ def command(
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline]
     for text in texts:
         Pipeline.parse(text)
-    asked = chosen(load_file(file), queries)
+    asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)
     disagreements: list[str] = []
     rows: list[tuple[BoundQuery, list[Cell]]] = []
     with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:

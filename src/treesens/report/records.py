@@ -56,17 +56,18 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 
 def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tuple[float, ...]) -> dict[str, Any]:
     """Raw outputs and predictions of one point, by the words of the language."""
-    if ensemble.link is Link.LOGISTIC:
+    if ensemble.link is Link.LOGISTIC and len(margins) == 1:
         return {"margin": margins[0], "prob": probabilities[-1]}
+    if ensemble.link is Link.RAW and len(margins) == 1:
+        return {"margin": margins[0]}
     if len(margins) == 1:
         return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
     best = names[int(np.argmax(margins))]
-    return {
-        "class": best,
-        "margin": dict(zip(names, margins, strict=True)),
-        "prob": dict(zip(names, probabilities, strict=True)),
-    }
+    shown: dict[str, Any] = {"class": best, "margin": dict(zip(names, margins, strict=True))}
+    if ensemble.link is not Link.RAW:
+        shown["prob"] = dict(zip(names, probabilities, strict=True))
+    return shown
 
 
 def region_of(query: Query, region: Region) -> dict[str, dict[str, Any]]:
