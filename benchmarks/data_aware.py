@@ -63,7 +63,7 @@ def run_model(
     bench: Path, name: str, data: str, picked: list[tuple[int, str]], limit: float
 ) -> Iterator[dict[str, Any]]:
     """All methods on the instances of one model."""
-    from treesens.audit import fitted
+    from treesens.audits import fitted
     from treesens.engine import Options, answer
     from treesens.frontends.query import bind
     from treesens.frontends.registry import load

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Answers", "__version__", "check", "check_text", "load", "sensitivity"]
+__all__ = ["Answer", "Answers", "__version__", "audit", "check", "check_text", "load", "sensitivity"]
 
 if TYPE_CHECKING:
-    from treesens.api import Answer, Answers, check, check_text, load, sensitivity
+    from treesens.api import Answer, Answers, audit, check, check_text, load, sensitivity
 
 
 def __getattr__(name: str) -> Any:

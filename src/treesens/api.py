@@ -5,6 +5,7 @@ import treesens as ts
 model = ts.load("adult.json")                      # or an xgboost / lightgbm / scikit-learn object
 result = ts.check("credit.sens")["sex_alone"]
 result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
+ts.audit(model, frame, label="label")              # features and gaps on real rows, as a frame
 result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
 """
 
@@ -179,6 +180,50 @@ def sensitivity(
     return next(iter(answers.values()))
 
 
+def audit(
+    model: Any,
+    data: Any,
+    *,
+    label: str | None = None,
+    vary: Sequence[str | Sequence[str]] | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    replay: Literal["emulated", "native"] = "emulated",
+    time_limit: float = 5.0,
+    threads: int = 2,
+    seed: int = 0,
+) -> Any:
+    """The sweep of `treesens audit` as a frame, one row per (varied set, gap), in the library of `data` (columns for a path).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to margins 0.5, 1
+    and 1.5. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
+    """
+    from treesens.audits import AuditOptions, columns_of, gaps_of
+    from treesens.audits import audit as run
+
+    gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
+    sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
+    options = AuditOptions(time_limit, threads, seed, native=replay == "native")
+    with interruptible() as interruption:
+        found = run(
+            load(model), _table(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
+        )
+    columns = columns_of(found.records)
+    if isinstance(data, str | Path | Table):
+        return columns
+    import narwhals as nw
+
+    namespace = nw.get_native_namespace(nw.from_native(data, eager_only=True))
+    return nw.from_dict(columns, backend=namespace).to_native()
+
+
+def _numbers(given: float | Sequence[float] | None) -> list[str]:
+    """Numbers as the language writes them."""
+    if given is None:
+        return []
+    return [repr(x) for x in (given if isinstance(given, Sequence) else [given])]
+
+
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
     if name not in entries:
         raise UsageError(f"the text names the {kind} `{name}`, which was not given", remedy=f"pass it in `{kind}`")
@@ -205,4 +250,4 @@ def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options:
     return Answers(answers)
 
 
-__all__ = ["Answer", "Answers", "check", "check_text", "load", "sensitivity"]
+__all__ = ["Answer", "Answers", "audit", "check", "check_text", "load", "sensitivity"]

@@ -264,7 +264,9 @@ class _Closest:
         if found.cells is not None:
             self._offer(found.cells, self._row_near(group, found.cells))
         # Pairs outside the cells that were allowed are no better than the best known.
-        bound = min(found.bound, limit)
+        bound = min(
+            float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
+        )
         return math.sqrt(bound) if norm == "l2" else bound
 
     def _largest(self, engine: _Engine, group: Int64Array, costs: dict[int, FloatArray], seconds: float) -> float:

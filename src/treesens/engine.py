@@ -22,7 +22,7 @@ from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.evaluate import form_value, inputs_of
+from treesens.compiler.query.evaluate import cost_bound, form_value, inputs_of
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import NativePredict, Rejected, verify_cells
@@ -273,6 +273,9 @@ def found(
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
             bound = float(best.value)
+        if (least := cost_bound(query)) is not None and not restricted:
+            # Cell by cell no objective does better; a search that was stopped early may know less.
+            bound = least if bound is None else (min if maximize else max)(bound, least)
         if bound is not None:
             # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
             bound = (max if maximize else min)(bound, float(best.value))

@@ -57,7 +57,7 @@ def command(
 
     Exit codes: 0 every question decided, 5 some inconclusive, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.audit import AuditOptions, audit, gaps_of
+    from treesens.audits import AuditOptions, audit, gaps_of
     from treesens.frontends.registry import load
     from treesens.frontends.tables import read_table
     from treesens.report.audit_table import show_audit, tracker

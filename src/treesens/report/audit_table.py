@@ -38,7 +38,7 @@ def swing_of(record: dict[str, Any]) -> str:
     if value is None:
         return "–"
     if bound is None:
-        return f"{value:.4g}"
+        return f"{value:.4g} (no bound)"
     return f"{value:.4g}" if abs(bound - value) <= 1e-6 * max(1.0, abs(value)) else f"{value:.4g} (≤ {bound:.4g})"
 
 

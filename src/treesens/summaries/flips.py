@@ -200,6 +200,21 @@ def _profiles(
     )
 
 
+def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:
+    """No change of `features` alone moves the margin by more: trees that do not ask about them cancel (UnAff of the paper).
+
+    The sum over all other trees of the range of their leaves.
+    """
+    values, shift, slack = leaf_values(model, output)
+    tree = model.ensemble.leaf_tree
+    first = np.searchsorted(tree, np.arange(model.n_trees))
+    ranges = np.maximum.reduceat(values, first) - np.minimum.reduceat(values, first)
+    asks = np.zeros(model.n_trees, bool)
+    asks[model.ensemble.node_tree[np.isin(model.ensemble.node_feature, list(features))]] = True
+    units = int(ranges[asks].sum()) + slack
+    return float(np.nextafter(float(Fraction(units) / Fraction(2) ** shift / model.ensemble.average), np.inf))
+
+
 @dataclass(frozen=True)
 class FlipQuestion:
     """A question of the form "two points agree except on some features, one scores high and the other low".

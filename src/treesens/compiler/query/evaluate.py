@@ -71,6 +71,18 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     return total
 
 
+def cost_bound(query: Query) -> float | None:
+    """What an objective of costs alone can reach at best, every feature by itself; None for other objectives."""
+    goal = query.objective
+    if goal is None or goal.form.scores or goal.form.changes or not goal.form.costs:
+        return None
+    total = Fraction(0)
+    for cost in goal.form.costs:
+        costs = cost.costs[query.space.legal[cost.feature]]
+        total += Fraction(int(costs.max() if goal.maximize else costs.min()), 2**cost.shift)
+    return float(np.nextafter(float(total), np.inf if goal.maximize else -np.inf))
+
+
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
     """Whether a linear constraint holds (exactly), and by how much, as a float for messages."""
     value = form_value(constraint.form, x)

@@ -32,7 +32,7 @@ from treesens.frontends.tables import Table, with_zeros
 from treesens.grammar.parser import parse
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
 from treesens.report.records import label_of, record
-from treesens.summaries.flips import FlipQuestion, Flips, flip_question
+from treesens.summaries.flips import FlipQuestion, Flips, flip_question, swing_bound
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""
@@ -262,7 +262,13 @@ class _SetAudit:
         hints = hints_of(query, widest, found, rows)
         left = min(self.limit / 2, max(0.2, self.deadline - time.monotonic()))
         options = replace(self.base, time_limit=left, hints=hints)
-        return answer(query, options, stop=self.stop)
+        result = answer(query, options, stop=self.stop)
+        if result.objective is None:
+            return result
+        trivial = swing_bound(query.models[shape.model], shape.features, shape.output)
+        known = result.objective.bound
+        bound = trivial if known is None else min(known, trivial)
+        return replace(result, objective=replace(result.objective, bound=max(bound, result.objective.value)))
 
     def _answer(self, query: BoundQuery, found: Flips, rows: FloatArray, before: list[Result]) -> Result:
         """Rows first; then what smaller gaps have settled; then a search."""
@@ -336,6 +342,20 @@ class _SetAudit:
             extra["rows_flipped_down"] = int(found.falling(shape.high)[order].sum())
             extra["rows_flipped_up"] = int(found.rising(shape.low)[order].sum())
         return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+
+def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The numbers of an audit as columns, one entry per record."""
+    kind = "gap" if any("gap" in r for r in records) else "margin"
+    near = [r.get("nearest_row") or {} for r in records]
+    columns = {"varied": [", ".join(r["varied"]) for r in records], kind: [r[kind] for r in records]}
+    for name in ("rows", "rows_flipped", "verdict", "max_swing", "max_swing_bound"):
+        columns[name] = [r[name] for r in records]
+    return {
+        **columns,
+        "nearest_row": [n.get("index") for n in near],
+        "distance_l2": [n.get("distance_l2") for n in near],
+    }
 
 
 def row_labels(query: BoundQuery, row: FloatArray) -> dict[str, Any]:
