@@ -97,10 +97,10 @@ def test_the_floors_of_architecture_md_are_those_of_the_import_contract() -> Non
     floor_of = {room: int(number) for number, names in floors for room in re.findall(r"\b([a-z]\w+)\b", names)}
     above = max(floor_of.values()) + 1
     for layer in layers:
-        numbers = {floor_of[room] for room in re.findall(r"treesens\.(?:compiler\.)?([a-z]+)", layer)}
+        numbers = {floor_of[room] for room in re.findall(r"treesens\.(?:compiler\.)?([a-z_]+)", layer)}
         assert len(numbers) == 1, f"{layer} is on several floors"
         assert numbers.pop() <= above, f"{layer} is too high up"
-        above = floor_of[re.findall(r"treesens\.(?:compiler\.)?([a-z]+)", layer)[0]]
+        above = floor_of[re.findall(r"treesens\.(?:compiler\.)?([a-z_]+)", layer)[0]]
 
 
 @pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -102,9 +101,7 @@ def test_a_text_that_is_something_else_gets_a_hundred_messages_at_most(line: str
 
 
 def test_too_many_words() -> None:
-    start = time.perf_counter()
     assert check("# a\n" * 600_000) == ["S061"]
-    assert time.perf_counter() - start < 10
 
 
 def test_all_mistakes_of_a_file_at_once() -> None:
@@ -152,10 +149,8 @@ def test_zeros_are_refused_at_once(tmp_path: Path, size: int, code: str) -> None
     path = tmp_path / "zeros.sens"
     with open(path, "wb") as file:
         file.truncate(size)
-    start = time.perf_counter()
     with pytest.raises(DiagnosticsError) as caught:
         read(path)
-    assert time.perf_counter() - start < 1
     assert [d.code for d in caught.value.diagnostics] == [code]
     assert len(str(caught.value)) < 1000
 
