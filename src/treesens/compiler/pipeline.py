@@ -27,7 +27,7 @@ PIPELINES: dict[str, str] = {
     "ensense": "unaffected-leaves,aff-reduce,gap-objective",
     # Ours: the same facts, by removing what cannot matter instead of adding rows (docs/encodings.md).
     "default": (
-        "merge-guards,drop-dead,unaffected-leaves,share-copies,aff-reduce,score-bounds,leaf-rows,"
+        "merge-guards,drop-dead,unaffected-leaves,share-copies,aff-reduce,gap-objective,score-bounds,"
         "order-predicates{by=gain}"
     ),
     # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
