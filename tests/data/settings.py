@@ -13,10 +13,7 @@ from treesens.frontends.registry import load
 from treesens.frontends.tables import Table, read_table, with_zeros
 from treesens.grammar.parser import parse
 
-BENCH = next(
-    (p / "shared/bench" for p in Path(__file__).resolve().parents if (p / "shared/bench").is_dir()),
-    Path("/work/shared/bench"),
-)
+BENCH = Path(__file__).resolve().parents[3] / "shared" / "bench"
 needs_bench = pytest.mark.skipif(
     not BENCH.is_dir(), reason="the published models are not beside the repository (../shared/bench)"
 )
