@@ -46,10 +46,11 @@ class Executor:
         """
         if self.kind == "inline":
             while (task := take()) is not None:
-                yield answer_task(shipments[task.document], replace(task, detached=False), stop)
+                yield answer_task(shipments[task.document], task, stop)
             return
         with self._backend(shipments) as (travelling, parallel):
-            yield from _pool(take, travelling, lambda: parallel(_PATIENCE * limit + 120.0))
+            leashed = self.kind == "local"
+            yield from _pool(take, travelling, lambda: parallel(_PATIENCE * limit + 120.0), leashed)
 
     @contextmanager
     def _backend(self, shipments: Mapping[str, Shipment]) -> Iterator[tuple[Mapping[str, Any], Callable[[float], Any]]]:
@@ -79,13 +80,13 @@ INLINE = Executor("inline")
 """This process, one question at a time."""
 
 
-def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any]) -> Iterator[Outcome]:
+def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any], leashed: bool) -> Iterator[Outcome]:
     import joblib
 
     job = joblib.delayed(_answer_shipped)
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
-        yield from parallel()(job(shipments[task.document], task) for task in tasks)
+        yield from parallel()(job(shipments[task.document], replace(task, leashed=leashed)) for task in tasks)
 
     while True:
         away: dict[str, Task] = {}

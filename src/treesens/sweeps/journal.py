@@ -23,7 +23,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
   key TEXT NOT NULL, time_limit REAL NOT NULL, verdict TEXT NOT NULL, question TEXT NOT NULL, document TEXT NOT NULL,
   record TEXT NOT NULL, implied_by TEXT, failure TEXT, attempts INTEGER NOT NULL, cpu REAL NOT NULL,
-  rss INTEGER NOT NULL, worker TEXT NOT NULL, run INTEGER NOT NULL, answered REAL NOT NULL,
+  rss INTEGER NOT NULL, worker TEXT NOT NULL, writer_rss INTEGER NOT NULL, run INTEGER NOT NULL, answered REAL NOT NULL,
   PRIMARY KEY (key, time_limit)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (
@@ -54,7 +54,7 @@ class Journal:
     def __init__(self, path: Path, *, command: str = "", settings: str = "") -> None:
         self.path = path
         self.peak_rss: int | None = None
-        """Bytes of memory that the writer held at most; kept with the run when it ends."""
+        """Bytes of memory that this process holds at most; kept with the run when it ends."""
         self._lock = _writers_lock(path)
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
@@ -113,15 +113,18 @@ class Journal:
         record: dict[str, Any] = json.loads(row[0])
         return record
 
-    def write(self, entry: Entry, time_limit: float, record: dict[str, Any]) -> None:
-        """Keeps an answer; on the disk when this returns, as far as a killed process is concerned."""
+    def write(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> None:
+        """Keeps an answer; on the disk when this returns, as far as a killed process is concerned.
+
+        `rss` are the bytes of memory that this process holds.
+        """
         self._db.execute(
-            f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, run, answered) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, writer_rss, run, answered) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(entry.key, entry.verdict, entry.question, entry.document, entry.implied_by, entry.failure),
                 *(entry.attempts, entry.cpu, entry.rss, entry.worker),
-                *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), self.run, time.time()),
+                *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), rss, self.run, time.time()),
             ),
         )
 

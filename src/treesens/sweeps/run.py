@@ -201,6 +201,7 @@ class _Sweep:
             question=question.name,
             options=Options(s.backend, s.passes, s.time_limit, s.threads, s.memory_limit, s.seed),
             replay=s.replay,
+            regions=False,
             try_first=None if helper is None else self.pairs[helper],
             tried_of="" if helper is None else self.questions[helper].name,
             deadline=self.deadline,
@@ -212,7 +213,6 @@ class _Sweep:
         self.summary.asked += 1
         self.summary.cpu += outcome.cpu
         self.summary.worker_rss = max(self.summary.worker_rss, outcome.rss)
-        self.summary.rss = max(self.summary.rss, resident())
         self.summary.own_faults += outcome.own_fault
         if outcome.clipped:
             return
@@ -238,7 +238,9 @@ class _Sweep:
             outcome.rss,
             outcome.worker,
         )
-        self.journal.write(entry, self.settings.time_limit, record)
+        held = resident()
+        self.summary.rss = max(self.summary.rss, held)
+        self.journal.write(entry, self.settings.time_limit, record, held)
         self._count(question, entry)
         return entry
 

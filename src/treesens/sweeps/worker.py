@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import resource
@@ -53,7 +54,7 @@ def ship(document: Document, remote: bool) -> Shipment:
 
 @dataclass(frozen=True)
 class Task:
-    """One question for a worker. `try_first` is the pair of the question named `tried_of`; `detached` workers ignore Ctrl-C."""
+    """One question for a worker. `try_first` is the pair of the question named `tried_of`."""
 
     key: str
     document: str
@@ -68,7 +69,10 @@ class Task:
     record: bool = True
     bare: bool = False
     """The engine alone, for measurements: no rows of tables, no regions."""
-    detached: bool = True
+    regions: bool = True
+    """Whether pairs come with their region where no table is in play (with one, they always do)."""
+    leashed: bool = False
+    """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,8 @@ _lock = threading.Lock()
 
 def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
     """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
-    if task.detached and threading.current_thread() is threading.main_thread():
-        # Ctrl-C goes to every process of a terminal; the parent decides what it means.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if task.leashed:
+        _leash()
     try:
         made = _answer(shipment, task, stop)
     except TreesensError as error:
@@ -107,6 +110,23 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
     except Exception:  # noqa: BLE001 (one question must not end a night of them; it is recorded as unanswered)
         made = Outcome(task.key, failure=traceback.format_exc(), own_fault=True)
     return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
+
+
+@functools.cache
+def _leash() -> None:
+    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means. A parent that was
+    killed sends nobody home, so this process looks after itself.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="leash").start()
 
 
 def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
@@ -121,7 +141,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
         result = implied
-    elif task.bare:
+    elif task.bare or not (task.regions or query.tables or query.rows):
         result = answer(query.query, options, stop=stop)
     else:
         result = answer_bound(query, options, stop=stop, confirm=task.confirm)
