@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 @click.option("--total-limit", type=click.FloatRange(min=0.001), help="Seconds for all of them.")
 @click.option("--seed", type=int)
 @click.option("--replay", type=click.Choice(["auto", "emulated", "native"]), help="As for check.")
-@click.option(
-    "--share/--no-share", default=None, help="Whether answers decide easier and harder questions. Default: yes."
-)
+@click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
 @click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
@@ -49,6 +47,7 @@ def command(
     report: Path | None,
     as_json: bool,
     retry: bool,
+    no_share: bool,
     **given: Any,
 ) -> int:
     """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
@@ -66,7 +65,8 @@ def command(
 
     where = parse_executor(executor, jobs)
     read = read_spec(spec, trust_pickle=trust_pickle)
-    settings = replace(read.settings, retry=retry, **{k: v for k, v in given.items() if v is not None})
+    share = read.settings.share and not no_share
+    settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
     _check(settings)
     for warning in read.warnings:
         click.echo(warning, err=True)
