@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "instances"
+VERDICTS = Path(__file__).resolve().parents[2] / "shared" / "bench" / "verdicts.jsonl"
 FEATURES = {
     "adult_t200_d5": range(14),
     "adult_t300_d5": range(14),
@@ -27,6 +28,18 @@ MULTICLASS = {"iris_t100_d5": (4, 3), "winequality_red_t100_d5": (11, 6)}
 def write(name: str, rows: list[dict[str, object]]) -> None:
     HERE.mkdir(exist_ok=True)
     (HERE / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def sample(rows: list[dict[str, object]], count: int) -> list[dict[str, object]]:
+    """For solvers that need minutes: of every model one `found` and one `none` where it has them, then at random up to `count`."""
+    rows = rows.copy()
+    random.Random(30).shuffle(rows)
+    first: dict[tuple[object, object], dict[str, object]] = {}
+    for row in rows:
+        first.setdefault((row["model"], row["verdict"]), row)
+    rest = [row for row in rows if row not in first.values()]
+    chosen = [*first.values(), *rest][:count]
+    return sorted(chosen, key=lambda row: (str(row["model"]), row["feature"], row["margin"]))
 
 
 def main() -> None:
@@ -55,6 +68,8 @@ def main() -> None:
         chosen = sorted(rng.sample(list(FEATURES[model]), (2, 3)[i % 2]))
         high.append({"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]})
     write("sets_high.jsonl", high)
+    if VERDICTS.is_file():
+        write("sample30.jsonl", sample([json.loads(line) for line in VERDICTS.read_text().splitlines()], 30))
 
 
 if __name__ == "__main__":
