@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from treesens.answers import answer_bound, native_of
+from treesens.backends.worker import die_with_parent
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.engine import Options, answer
@@ -119,14 +120,7 @@ def _leash() -> None:
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="leash").start()
+    die_with_parent()
 
 
 def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
