@@ -66,14 +66,16 @@ class Executor:
         elif self.kind == "dask":
             with _dask_client(self.address) as client:
                 # Scattered once to every worker; tasks carry a reference.
-                options = {"client": client, "scatter": list(shipments.values()), "wait_for_workers_timeout": 60}
-                with joblib.parallel_config(backend="dask", **options):
+                scattered = list(shipments.values())
+                backend = _dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
+                with joblib.parallel_config(backend=backend):
                     yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common)
         else:
             with _ray(self.address) as put:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
+                cores = max(2, _ray_cores())
                 with joblib.parallel_config(backend="ray"):
-                    yield references, lambda timeout: joblib.Parallel(timeout=timeout, n_jobs=-1, **common)
+                    yield references, lambda timeout: joblib.Parallel(timeout=timeout, n_jobs=cores, **common)
 
 
 INLINE = Executor("inline")
@@ -177,6 +179,24 @@ def _dask_client(address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close()
+
+
+def _dask_backend() -> Any:
+    from joblib._dask import DaskDistributedBackend
+
+    class AtLeastTwo(DaskDistributedBackend):  # type: ignore[misc]
+        """joblib runs everything in the calling process where one worker (with one thread) is there."""
+
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    return AtLeastTwo
+
+
+def _ray_cores() -> int:
+    import ray
+
+    return int(ray.cluster_resources().get("CPU", 1))
 
 
 @contextmanager
