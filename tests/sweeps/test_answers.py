@@ -152,3 +152,28 @@ def test_the_total_limit_leaves_questions_for_the_next_run(folder: Path) -> None
     assert done.returncode == 5, done.stderr
     assert f"{QUESTIONS} left" in done.stderr
     assert run(folder, "sweep", "sweep.toml").returncode == 0
+
+
+def test_check_with_several_jobs_says_what_it_says_with_one(folder: Path) -> None:
+    text = 'model m from "m1.json"\nquery q: for each f in features: sensitive m to f margin 0.5\n'
+    (folder / "q.sens").write_text(text)
+    told = []
+    for jobs in ("1", "2"):
+        done = run(folder, "check", "q.sens", "-b", "search", "--jobs", jobs, "--json")
+        assert done.returncode == 0, done.stderr
+        told.append([(r["query"], r["verdict"], r["points"], r["proof"]) for r in json.loads(done.stdout)["results"]])
+    assert told[0] == told[1]
+    assert len(told[0]) == 5
+
+
+def test_bench_with_several_jobs_gives_the_same_verdicts(folder: Path) -> None:
+    rows = [{"model": "m1", "feature": f, "margin": m} for f in range(5) for m in (0.5, 1.0)]
+    (folder / "list.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = []
+    for jobs in ("1", "2"):
+        out = f"out{jobs}.jsonl"
+        done = run(folder, "bench", "list.jsonl", "--models", ".", "--jobs", jobs, "-o", out, "--json")
+        assert done.returncode == 0, done.stderr
+        told.append({r["key"]: r["verdict"] for r in map(json.loads, (folder / out).read_text().splitlines())})
+    assert told[0] == told[1]
+    assert len(told[0]) == 10

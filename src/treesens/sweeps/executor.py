@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from treesens.errors import UsageError
@@ -75,7 +76,7 @@ class Executor:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
                 cores = max(2, _ray_cores())
                 with joblib.parallel_config(backend="ray"):
-                    yield references, lambda timeout: joblib.Parallel(timeout=timeout, n_jobs=cores, **common)
+                    yield references, lambda timeout: _in_batches(joblib.Parallel(timeout=timeout, n_jobs=cores), cores)
 
 
 INLINE = Executor("inline")
@@ -179,6 +180,16 @@ def _dask_client(address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close()
+
+
+def _in_batches(parallel: Any, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
+    """Ray's backend hands back lists only: some questions per core at a time."""
+
+    def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
+        while batch := list(islice(jobs, 4 * cores)):
+            yield from parallel(batch)
+
+    return run
 
 
 def _dask_backend() -> Any:
