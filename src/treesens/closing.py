@@ -14,19 +14,22 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from treesens.compiler.query.concretise import relates_values
-from treesens.compiler.query.query import Constraint, Query
-from treesens.compiler.result import Attempt, Result, Verdict, Witness
-from treesens.engine import Options, answer_once
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
+from treesens.compiler.query.values import ValueSum
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.engine import Options, answer_once, shown_value
 
 CLOSE = 1e-4
-"""Value and bound of a ladder are taken for equal from here on, in widths."""
+"""Value and bound of a distance are taken for equal from here on, in widths."""
 
 _LEAST = 0.05
+_DISTANCES = ("distance l1", "distance l2", "distance linf")
 
 
 def needs_closing(query: Query) -> bool:
     """Whether one search may leave something open."""
-    return relates_values(query) or (query.objective is not None and query.objective.zoom is not None)
+    return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 @dataclass
@@ -83,26 +86,71 @@ class _Closing:
         return result
 
     def _closer(self, result: Result) -> Result:
-        """Finer ladders around the best answer, until value and bound are close."""
-        while self.left() > _LEAST:
-            goal, known = self.query.objective, result.objective
-            if goal is None or goal.zoom is None or known is None or known.bound is None:
+        """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
+        goal = self.query.objective
+        while goal is not None and self.left() > _LEAST and (known := _open(result)) is not None:
+            if goal.zoom is not None:
+                finer = replace(
+                    self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
+                )
+                result = _joined(goal, result, self._search(finer))
+                after = _open(result)
+                if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
+                    continue
+            if not goal.values:
                 return result
-            low, high = sorted((Fraction(known.value), Fraction(known.bound)))
-            if high - low <= CLOSE:
+            improved = self._improved(goal, result)
+            if improved is None:
                 return result
-            finer = self._search(replace(self.query, objective=goal.zoom(low, high)))
-            found = finer.objective
-            if finer.verdict is not Verdict.FOUND or found is None or found.bound is None:
-                return result
-            better = max if goal.maximize else min
-            value, bound = better(known.value, found.value), (min if goal.maximize else max)(known.bound, found.bound)
-            before = result
-            result = finer if value == found.value else result
-            result = replace(result, objective=replace(known, value=value, bound=bound))
-            if abs(value - bound) >= abs(known.value - known.bound) * 0.9:
-                return result if result.objective != known else before
+            result = improved
         return result
+
+    def _improved(self, goal: Objective, result: Result) -> Result | None:
+        """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
+        assert result.witness is not None
+        assert result.objective is not None
+        reached = objective_value(goal, inputs_of(self.query, result.witness.values))
+        wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
+        better = better_than(goal, wanted)
+        found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
+        if found.verdict is Verdict.NONE:
+            bound = shown_value(goal, float(wanted))
+            return replace(result, objective=replace(result.objective, bound=bound))
+        if found.verdict is not Verdict.FOUND or found.objective is None:
+            return None
+        # What is best among the better ones is best of all.
+        return found
+
+
+def _open(result: Result) -> ObjectiveValue | None:
+    """The objective of an answer whose value and bound are not close yet; None where nothing is left to do."""
+    known = result.objective
+    if result.verdict is not Verdict.FOUND or known is None or known.bound is None or known.kind not in _DISTANCES:
+        return None
+    close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
+    return known if abs(known.value - known.bound) > close else None
+
+
+def _joined(goal: Objective, one: Result, other: Result) -> Result:
+    """The better value and the better bound of two answers to one question."""
+    first, second = one.objective, other.objective
+    if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
+        return one
+    upwards = goal.maximize
+    best = other if (second.value > first.value) == upwards else one
+    assert best.objective is not None
+    bounds = [b for b in (first.bound, second.bound) if b is not None]
+    return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
+
+
+def better_than(goal: Objective, value: Fraction) -> Constraint:
+    """The objective is at least as good as a value."""
+    sign = -1 if goal.maximize else 1
+    terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+    if not goal.largest:
+        return ValueSum(terms, sign * value, name="objective")
+    parts = tuple(ValueSum((term,), sign * value, name="objective") for term in terms)
+    return AnyOf(parts) if goal.maximize else AllOf(parts)
 
 
 def closed(

@@ -185,6 +185,9 @@ def relate(
     (x, p), (y, q_) = terms[:2]
     if len(terms) == 2 and x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
         return same_value(scope, x.point, y.point, x.feature, (operator == "=") is positive)
+    if operator == "!=":
+        # `!=` is `not =`, for missing values too.
+        operator, positive = "=", not positive
     specs = [scope.spec(atom.feature) for atom, _ in terms]
     for spec in specs:
         if spec.unordered:
