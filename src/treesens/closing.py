@@ -119,7 +119,8 @@ class _Closing:
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
         # What is best among the better ones is best of all.
-        return found
+        joined = _joined(goal, result, found)
+        return None if joined.objective == result.objective else joined
 
 
 def _open(result: Result) -> ObjectiveValue | None:

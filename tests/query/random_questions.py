@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from treesens.compiler.base.floats import next_down, next_up
 from treesens.compiler.model import Ensemble, FeatureKind, Link, Task
 from treesens.errors import DataError, ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import BoundQuery, bind
+from treesens.frontends.query import Bound, BoundQuery, bind
 from treesens.frontends.tables import Table
 from treesens.grammar import ast
 from treesens.grammar.parser import parse
@@ -52,10 +53,12 @@ class Question:
     rows: dict[str, np.ndarray]
     onehot: tuple[str, ...]
 
-    def bound(self, text: str | None = None) -> BoundQuery:
-        return bind(parse(text or self.text, "r.sens"), Path(), load_model=self._model, load_table=self._table).queries[
-            0
-        ]
+    def bound_all(self, text: str | None = None) -> Bound:
+        file = parse(text or self.text, "r.sens")
+        return bind(file, Path(), load_model=self._model, load_table=self._table)
+
+    def bound(self) -> BoundQuery:
+        return self.bound_all().queries[0]
 
     def _model(self, path: Path, format: str | None) -> LoadedModel:
         if path.name not in self.models:
@@ -142,7 +145,7 @@ def random_question(seed: int) -> Question:
     onehot = tuple(names[:2]) if features == 3 and rng.random() < 0.2 else ()
     ranges = {f: _range(rng, first, i, f in onehot, features) for i, f in enumerate(names)}
     owners = {p: f"m{i % count}" for i, p in enumerate(points)}
-    rows = {f: rng.choice([v for v in r.values if v == v], size=ROWS) for f, r in ranges.items()}
+    rows = {f: rng.choice([v for v in r.values if not isnan(v)], size=ROWS) for f, r in ranges.items()}
     writer = _Writer(rng, kind, points, ranges)
     lines = [f'model {m} from "{m}"' for m in models] + ['data rows from "rows"']
     lines += [f"feature {f}: {r.declared}" for f, r in ranges.items() if r.declared]
@@ -254,7 +257,7 @@ class _Writer:
         if "missing" in self.ranges[f].declared and self.rng.random() < 0.4:
             return f"missing({p}.{f})"
         if self.ranges[f].kind == "category":
-            present = [v for v in self.ranges[f].values if v == v]
+            present = [v for v in self.ranges[f].values if not isnan(v)]
             return f"{p}.{f} {self._one(['=', '!='])} {self._one([f'{v:g}' for v in present])}"
         return f"{p}.{f} {self._operator(False)} {self._number(-2, 7)}"
 

@@ -71,10 +71,9 @@ class _Concrete:
         refuted = culprits(self._ranges(firm), firm)
         if refuted is not None:
             return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
-        proved, cases = True, 0
-        for case in self._cases():
-            cases += 1
-            if cases > MOST_CASES:
+        proved = True
+        for number, case in enumerate(self._cases()):
+            if number == MOST_CASES:
                 proved = False
                 break
             relations = [*firm, *(self._rooted(r) for r in case)]
@@ -226,9 +225,8 @@ class _Concrete:
         parts: list[Constraint] = []
         for (point, feature), (first, final) in box.items():
             cells = np.arange(self.query.space.grid[feature].n_cells)
-            for mask in (cells < first, cells > final):
-                if mask.any():
-                    parts.append(CellSet(point, feature, frozen(mask, bool)))
+            outside = [mask for mask in (cells < first, cells > final) if mask.any()]
+            parts += [CellSet(point, feature, frozen(mask, bool)) for mask in outside]
         return AnyOf(tuple(parts))
 
 

@@ -13,7 +13,17 @@ from fractions import Fraction
 from math import isqrt
 
 from treesens.compiler.query.domain import round_value
-from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, extremes, least_sum
+from treesens.compiler.query.values import (
+    Apart,
+    Place,
+    Reach,
+    Scaled,
+    Term,
+    ValueSum,
+    extremes,
+    least_sum,
+    reach_of_row,
+)
 
 Ranges = dict[Place, Reach | None]
 """The values that are left for every place; None is missing."""
@@ -76,7 +86,7 @@ def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | N
     here = term.places[0]
     there = term.places[1] if term.other is not None else None
     left = ranges[here]
-    right = ranges[there] if there is not None else _row(term)
+    right = ranges[there] if there is not None else reach_of_row(term)
     if left is None or right is None:
         return False
     limit = cap / term.factor
@@ -111,12 +121,6 @@ def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | N
         one = _keep(ranges, here, None, Fraction(below.high))
         other = False if there is None else _keep(ranges, there, Fraction(below.low) + reach, None)
     return None if one is None or other is None else one or other
-
-
-def _row(term: Apart) -> Reach | None:
-    from treesens.compiler.base.floats import NumberType
-
-    return None if term.row != term.row else Reach(term.row, term.row, NumberType.FLOAT64)
 
 
 def _keep(
@@ -222,7 +226,7 @@ class Choice:
         for term in self.toward.get(place, ()):
             near = term.factor > 0
             if term.other is None:
-                other = _row(term)
+                other = reach_of_row(term)
             else:
                 other = ranges.get(term.places[1] if place == term.places[0] else term.places[0])
             if other is None:

@@ -206,6 +206,11 @@ def reaches(domain: Domain, grid: FeatureGrid) -> list[Reach | None]:
     return result
 
 
+def reach_of_row(term: Apart) -> Reach | None:
+    """The value of a row as a range; None where it is missing."""
+    return None if isnan(term.row) else Reach(term.row, term.row, NumberType.FLOAT64)
+
+
 def joined(one: Reach | None, other: Reach | None) -> Reach | None:
     """A range that holds both, without holes: what a box of several cells may take at most."""
     if one is None or other is None:
@@ -237,10 +242,7 @@ def _apart(term: Apart, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fract
     """Least and greatest distance in widths, before the power."""
     zero, one = Fraction(0), Fraction(1)
     left = ranges[0]
-    if term.other is not None:
-        right = ranges[1]
-    else:
-        right = None if isnan(term.row) else Reach(term.row, term.row, NumberType.FLOAT64)
+    right = ranges[1] if term.other is not None else reach_of_row(term)
     if left is None or right is None:
         same = left is None and right is None
         return (zero, zero) if same else (one, one)
