@@ -31,6 +31,9 @@ Ranges = dict[Place, Reach | None]
 ROUNDS = 12
 CHOICES = 600
 FEW = 64
+DEEP = 200
+"""Features that are chosen jointly at most; of more only the first choices are tried."""
+
 _BITS = 80
 
 
@@ -164,17 +167,43 @@ class Choice:
     def run(self, ranges: Ranges) -> dict[Place, float] | None:
         """Values for all places (NaN is missing); None where none were found."""
         start = propagated(ranges, self.relations)
-        return None if start is None else self._descend(start)
+        if start is None:
+            return None
+        straight = self._straight(start)
+        if straight is not None:
+            return straight
+        if len(self._open(start)) > DEEP:
+            self.proved = False
+            return None
+        return self._descend(start)
+
+    def _straight(self, ranges: Ranges) -> dict[Place, float] | None:
+        """The first choice everywhere, where that will do: what a question without clashes needs."""
+        fixed = dict(ranges)
+        for place in self._open(ranges):
+            reach = fixed[place]
+            assert reach is not None
+            value = self._candidates(place, reach, fixed)[0]
+            fixed[place] = replace(reach, low=value, high=value)
+        return self._values(fixed)
+
+    @staticmethod
+    def _open(ranges: Ranges) -> list[Place]:
+        return [p for p, r in ranges.items() if r is not None and not r.single]
+
+    def _values(self, ranges: Ranges) -> dict[Place, float] | None:
+        """The values of ranges of one value each, if they satisfy every relation."""
+        values = {p: float("nan") if r is None else r.low for p, r in ranges.items()}
+        return values if all(relation.holds(values.__getitem__) for relation in self.relations) else None
 
     def _descend(self, ranges: Ranges) -> dict[Place, float] | None:
         if self.left <= 0:
             self.proved = False
             return None
         self.left -= 1
-        open_places = [p for p, r in ranges.items() if r is not None and not r.single]
+        open_places = self._open(ranges)
         if not open_places:
-            values = {p: float("nan") if r is None else r.low for p, r in ranges.items()}
-            return values if all(relation.holds(values.__getitem__) for relation in self.relations) else None
+            return self._values(ranges)
         place = open_places[0]
         reach = ranges[place]
         assert reach is not None
