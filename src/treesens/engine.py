@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import sqrt
+from math import inf, nextafter, sqrt
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
@@ -298,7 +298,12 @@ def found(
         exact = backend.capabilities.proof is Proof.EXACT
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            bound = float(best.value)
+            # Values may fall short of what their cells allow: only the value of the cells is a bound.
+            if query.objective.values:
+                reached = _reached(compilation.module, outcome)
+                bound = None if reached is None else reached * (1 if maximize else -1)
+            else:
+                bound = float(best.value)
         if (least := cost_bound(query)) is not None and not restricted:
             # Cell by cell no objective does better; a search that was stopped early may know less.
             bound = least if bound is None else (min if maximize else max)(bound, least)
@@ -313,6 +318,16 @@ def found(
         )
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
     return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+
+
+def _reached(module: Module, outcome: RawOutcome) -> float | None:
+    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
+    goal = module.objective
+    if goal is None or goal.guide or outcome.assignment is None:
+        return None
+    taken = outcome.assignment[goal.variables]
+    total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
+    return nextafter(float(Fraction(total, 2**goal.shift)), inf)
 
 
 def shown_value(objective: Objective, form: float) -> float:
