@@ -16,6 +16,7 @@ from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
 from treesens.real_rows import among_rows, placed
+from treesens.several import several
 
 
 def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
@@ -73,6 +74,13 @@ def answer_bound(
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    if query.query.top > 1:
+        return several(
+            query.query,
+            options,
+            lambda asked, mine: answer_bound(replace(query, query=asked), mine, stop=stop, confirm=confirm),
+            stop=stop,
+        )
     start = time.perf_counter()
     result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
     if result is None or options.backend != "auto":

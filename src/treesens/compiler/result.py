@@ -110,8 +110,23 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranked:
+    """The answers to a question that wants several, the best first.
+
+    `complete` where it is proved (`proof`) that no answer lies outside the regions of these; `reason` says why there are
+    no more of them.
+    """
+
+    answers: tuple[Result, ...]
+    wanted: int
+    complete: bool
+    reason: str
+    proof: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question."""
+    """The answer to one question; of several answers (`ranked`) the first."""
 
     query: str
     verdict: Verdict
@@ -129,3 +144,4 @@ class Result:
     notes: tuple[str, ...] = ()
     region: Region | None = None
     nearest: NearestRow | None = None
+    ranked: Ranked | None = None

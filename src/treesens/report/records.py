@@ -118,6 +118,47 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size,
     }
+    data |= _found(query, result)
+    if result.ranked is not None:
+        data["answers"] = [
+            {"points": None, "objective": None, **_found(query, one), "backend": one.backend}
+            for one in result.ranked.answers
+        ]
+        data["ranked"] = {
+            "wanted": result.ranked.wanted,
+            "found": len(result.ranked.answers),
+            "complete": result.ranked.complete,
+            "reason": result.ranked.reason,
+            "proof": result.ranked.proof,
+        }
+    if result.near_miss is not None:
+        data["near_miss"] = result.near_miss
+    if result.confirmed_by is not None:
+        data["confirmed_by"] = result.confirmed_by
+    if result.notes:
+        data["notes"] = list(result.notes)
+    data["attempts"] = [
+        {
+            "backend": a.backend,
+            "termination": a.termination,
+            "verdict": str(a.verdict),
+            "detail": a.detail,
+            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
+            "statistics": a.statistics,
+        }
+        for a in result.attempts
+    ]
+    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
+    data["models"] = [
+        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
+        for m in query.models
+    ]
+    return data | extra
+
+
+def _found(query: Query, result: Result) -> dict[str, Any]:
+    """What is said about the witness of a result: points, scores, replay, objective, nearest row, region."""
+    data: dict[str, Any] = {}
     witness = result.witness
     if witness is not None:
         data["points"] = points_of(query, witness)
@@ -147,29 +188,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         }
     if result.region is not None:
         data["region"] = region_of(query, result.region)
-    if result.near_miss is not None:
-        data["near_miss"] = result.near_miss
-    if result.confirmed_by is not None:
-        data["confirmed_by"] = result.confirmed_by
-    if result.notes:
-        data["notes"] = list(result.notes)
-    data["attempts"] = [
-        {
-            "backend": a.backend,
-            "termination": a.termination,
-            "verdict": str(a.verdict),
-            "detail": a.detail,
-            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
-            "statistics": a.statistics,
-        }
-        for a in result.attempts
-    ]
-    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
-    data["models"] = [
-        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
-        for m in query.models
-    ]
-    return data | extra
+    return data
 
 
 def as_expected(query: Query, result: Result) -> bool | None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Ranked, Result, Verdict
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 
@@ -63,6 +63,23 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     if as_expected(query, result) is False:
         line.append(f"  expected {query.expect}", style="bold red")
     console.print(line)
+    if result.ranked is None:
+        _show_found(console, bound, result)
+    else:
+        for number, one in enumerate(result.ranked.answers, 1):
+            console.print(f"  answer {number} of {len(result.ranked.answers)}")
+            _show_found(console, bound, one)
+        if result.ranked.answers:
+            console.print(f"  {_how_many(result.ranked)}")
+    for note in result.notes:
+        console.print(f"  note: {note}")
+    if result.near_miss:
+        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+    console.print()
+
+
+def _show_found(console: Console, bound: BoundQuery, result: Result) -> None:
+    """One witness with its objective and its nearest row."""
     if result.witness is not None:
         console.print(_pair_table(bound, result))
     if result.objective is not None:
@@ -76,11 +93,16 @@ def show_result(bound: BoundQuery, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
-    for note in result.notes:
-        console.print(f"  note: {note}")
-    if result.near_miss:
-        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
-    console.print()
+
+
+def _how_many(ranked: Ranked) -> str:
+    """How many answers there are, and why no more of them."""
+    found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
+    if found == ranked.wanted:
+        return f"{found} answers, each in a region of its own"
+    if ranked.complete:
+        return f"only {found} {regions} ({ranked.proof} proof), {ranked.wanted} were wanted"
+    return f"{found} {regions} found, {ranked.wanted} were wanted; there may be more: {ranked.reason}"
 
 
 def _how(result: Result) -> str:
