@@ -14,8 +14,8 @@ import pytest
 from tests.questions import every_input, random_query
 from tests.test_command_line import STUMP
 from treesens.cli import main
-from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer

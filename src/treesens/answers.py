@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from treesens.compiler.result import Result, Verdict
+from treesens.counting import count_rows
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
@@ -68,12 +70,23 @@ def interruptible() -> Iterator[Interruption]:
 
 
 def answer_bound(
-    query: BoundQuery, options: Options, *, stop: threading.Event | None = None, confirm: str | None = None
+    query: BoundQuery,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    confirm: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too.
+    """The answer to one question of a file; `confirm` names a backend that is asked too, `progress` is told of long work.
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    if query.query.rows is not None and query.pinned is not None:
+        counted = count_rows(
+            query.query, query.pinned, options, partial(answer, stop=stop), stop=stop, progress=progress
+        )
+        notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
+        return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
         return several(
             query.query,

@@ -80,7 +80,7 @@ def command(
                 seed=seed,
                 native=native_of(query, replay),
             )
-            result = answer_bound(query, options, stop=interruption.event, confirm=confirm)
+            result = answer_bound(query, options, stop=interruption.event, confirm=confirm, progress=progress.say)
             results.append((query, result))
             if not as_json:
                 progress.clear()

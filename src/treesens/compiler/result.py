@@ -124,6 +124,29 @@ class Ranked:
     proof: str | None = None
 
 
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows of a table answer a question.
+
+    `rows` are those that do, by their numbers in the table; `undecided` those of which it is not known (the time was up, or
+    the arithmetic of the library stands against exact arithmetic). `total` counts all rows of the table, `outside` of them
+    lie outside the domain and so cannot answer.
+    """
+
+    rows: tuple[int, ...]
+    undecided: tuple[int, ...]
+    total: int
+    outside: int
+
+    @property
+    def at_least(self) -> int:
+        return len(self.rows)
+
+    @property
+    def at_most(self) -> int:
+        return len(self.rows) + len(self.undecided)
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The answer to one question; of several answers (`ranked`) the first."""
@@ -145,3 +168,4 @@ class Result:
     region: Region | None = None
     nearest: NearestRow | None = None
     ranked: Ranked | None = None
+    count: RowCount | None = None

@@ -5,9 +5,9 @@ All errors of a file are collected; a file with errors gives none of its questio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, Span
 from treesens.compiler.query import query as q
+from treesens.compiler.query.evaluate import linear_constraints
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.bind_declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.frontends.bind_formulas import formula
@@ -43,6 +44,8 @@ class BoundQuery:
     find: ast.Find | ast.Count
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
+    pinned: Callable[[int], q.Query] | None = None
+    """Of a count: the question that it asks about one row of its table."""
 
     @property
     def name(self) -> str:
@@ -193,6 +196,10 @@ def _question(
     rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
     space, cells = inputs.space(scope.cuts)
     constraints = [(part, span) for pending, span in waiting for part in _conjuncts(pending(space))]
+    if isinstance(find, ast.Count) and rows is not None and _values_matter(scope, [part for part, _ in constraints]):
+        _cut_at_rows(scope, rows)
+        space, cells = inputs.space(scope.cuts)
+        constraints = [(part, span) for pending, span in waiting for part in _conjuncts(pending(space))]
     _check_satisfiable(scope, space, constraints)
     top = find.top if isinstance(find, ast.Find) else None
     varied = sorted(scope.varied)
@@ -212,7 +219,27 @@ def _question(
         diverse=top.diverse if top else False,
     )
     tables = dict(scope.tables)
-    return BoundQuery(typed, inputs.models, tables, find, node, _rows_in_play(scope, tables))
+    pinned = partial(_about_row, found, inputs, models, name, node, find) if isinstance(find, ast.Count) else None
+    return BoundQuery(typed, inputs.models, tables, find, node, _rows_in_play(scope, tables), pinned)
+
+
+def _about_row(
+    found: Declarations,
+    inputs: Inputs,
+    models: Mapping[str, ast.Name | None],
+    name: str,
+    node: ast.Query,
+    count: ast.Count,
+    row: int,
+) -> q.Query:
+    """A count as the question about one row: the same constraints, and the first point equals the row."""
+    span = count.data.span
+    is_row = ast.PointIsRow(
+        count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
+    )
+    find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
+    # Every row cuts the grid elsewhere: what is made for one is not kept for the next.
+    return _question(found, replace(inputs, cache=dict(inputs.cache)), models, name, node, find).query
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
@@ -292,6 +319,19 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
     legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
     index = np.flatnonzero(legal)
     return q.RowSet(0, frozen(matrix[index]), frozen(index), len(matrix) - len(index))
+
+
+def _values_matter(scope: Scope, constraints: Sequence[q.Constraint]) -> bool:
+    """Whether two values of the first point in one cell may differ in what they satisfy: distances to rows, changes."""
+    return 0 in scope.anchors or any(row.form.changes for row in linear_constraints(tuple(constraints)))
+
+
+def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:
+    """Gives every value of the rows a cell of its own, as `P = row N of DATA` does for one row."""
+    for f in range(rows.values.shape[1]):
+        if not scope.spec(f).coded:
+            for value in np.unique(rows.values[~np.isnan(rows.values[:, f]), f]):
+                scope.cut(f, *scope.spec(f).only(float(value)))
 
 
 def _conjuncts(constraint: q.Constraint) -> list[q.Constraint]:

@@ -131,6 +131,16 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "reason": result.ranked.reason,
             "proof": result.ranked.proof,
         }
+    if result.count is not None:
+        count = result.count
+        data["count"] = {
+            "at_least": count.at_least,
+            "at_most": count.at_most,
+            "total": count.total,
+            "outside": count.outside,
+            "rows": list(count.rows),
+            "undecided": list(count.undecided),
+        }
     if result.near_miss is not None:
         data["near_miss"] = result.near_miss
     if result.confirmed_by is not None:
@@ -196,7 +206,8 @@ def as_expected(query: Query, result: Result) -> bool | None:
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
-        return True
+        # A count that is not known is no answer, even where some row counts.
+        return None if result.count is not None and result.count.undecided else True
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)
 
 

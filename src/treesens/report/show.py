@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from treesens.compiler.result import Ranked, Result, Verdict
+from treesens.compiler.result import Ranked, Result, RowCount, Verdict
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 
@@ -30,6 +30,7 @@ class Progress:
         self.console = Console(stderr=True, highlight=False)
         self.active = self.console.is_terminal and not (quiet and not sys.stderr.isatty())
         self.status: Any = None
+        self.name = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -43,8 +44,14 @@ class Progress:
         if not self.active:
             return
         self.clear()
-        self.status = self.console.status(f"[{number + 1}/{self.total}] {name}")
+        self.name = f"[{number + 1}/{self.total}] {name}"
+        self.status = self.console.status(self.name)
         self.status.start()
+
+    def say(self, text: str) -> None:
+        """What is being done about the question."""
+        if self.status is not None:
+            self.status.update(f"{self.name}: {text}")
 
     def clear(self) -> None:
         if self.status is not None:
@@ -63,6 +70,10 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     if as_expected(query, result) is False:
         line.append(f"  expected {query.expect}", style="bold red")
     console.print(line)
+    if result.count is not None:
+        console.print(f"  {_counted(result.count)}")
+        if result.witness is not None:
+            console.print(f"  for example row {result.count.rows[0]}:")
     if result.ranked is None:
         _show_found(console, bound, result)
     else:
@@ -93,6 +104,14 @@ def _show_found(console: Console, bound: BoundQuery, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
+
+
+def _counted(count: RowCount) -> str:
+    """A count in words, with its bounds and the first of its rows."""
+    outside = f" ({count.outside} outside the domain)" if count.outside else ""
+    between = "" if not count.undecided else f" to {count.at_most}"
+    listed = ", ".join(map(str, count.rows[:10])) + (", …" if len(count.rows) > 10 else "")
+    return f"{count.at_least}{between} of {count.total} rows{outside}" + (f": {listed}" if listed else "")
 
 
 def _how_many(ranked: Ranked) -> str:

@@ -113,7 +113,7 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
                 constraint, x.values[constraint.left, constraint.feature], x.values[constraint.right, constraint.other]
             )
         case AvoidBoxes():
-            return _avoids(constraint, x.cells[constraint.point])
+            return avoids(constraint, x.cells[constraint.point])
         case OneHot():
             return sum(holds(member, x) for member in constraint.members) == 1
         case AllOf():
@@ -137,7 +137,8 @@ def difference_holds(relation: Difference, left: float, right: float) -> bool:
     )
 
 
-def _avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
+def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
+    """Whether cells int32[features] lie in none of the boxes."""
     inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
     counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
     return not bool(np.any(counts == np.diff(boxes.indptr)))
