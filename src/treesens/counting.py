@@ -5,7 +5,8 @@ With one point the row decides everything, and all rows are judged at once. With
 1. constraints on the row alone rule rows out;
 2. one sweep over the features that may differ (summaries/flips.py) gives the partners with the extreme scores; where one of
    them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
-3. what is left is asked row by row, as the question with `P = row N of DATA`.
+3. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
+4. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
 
 A row counts where exact arithmetic and the arithmetic of the library (and the library itself, where it is asked) agree that it
 does; it does not count where exact arithmetic proves so; all others are undecided, and the count is between two numbers.
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.asking import RepeatedSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints
@@ -29,13 +31,17 @@ from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.reach import points_in
 from treesens.compiler.result import Result, RowCount, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.verify import verify_cells, verify_values
 from treesens.engine import Options
+from treesens.errors import BackendError
 from treesens.summaries.flips import Flips, flips
 from treesens.summaries.rows import cells_of_rows
 
 _LEAST = 0.05
 """Fewest seconds that are worth a search."""
+
+_SLICE = 1.0
+"""Most seconds on the cells of one row in the first round."""
 
 
 def count_rows(
@@ -58,6 +64,8 @@ def count_rows(
         counter.judge_points()
     else:
         counter.judge_partners()
+        if options.backend in {"auto", "search"}:
+            counter.search(start + options.time_limit, stop, progress)
     reason = counter.ask(pinned, one, start + options.time_limit, stop, progress)
     result = counter.result(reason)
     return replace(result, seconds={"build": 0.0, "solve": time.monotonic() - start}, pipeline=options.pipeline)
@@ -74,7 +82,7 @@ class _Counter:
         self.cells: Int32Array = cells_of_rows(query.space.grid, self.rows.values)
         self.yes = np.zeros(len(self.rows.index), bool)
         self.no = np.zeros(len(self.rows.index), bool)
-        self.witness: Witness | None = None
+        self.witnesses: dict[int, Witness] = {}
         self.backend = "rows"
 
     # --- one point ------------------------------------------------------------------------------------------------------
@@ -94,9 +102,11 @@ class _Counter:
         if self.options.native is not None:
             agrees &= self._library_agrees(x, self.options.native)
         self.yes[places[agrees]] = True
-        if self.witness is None and agrees.any():
-            verdict = verify_values(self.query, x.values[:, np.flatnonzero(agrees)[0]], native=self.options.native)
-            self.witness = verdict if isinstance(verdict, Witness) else None
+        if agrees.any():
+            first = int(np.flatnonzero(agrees)[0])
+            verdict = verify_values(self.query, x.values[:, first], native=self.options.native)
+            if isinstance(verdict, Witness):
+                self.witnesses[int(places[first])] = verdict
 
     def _library_agrees(self, x: ManyInputs, native: Sequence[Callable[..., Any]] | None) -> BoolArray:
         """Whether every constraint on scores holds with the library's scores, bool[rows]."""
@@ -158,10 +168,13 @@ class _Counter:
         space = self.query.space
         values = np.stack([self.rows.values[places]] * 2)
         cells = np.stack([self.cells[places]] * 2)
+        anchor = next((found.values for found in self.query.anchors if found.point == 1), None)
         for column, f in enumerate(varied):
             domain, grid = space.domains[f], space.grid[f]
             for i in np.flatnonzero(reached[:, column] != cells[0, :, f]):
                 cell, near = int(reached[i, column]), float(values[0, i, f])
+                if anchor is not None and not np.isnan(anchor[f]):
+                    near = float(anchor[f])  # the distance to a row is that of the nearest value
                 values[1, i, f] = pick_value(domain, grid, cell, None if np.isnan(near) else near)
                 cells[1, i, f] = cell
         return many_inputs(self.query, values, cells)
@@ -186,6 +199,44 @@ class _Counter:
             for i, place in enumerate(found.index):
                 if Fraction(int(fixed[i]), whole << shift) + int(best[i]) * unit < low:
                     self.no[place] = True
+
+    def search(self, deadline: float, stop: threading.Event | None, progress: Callable[[str], None] | None) -> None:
+        """Looks for partners in the cells of the open rows. Cells that have none prove that their rows do not count."""
+        places = np.flatnonzero(~self.no & ~self.yes)
+        if len(places) == 0:
+            return
+        bare = replace(self.query, rows=None, objective=None)
+        features = range(len(self.query.space.names))
+        try:
+            engine = RepeatedSearch(bare, 0, features, self.options)
+        except BackendError:
+            return  # asked one by one
+        if engine.decided is not None:
+            self.no[places] = True
+            return
+        distinct, group = np.unique(self.cells[places], axis=0, return_inverse=True)
+        for number, cells in enumerate(distinct):
+            left = deadline - time.monotonic()
+            if left < _LEAST or (stop is not None and stop.is_set()):
+                return
+            if progress is not None:
+                progress(f"rows {number + 1} of {len(distinct)} that need a search")
+            inside = {f: np.where(np.arange(len(bare.space.legal[f])) == cells[f], 0.0, np.inf) for f in features}
+            solved = engine.ask(inside, 0.0, min(left, _SLICE), stop, optimize=False)
+            mine = places[group == number]
+            self.no[mine] = solved.empty
+            if solved.cells is not None:
+                self.backend = "search"
+                for place in mine:
+                    self._verify(bare, int(place), solved.cells)
+
+    def _verify(self, bare: Query, place: int, cells: Int32Array) -> None:
+        """Counts a row where the first point of these cells can be that very row."""
+        row = self.rows.values[place]
+        verdict = verify_cells(bare, cells, near=row, native=self.options.native)
+        if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
+            self.yes[place] = True
+            self.witnesses[place] = verdict
 
     # --- row by row -----------------------------------------------------------------------------------------------------
 
@@ -216,7 +267,8 @@ class _Counter:
             self.backend = result.backend
             self.no[place] = result.verdict is Verdict.NONE
             self.yes[place] = result.verdict is Verdict.FOUND
-            self.witness = self.witness or result.witness
+            if result.witness is not None:
+                self.witnesses[int(place)] = result.witness
             if result.verdict is Verdict.UNKNOWN:
                 left_open, reason = left_open + 1, result.reason
         return reason if left_open else ""
@@ -224,11 +276,13 @@ class _Counter:
     def result(self, reason: str) -> Result:
         """The count: `found` where a row counts, `none` where it is proved that none does."""
         index = self.rows.index
+        first = min(self.witnesses, default=0)
         count = RowCount(
             rows=tuple(int(i) for i in index[self.yes]),
             undecided=tuple(int(i) for i in index[~self.yes & ~self.no]),
             total=len(index) + self.rows.outside,
             outside=self.rows.outside,
+            shown=int(index[first]) if self.witnesses else None,
         )
         name = self.query.name
         if count.rows:
@@ -236,4 +290,6 @@ class _Counter:
         else:
             verdict, words = (Verdict.NONE, "no row counts") if not count.undecided else (Verdict.UNKNOWN, reason)
         proof = "exact" if verdict is Verdict.NONE else None
-        return Result(name, verdict, words, proof=proof, witness=self.witness, backend=self.backend, count=count)
+        return Result(
+            name, verdict, words, proof=proof, witness=self.witnesses.get(first), backend=self.backend, count=count
+        )

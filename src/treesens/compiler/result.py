@@ -130,13 +130,14 @@ class RowCount:
 
     `rows` are those that do, by their numbers in the table; `undecided` those of which it is not known (the time was up, or
     the arithmetic of the library stands against exact arithmetic). `total` counts all rows of the table, `outside` of them
-    lie outside the domain and so cannot answer.
+    lie outside the domain and so cannot answer. `shown` is the row of the witness.
     """
 
     rows: tuple[int, ...]
     undecided: tuple[int, ...]
     total: int
     outside: int
+    shown: int | None = None
 
     @property
     def at_least(self) -> int:

@@ -322,8 +322,10 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(scope: Scope, constraints: Sequence[q.Constraint]) -> bool:
-    """Whether two values of the first point in one cell may differ in what they satisfy: distances to rows, changes."""
-    return 0 in scope.anchors or any(row.form.changes for row in linear_constraints(tuple(constraints)))
+    """Whether two values of a row's cell may differ in what they satisfy: distances to rows (of either point, as the two may
+    be equal), changes.
+    """
+    return bool(scope.anchors) or any(row.form.changes for row in linear_constraints(tuple(constraints)))
 
 
 def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:

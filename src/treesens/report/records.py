@@ -140,6 +140,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "outside": count.outside,
             "rows": list(count.rows),
             "undecided": list(count.undecided),
+            "shown": count.shown,
         }
     if result.near_miss is not None:
         data["near_miss"] = result.near_miss

@@ -73,7 +73,7 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     if result.count is not None:
         console.print(f"  {_counted(result.count)}")
         if result.witness is not None:
-            console.print(f"  for example row {result.count.rows[0]}:")
+            console.print(f"  for example row {result.count.shown}:")
     if result.ranked is None:
         _show_found(console, bound, result)
     else:
