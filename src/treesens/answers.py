@@ -13,12 +13,16 @@ from functools import partial
 from typing import Any
 
 from treesens.compiler.result import Result, Verdict
+from treesens.cores import core_of
 from treesens.counting import count_rows
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
 from treesens.real_rows import among_rows, placed
 from treesens.several import several
+
+CORE_SECONDS = 2.0
+"""Most seconds on the clashing conjuncts of a question nobody asked them of."""
 
 
 def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
@@ -105,6 +109,23 @@ def answer_bound(
         return result
     second = answer(query.query, replace(options, backend=confirm), stop=stop)
     return confirmed(result, second, confirm)
+
+
+def explained(
+    query: BoundQuery, result: Result, options: Options, *, stop: threading.Event | None = None, always: bool = False
+) -> Result:
+    """A `none` with the conjuncts that clash: where the compiler itself has found the contradiction, or `always`.
+
+    The time limit of the options holds for the searches that this needs; without `always` they get little.
+    """
+    if result.verdict is not Verdict.NONE or query.query.rows is not None:
+        return result
+    if not (always or result.backend == "compiler"):
+        return result
+    start = time.perf_counter()
+    limit = options.time_limit if always else min(options.time_limit, CORE_SECONDS)
+    core = core_of(query, replace(options, time_limit=limit, hints=None), partial(answer, stop=stop), stop=stop)
+    return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
 
 def confirmed(first: Result, second: Result, backend: str) -> Result:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from treesens.answers import answer_bound, interruptible, native_of
+from treesens.answers import answer_bound, explained, interruptible, native_of
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options
 from treesens.errors import UsageError
@@ -237,7 +237,7 @@ def _table(source: Any, label: str | None, rows: int | None) -> Table:
 def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options: dict[str, Any]) -> Answers:
     """Ctrl-C returns what is known so far."""
     replay = options.pop("replay", "auto")
-    confirm = options.pop("confirm", None)
+    confirm, core = options.pop("confirm", None), options.pop("core", False)
     wanted = [b for b in bound if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
     with interruptible() as interruption:
@@ -246,6 +246,7 @@ def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options:
                 break
             mine = Options(native=native_of(query, replay), **options)
             result = answer_bound(query, mine, stop=interruption.event, confirm=confirm)
+            result = explained(query, result, mine, stop=interruption.event, always=core)
             answers.append(Answer(query, result, frame))
     return Answers(answers)
 

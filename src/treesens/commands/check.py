@@ -31,6 +31,7 @@ from treesens.frontends.query import BoundQuery
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
+@click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
 def command(
@@ -38,6 +39,7 @@ def command(
     queries: tuple[str, ...],
     backend: str,
     confirm: str | None,
+    core: bool,
     trust_pickle: bool,
     pipeline: str,
     time_limit: float,
@@ -52,7 +54,7 @@ def command(
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
-    from treesens.answers import answer_bound
+    from treesens.answers import answer_bound, explained
     from treesens.compiler.pipeline import Pipeline
     from treesens.engine import Options
     from treesens.report.records import envelope, record
@@ -81,6 +83,7 @@ def command(
                 native=native_of(query, replay),
             )
             result = answer_bound(query, options, stop=interruption.event, confirm=confirm, progress=progress.say)
+            result = explained(query, result, options, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
                 progress.clear()

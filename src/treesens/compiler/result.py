@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.base.diagnostics import Span
 
 
 class Verdict(StrEnum):
@@ -148,6 +149,19 @@ class RowCount:
         return len(self.rows) + len(self.undecided)
 
 
+@dataclass(frozen=True)
+class Core:
+    """Conjuncts of a question that no inputs satisfy together, by their places and texts.
+
+    `model_free` where none of them speaks of scores; `minimal` where there is an answer without any one of them.
+    """
+
+    spans: tuple[Span, ...]
+    texts: tuple[str, ...]
+    model_free: bool
+    minimal: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The answer to one question; of several answers (`ranked`) the first."""
@@ -170,3 +184,4 @@ class Result:
     nearest: NearestRow | None = None
     ranked: Ranked | None = None
     count: RowCount | None = None
+    core: Core | None = None

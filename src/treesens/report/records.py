@@ -16,6 +16,7 @@ from treesens.compiler.model.ensemble import Ensemble, Link
 from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, Result, Verdict, Witness
+from treesens.cores import diagnostic_of
 
 SCHEMA_VERSION = 1
 
@@ -141,6 +142,16 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "rows": list(count.rows),
             "undecided": list(count.undecided),
             "shown": count.shown,
+        }
+    if result.core is not None:
+        data["core"] = {
+            "code": diagnostic_of(result.core).code,
+            "conjuncts": [
+                {"text": text, "place": span.place}
+                for text, span in zip(result.core.texts, result.core.spans, strict=True)
+            ],
+            "model_free": result.core.model_free,
+            "minimal": result.core.minimal,
         }
     if result.near_miss is not None:
         data["near_miss"] = result.near_miss

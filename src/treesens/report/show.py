@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
+from treesens.cores import diagnostic_of
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 
@@ -82,6 +83,8 @@ def show_result(bound: BoundQuery, result: Result) -> None:
             _show_found(console, bound, one)
         if result.ranked.answers:
             console.print(f"  {_how_many(result.ranked)}")
+    if result.core is not None:
+        console.print(diagnostic_of(result.core).render(), markup=False)
     for note in result.notes:
         console.print(f"  note: {note}")
     if result.near_miss:
