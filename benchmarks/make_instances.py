@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent / "instances"
+VERDICTS = Path(__file__).resolve().parents[2] / "shared" / "bench" / "verdicts.jsonl"
 FEATURES = {
     "adult_t200_d5": range(14),
     "adult_t300_d5": range(14),
@@ -27,6 +28,27 @@ MULTICLASS = {"iris_t100_d5": (4, 3), "winequality_red_t100_d5": (11, 6)}
 def write(name: str, rows: list[dict[str, object]]) -> None:
     HERE.mkdir(exist_ok=True)
     (HERE / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def sample(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Thirty instances for solvers that need minutes: one of each model of 500 trees, two of 200 or 300, three of the others.
+
+    The first two of a model have different verdicts where it has both. Most solvers answer none of the large models in a
+    minute, so fewer of them say as much, and the ratio to the engine errs on the side of the solvers.
+    """
+    rows = rows.copy()
+    random.Random(30).shuffle(rows)
+    counts = {
+        model: 1 if "t500" in model else 2 if "_t" in model else 3 for model in sorted({str(r["model"]) for r in rows})
+    }
+    chosen: list[dict[str, object]] = []
+    for model, count in counts.items():
+        mine = [row for row in rows if row["model"] == model]
+        other = [row for row in mine if row["verdict"] != mine[0]["verdict"]][:1]
+        chosen += [mine[0], *other, *(row for row in mine[1:] if row not in other)][:count]
+    return sorted(
+        chosen, key=lambda row: (-counts[str(row["model"])], str(row["model"]), row["feature"], row["margin"])
+    )
 
 
 def main() -> None:
@@ -55,6 +77,8 @@ def main() -> None:
         chosen = sorted(rng.sample(list(FEATURES[model]), (2, 3)[i % 2]))
         high.append({"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]})
     write("sets_high.jsonl", high)
+    if VERDICTS.is_file():
+        write("sample30.jsonl", sample([json.loads(line) for line in VERDICTS.read_text().splitlines()]))
 
 
 if __name__ == "__main__":
