@@ -19,7 +19,7 @@ from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer
-from treesens.several import several
+from treesens.several import by_value, several
 
 Leaves = tuple[int, ...]
 
@@ -167,6 +167,29 @@ def test_the_time_limit_is_for_all_answers_together() -> None:
     several(replace(query, top=4), Options(backend="search", time_limit=20), one)
     assert limits[0] == pytest.approx(5, abs=0.1)
     assert limits == sorted(limits), "what an answer leaves is for the next ones"
+
+
+def distinct(found: dict[Leaves, Fraction | None]) -> bool:
+    """Whether the three largest values differ."""
+    values = sorted((v for v in found.values() if v is not None), reverse=True)
+    return len(values) >= 3 and len(set(values[:3])) == 3
+
+
+def test_answers_that_came_late_are_ranked_by_value_under_the_bound_of_the_first_search() -> None:
+    query = next(
+        q
+        for q in (loose_query(seed) for seed in range(300, 400))
+        if q.objective is not None and distinct(answers_by_region(q)) and q.objective.maximize
+    )
+    result = solved(query, 3)
+    assert result.ranked is not None
+    right = list(result.ranked.answers)
+    assert by_value(right, query) == right
+    late = by_value(right[::-1], query)
+    assert [one.witness for one in late] == [one.witness for one in right]
+    worst = right[-1].objective
+    assert worst is not None
+    assert [one.objective and one.objective.bound for one in late] == [worst.bound] * 3
 
 
 def test_records_hold_all_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

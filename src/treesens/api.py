@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from treesens.answers import answer_bound, explained, interruptible, native_of
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.engine import Options
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -56,6 +56,21 @@ class Answer:
     def bound_value(self) -> float | None:
         """The proven bound of the objective."""
         return None if self.result.objective is None else self.result.objective.bound
+
+    @property
+    def ranked(self) -> Ranked | None:
+        """All answers of a question that asks for several (`top N`), the best first."""
+        return self.result.ranked
+
+    @property
+    def count(self) -> RowCount | None:
+        """The rows that answer a counting question."""
+        return self.result.count
+
+    @property
+    def core(self) -> Core | None:
+        """The constraints that clash, of a `none` where `core=True` asked for them or the compiler sees them."""
+        return self.result.core
 
     @property
     def points(self) -> dict[str, dict[str, Any]] | None:
@@ -127,7 +142,10 @@ def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) 
 
 
 def check(file: str | Path, *queries: str, **options: Any) -> Answers:
-    """Answers the questions of a `.sens` file. Options are those of `treesens.engine.Options` (backend, time_limit, …)."""
+    """Answers the questions of a `.sens` file.
+
+    Options are those of `treesens.engine.Options` (backend, time_limit, …), `replay`, `confirm` and `core` (docs/cli.md).
+    """
     path = Path(file)
     return _ask(bind(read(path), path.parent).queries, queries, None, options)
 

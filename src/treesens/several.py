@@ -63,10 +63,28 @@ def several(
         reason = f"{len(found)} found"
     else:
         reason = reason or last.reason
+    found = by_value(found, query)
     ranked = Ranked(tuple(found), query.top, complete, reason, last.proof if complete else None)
     first = found[0] if found else last
     seconds = {**first.seconds, "further": max(0.0, time.monotonic() - start - sum(first.seconds.values()))}
     return replace(first, ranked=ranked, seconds=seconds)
+
+
+def by_value(found: list[Result], query: Query) -> list[Result]:
+    """Answers in the order of their values. A search that was stopped early may have left a better one to a later search;
+    then the only bound that holds for all of them is that of the first search, which no region was kept from.
+    """
+    goal = query.objective
+    values = [one.objective.value for one in found if one.objective is not None]
+    if goal is None or len(values) < len(found):
+        return found
+    order = sorted(range(len(found)), key=values.__getitem__, reverse=goal.maximize)
+    if order == list(range(len(found))):
+        return found
+    first = found[0].objective
+    bound = None if first is None else first.bound
+    ranked = [found[i] for i in order]
+    return [replace(r, objective=replace(r.objective, bound=bound)) if r.objective else r for r in ranked]
 
 
 class _Apart:
