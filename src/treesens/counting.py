@@ -40,6 +40,12 @@ from treesens.summaries.rows import cells_of_rows
 _LEAST = 0.05
 """Fewest seconds that are worth a search."""
 
+_CHUNK = 512
+"""Rows that are swept between two looks at the clock."""
+
+_COMBINATIONS = 128
+"""Most combinations of sensitive cells (but those of one feature) that are swept; beyond, a search is faster."""
+
 _SLICE = 1.0
 """Most seconds on the cells of one row in the first round."""
 
@@ -63,7 +69,7 @@ def count_rows(
     if len(query.points) == 1:
         counter.judge_points()
     else:
-        counter.judge_partners()
+        counter.judge_partners(start + options.time_limit, stop)
         if options.backend in {"auto", "search"}:
             counter.search(start + options.time_limit, stop, progress)
     reason = counter.ask(pinned, one, start + options.time_limit, stop, progress)
@@ -119,7 +125,7 @@ class _Counter:
 
     # --- two points -----------------------------------------------------------------------------------------------------
 
-    def judge_partners(self) -> None:
+    def judge_partners(self, deadline: float, stop: threading.Event | None) -> None:
         """Rows that no partner can save, and rows whose partner is one of the extremes."""
         alone = [c for c in self.query.constraints if points_in(c) == {0}]
         twice = np.stack([self.rows.values, self.rows.values])
@@ -135,14 +141,14 @@ class _Counter:
             exact = np.flatnonzero(~self.no & ~self.yes)
             self.no[exact[~holds_everywhere(self.query.constraints, same.take(exact))]] = True
             return
-        self._sweep(varied, same)
+        self._sweep(varied, same, deadline, stop)
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
         """Counts rows (by place) for which these points satisfy everything."""
         good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
         self._accept(places[good], x.take(good))
 
-    def _sweep(self, varied: tuple[int, ...], same: ManyInputs) -> None:
+    def _sweep(self, varied: tuple[int, ...], same: ManyInputs, deadline: float, stop: threading.Event | None) -> None:
         """The partners with the highest and the lowest score of every output that the second point is asked for."""
         query, model = self.query, self.query.points[1].model
         legal = list(query.space.legal)
@@ -154,14 +160,18 @@ class _Counter:
             return
         outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
         for output in sorted(outputs):
-            places = np.flatnonzero(~self.no & ~self.yes)
-            if len(places) == 0:
-                return
-            found = flips(query.models[model], self.cells[places], varied, legal, index=places, output=output)
-            self._rule_out(found, output, same.take(places))
-            for reached in (found.highest_cells, found.lowest_cells):
-                waits = ~self.no[places] & ~self.yes[places]
-                self._try(places[waits], self._partners(varied, places[waits], reached[waits]))
+            for chunk in np.split(np.arange(len(self.yes)), range(_CHUNK, len(self.yes), _CHUNK)):
+                if time.monotonic() > deadline or (stop is not None and stop.is_set()):
+                    return
+                places = chunk[~self.no[chunk] & ~self.yes[chunk]]
+                if len(places) == 0:
+                    continue
+                cells, found_in = self.cells[places], query.models[model]
+                found = flips(found_in, cells, varied, legal, index=places, output=output, limit=_COMBINATIONS)
+                self._rule_out(found, output, same.take(places))
+                for reached in (found.highest_cells, found.lowest_cells):
+                    waits = ~self.no[places] & ~self.yes[places]
+                    self._try(places[waits], self._partners(varied, places[waits], reached[waits]))
 
     def _partners(self, varied: tuple[int, ...], places: Int64Array, reached: Int32Array) -> ManyInputs:
         """Rows with other cells int32[places, varied] at the second point."""

@@ -25,7 +25,7 @@ from treesens.frontends.tables import Table
 from treesens.grammar import ast
 from treesens.grammar.parser import parse
 
-ROWS = 24
+ROWS = 16
 FLOAT = NumberType.FLOAT32
 
 
