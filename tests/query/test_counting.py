@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -131,9 +132,9 @@ def partners(question: BoundQuery) -> set[int]:
         except Unbound:
             continue  # the row itself is against a constraint
         varied = frozenset(question.query.varied)
-        tried: Mapping[str, float]
+        base = world({"a": "binary", "b": "binary"}, {}, varied, grid)
         for tried in candidates(question, i):
-            seen = world({"a": "binary", "b": "binary"}, {"a": row, "b": tried}, varied, grid)
+            seen = replace(base, values={"a": row, "b": tried})
             if all(means(seen, formula) for formula in formulas):
                 found.add(i)
                 break
