@@ -209,7 +209,7 @@ def _limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """A worker whose parent is gone ends too; it must not go on computing for nobody."""
     parent = os.getppid()
 
@@ -234,7 +234,7 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     name, artifact, limits = pickle.load(sys.stdin.buffer)  # noqa: S301 (written by our own parent)
-    _die_with_parent()
+    die_with_parent()
     lock = threading.Lock()
 
     def on_incumbent(assignment: BoolArray) -> None:

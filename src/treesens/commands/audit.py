@@ -60,7 +60,8 @@ def command(
     from treesens.audits import AuditOptions, audit, gaps_of
     from treesens.frontends.registry import load
     from treesens.frontends.tables import read_table
-    from treesens.report.audit_table import show_audit, tracker
+    from treesens.report.audit_table import show_audit
+    from treesens.report.show import tracker
 
     gaps = gaps_of(_split(gap), _split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form)
@@ -70,7 +71,7 @@ def command(
         time_limit, threads, seed, native=replay == "native" or (replay == "auto" and _installed(loaded))
     )
     total = len(gaps) * (len(sets) if sets is not None else loaded.ensemble.n_features)
-    with interruptible() as interruption, tracker(total) as advance:
+    with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
             loaded,
             table,

@@ -19,6 +19,7 @@ from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, print_json
 @click.option("--time-limit", "-t", type=click.FloatRange(min=0.001), default=60.0, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a cactus plot (SVG).")
 @click.option(
@@ -39,6 +40,7 @@ def command(
     time_limit: float,
     seed: int,
     sample: int | None,
+    jobs: int,
     output: Path,
     plot: Path | None,
     measure: str,
@@ -53,7 +55,8 @@ def command(
     from treesens.engine import Options
     from treesens.report.cactus import cactus_svg, summary
     from treesens.report.show import Progress
-    from treesens.sweep import Setting, contradictions, read_instances, run
+    from treesens.sweeps.executor import INLINE, Executor
+    from treesens.sweeps.instances import Setting, contradictions, read_instances, run
 
     names = [name.strip() for name in backends.split(",") if name.strip()]
     texts = [text.strip() for text in pipelines.split(";") if text.strip()]
@@ -87,6 +90,7 @@ def command(
             output,
             Options(time_limit=time_limit, seed=seed),
             native=replay == "native",
+            executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
             on_answer=on_answer,
         )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +27,10 @@ from treesens.commands.common import (
 from treesens.compiler.result import Result, Verdict
 from treesens.frontends.query import BoundQuery
 
+if TYPE_CHECKING:
+    from treesens.engine import Options
+    from treesens.report.show import Progress
+
 
 @click.command("check")
 @file_argument
@@ -32,6 +38,7 @@ from treesens.frontends.query import BoundQuery
 @click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
 def command(
@@ -40,6 +47,7 @@ def command(
     backend: str,
     confirm: str | None,
     core: bool,
+    jobs: int,
     trust_pickle: bool,
     pipeline: str,
     time_limit: float,
@@ -54,7 +62,7 @@ def command(
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
-    from treesens.answers import answer_bound, explained
+    from treesens.answers import explained
     from treesens.compiler.pipeline import Pipeline
     from treesens.engine import Options
     from treesens.report.records import envelope, record
@@ -68,22 +76,22 @@ def command(
     asked = chosen(bound, queries)
     results: list[tuple[BoundQuery, Result]] = []
     started = time.perf_counter()
+    options = Options(
+        backend=backend,
+        pipeline=pipeline,
+        time_limit=time_limit,
+        threads=threads,
+        memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
+        seed=seed,
+    )
     with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:
-        for number, query in enumerate(asked):
-            if interruption.happened:
-                break
-            progress.start(number, query.name)
-            options = Options(
-                backend=backend,
-                pipeline=pipeline,
-                time_limit=time_limit,
-                threads=threads,
-                memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
-                seed=seed,
-                native=native_of(query, replay),
-            )
-            result = answer_bound(query, options, stop=interruption.event, confirm=confirm, progress=progress.say)
-            result = explained(query, result, options, stop=interruption.event, always=core)
+        if jobs > 1:
+            answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption)
+        else:
+            answers = _one_by_one(asked, options, replay, confirm, interruption, progress)
+        for query, answered in answers:
+            mine = replace(options, native=native_of(query, replay))
+            result = explained(query, answered, mine, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
                 progress.clear()
@@ -96,6 +104,63 @@ def command(
         ]
         print_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
     return exit_code([(q, r) for q, r in results], interruption)
+
+
+def _one_by_one(
+    asked: list[BoundQuery],
+    options: Options,
+    replay: str,
+    confirm: str | None,
+    interruption: Interruption,
+    progress: Progress,
+) -> Iterator[tuple[BoundQuery, Result]]:
+    from treesens.answers import answer_bound
+
+    for number, query in enumerate(asked):
+        if interruption.happened:
+            return
+        progress.start(number, query.name)
+        mine = replace(options, native=native_of(query, replay))
+        yield query, answer_bound(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+
+
+def _side_by_side(
+    file: Path,
+    asked: list[BoundQuery],
+    options: Options,
+    replay: str,
+    confirm: str | None,
+    trust_pickle: bool,
+    jobs: int,
+    interruption: Interruption,
+) -> Iterator[tuple[BoundQuery, Result]]:
+    """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
+    from treesens.errors import InternalError
+    from treesens.grammar.parser import load
+    from treesens.sweeps.executor import Executor
+    from treesens.sweeps.questions import document_of
+    from treesens.sweeps.worker import Shipment, Task
+
+    document, _ = document_of(str(file), load(file).text, file.parent, trust_pickle=trust_pickle)
+    waiting = iter(asked)
+
+    def take() -> Task | None:
+        query = None if interruption.happened else next(waiting, None)
+        if query is None:
+            return None
+        return Task(query.name, document.digest, query.name, options, replay, confirm, record=False)
+
+    ready: dict[str, Result] = {}
+    left = list(asked)
+    outcomes = Executor("local", jobs).run(take, {document.digest: Shipment(document)}, options.time_limit)
+    for outcome in outcomes:
+        if outcome.own_fault:
+            raise InternalError(outcome.failure)
+        failed = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=options.backend)
+        ready[outcome.key] = outcome.result or failed
+        while left and left[0].name in ready:
+            query = left.pop(0)
+            yield query, ready.pop(query.name)
 
 
 def _check_backend(name: str) -> None:

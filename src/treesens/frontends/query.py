@@ -5,7 +5,7 @@ All errors of a file are collected; a file with errors gives none of its questio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -27,7 +27,7 @@ from treesens.frontends.expand import choices, expanded
 from treesens.frontends.tables import Table, read_table
 from treesens.grammar import ast
 
-__all__ = ["Bound", "BoundQuery", "bind"]
+__all__ = ["Asked", "Binder", "Bound", "BoundQuery", "bind"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ def bind(
     `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
-    found = read_declarations(file, base, load_model or _load_model, load_table or _load_table, messages)
-    binder = _Binder(found)
+    found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
+    binder = Binder(found)
     queries: list[BoundQuery] = []
     for node in file.queries:
         try:
@@ -102,18 +102,33 @@ def bind(
     return Bound(file, models, tables, tuple(queries))
 
 
-def _load_model(path: Path, format: str | None) -> LoadedModel:
+def load_model_file(path: Path, format: str | None) -> LoadedModel:
     from treesens.frontends.registry import load
 
     return load(path, format)
 
 
-def _load_table(path: Path, label: str | None, rows: int | None) -> Table:
+def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
     return read_table(path, label=label, rows=rows)
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One question before it is bound: its full name, the query that it stands in, and its body without `for each`.
+
+    `suffix` is the pair of classes where a shorthand stands for every pair; `find` is the body without shorthand.
+    """
+
+    name: str
+    node: ast.Query
+    models: Mapping[str, ast.Name | None]
+    body: ast.Body
+    suffix: str
+    find: ast.Find | ast.Count
+
+
 @dataclass
-class _Binder:
+class Binder:
     """Binds the queries of one file; inputs of the same models are made once."""
 
     found: Declarations
@@ -121,22 +136,39 @@ class _Binder:
 
     def query(self, node: ast.Query) -> list[BoundQuery]:
         """All questions that a query stands for."""
-        self._expected(node)
-        names = self._models_of(node.body)
-        inputs = self._inputs(names)
         result: list[BoundQuery] = []
         broken = False
-        for choice in choices(self.found, node, inputs.names):
+        for item in self.asked(node):
             try:
-                for suffix, find in self._finds(choice.body, inputs):
-                    labels = (*choice.labels, suffix) if suffix else choice.labels
-                    name = f"{node.name.text}[{', '.join(labels)}]" if labels else node.name.text
-                    result.append(_question(self.found, inputs, names, name, node, find))
+                result.append(self.question(item))
             except Unbound:
                 broken = True
         if broken:
             raise Unbound
         return result
+
+    def asked(self, node: ast.Query) -> Iterator[Asked]:
+        """All questions that a query stands for, not bound yet. The last step raises Unbound where some are wrong."""
+        self._expected(node)
+        names = self._models_of(node.body)
+        inputs = self._inputs(names)
+        broken = False
+        for choice in choices(self.found, node, inputs.names):
+            try:
+                finds = self._finds(choice.body, inputs)
+            except Unbound:
+                broken = True
+                continue
+            for suffix, find in finds:
+                labels = (*choice.labels, suffix) if suffix else choice.labels
+                name = f"{node.name.text}[{', '.join(labels)}]" if labels else node.name.text
+                yield Asked(name, node, names, choice.body, suffix, find)
+        if broken:
+            raise Unbound
+
+    def question(self, asked: Asked) -> BoundQuery:
+        """One of them, bound."""
+        return _question(self.found, self._inputs(asked.models), asked.models, asked.name, asked.node, asked.find)
 
     def _expected(self, node: ast.Query) -> None:
         if isinstance(node.body, ast.Find) and node.body.top is not None and node.body.top.number.value < 1:

@@ -1,30 +1,15 @@
-"""An audit in a terminal: a progress bar on standard error, and a table of features and gaps."""
+"""An audit in a terminal: a table of features and gaps."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from treesens.report.show import out
 
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
-
-
-@contextmanager
-def tracker(total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar; the value of the block is called after every record. Nothing is shown where that is no terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("auditing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("audit", total=total)
-        yield lambda: bar.advance(task)
 
 
 def gap_of(record: dict[str, Any]) -> str:

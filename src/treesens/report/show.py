@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -58,6 +60,30 @@ class Progress:
         if self.status is not None:
             self.status.stop()
             self.status = None
+
+
+@contextmanager
+def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
+    shown beside the bar. Nothing is shown where that is no terminal.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=total)
+
+        def advance(words: str = "") -> None:
+            bar.update(task, advance=1, description=words)
+
+        yield advance
 
 
 def show_result(bound: BoundQuery, result: Result) -> None:

@@ -8,21 +8,21 @@ is there: a run that was interrupted goes on where it stopped.
 from __future__ import annotations
 
 import json
-import resource
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from treesens.compiler.result import Result, Verdict
-from treesens.engine import Options, answer
+from treesens.engine import Options
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import BoundQuery, bind
 from treesens.frontends.registry import load
-from treesens.grammar.parser import parse
+from treesens.sweeps.executor import INLINE, Executor
+from treesens.sweeps.questions import Document, document_of
+from treesens.sweeps.worker import Task, ship
 
 SUFFIXES = ("", ".json", ".ubj", ".txt")
 
@@ -96,28 +96,19 @@ class Setting:
         return self.backend if self.pipeline == "default" else f"{self.backend}/{self.pipeline}"
 
 
-def bound_questions(instances: list[Instance], folder: Path) -> Iterator[tuple[Instance, BoundQuery]]:
-    """The questions of instances, grouped by model so that every model is loaded once."""
+def documents_of(instances: list[Instance], folder: Path) -> dict[str, tuple[Document, dict[str, str]]]:
+    """Of every model: one document with all its questions, and the name of each question by the key of its instance."""
     by_model: dict[str, list[Instance]] = {}
     for instance in instances:
         by_model.setdefault(instance.model, []).append(instance)
+    found = {}
     for name, mine in by_model.items():
         path = model_path(name, folder)
         model = load(path)
-        text = "\n".join([f'model m from "{path.name}"', *(x.sens(f"q{i}", model) for i, x in enumerate(mine))])
-        loaded = {path.name: model}
-        bound = bind(
-            parse(text, f"<instances of {name}>"),
-            path.parent,
-            load_model=lambda place, _format, loaded=loaded: loaded[place.name],  # type: ignore[misc]
-        )
-        yield from zip(mine, bound.queries, strict=True)
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of its finished children."""
-    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(u.ru_utime + u.ru_stime for u in usages)
+        lines = [f'model m from "{path.name}"', *(x.sens(f"q{i}", model) for i, x in enumerate(mine))]
+        document, _ = document_of(f"<instances of {name}>", "\n".join(lines), path.parent)
+        found[name] = document, {instance.key: f"q{i}" for i, instance in enumerate(mine)}
+    return found
 
 
 def run(
@@ -128,39 +119,44 @@ def run(
     options: Options,
     *,
     native: bool = True,
+    executor: Executor = INLINE,
     stop: threading.Event | None = None,
     on_answer: Callable[[dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Answers every instance on every setting, appends to `output`, and returns all records, old ones included."""
-    from dataclasses import replace
-
     records = read_records(output)
     done = {(r["key"], r["backend"], r["pipeline"]) for r in records}
-    left = [x for x in instances if any((x.key, s.backend, s.pipeline) not in done for s in settings)]
+    asked = [(x, s) for x in instances for s in settings if (x.key, s.backend, s.pipeline) not in done]
+    documents = documents_of(list(dict.fromkeys(x for x, _ in asked)), folder)
+    by_key = {json.dumps([x.key, s.backend, s.pipeline]): (x, s) for x, s in asked}
+    waiting = iter(by_key.items())
+
+    def take() -> Task | None:
+        if stop is not None and stop.is_set():
+            return None
+        for key, (instance, setting) in waiting:
+            document, names = documents[instance.model]
+            mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
+            replay = "native" if native else "emulated"
+            return Task(key, document.digest, names[instance.key], mine, replay, record=False, bare=True)
+        return None
+
+    shipments = {document.digest: ship(document, executor.remote) for document, _ in documents.values()}
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("a") as file:
-        for instance, question in bound_questions(left, folder):
-            for setting in settings:
-                if stop is not None and stop.is_set():
-                    return records
-                if (instance.key, setting.backend, setting.pipeline) in done:
-                    continue
-                mine = replace(
-                    options,
-                    backend=setting.backend,
-                    pipeline=setting.pipeline,
-                    native=[m.margins for m in question.models] if native else None,
-                )
-                before = cpu_seconds()
-                result = answer(question.query, mine, stop=stop)
-                if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
-                    return records  # interrupted in the middle: asked again next time
-                record = _record(instance, setting, result, cpu_seconds() - before, options.time_limit)
-                records.append(record)
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                if on_answer is not None:
-                    on_answer(record)
+        for outcome in executor.run(take, shipments, options.time_limit, stop):
+            instance, setting = by_key[outcome.key]
+            result = outcome.result
+            if result is None:
+                result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
+            if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
+                break  # interrupted in the middle: asked again next time
+            record = _record(instance, setting, result, outcome.cpu, options.time_limit)
+            records.append(record)
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            if on_answer is not None:
+                on_answer(record)
     return records
 
 

@@ -1,0 +1,140 @@
+"""`treesens sweep SPEC`: thousands of questions with a journal."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED
+
+if TYPE_CHECKING:
+    from treesens.sweeps.journal import Entry, Journal
+    from treesens.sweeps.questions import Question
+    from treesens.sweeps.run import Settings, Summary
+
+
+@click.command("sweep")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--journal", type=click.Path(path_type=Path, dir_okay=False), help="Default: SPEC with the ending .sqlite."
+)
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes here. Default: one per core.")
+@click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
+@click.option("--backend", "-b", help="auto or the name of a solver.")
+@click.option("--pipeline", "-p", help="kant, ensense, default, or passes.")
+@click.option("--time-limit", "-t", type=click.FloatRange(min=0.001), help="Seconds per question.")
+@click.option("--total-limit", type=click.FloatRange(min=0.001), help="Seconds for all of them.")
+@click.option("--seed", type=int)
+@click.option("--replay", type=click.Choice(["auto", "emulated", "native"]), help="As for check.")
+@click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
+@click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
+@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
+def command(
+    spec: Path,
+    journal: Path | None,
+    jobs: int | None,
+    executor: str | None,
+    trust_pickle: bool,
+    report: Path | None,
+    as_json: bool,
+    retry: bool,
+    no_share: bool,
+    **given: Any,
+) -> int:
+    """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
+
+    Every answer goes into a journal as it comes. The same command answers from it, and goes on where it was interrupted.
+
+    Exit codes: those of check; 130 interrupted, with what was answered kept.
+    """
+    from treesens.report.show import tracker
+    from treesens.report.sweep_table import line_of, show_sweep, write_csv
+    from treesens.sweeps.executor import parse_executor
+    from treesens.sweeps.journal import Journal
+    from treesens.sweeps.run import settings_text, sweep
+    from treesens.sweeps.spec import read_spec
+
+    where = parse_executor(executor, jobs)
+    read = read_spec(spec, trust_pickle=trust_pickle)
+    share = read.settings.share and not no_share
+    settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
+    _check(settings)
+    for warning in read.warnings:
+        click.echo(warning, err=True)
+    counts = {"found": 0, "none": 0, "unknown": 0}
+    line = shlex.join(["treesens", *sys.argv[1:]])
+    with Journal(journal or spec.with_suffix(".sqlite"), command=line, settings=settings_text(settings)) as book:
+        with tracker("sweeping", len(read.questions)) as advance:
+
+            def on_answer(_: Question, entry: Entry) -> None:
+                counts[entry.verdict] += 1
+                advance(", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+
+            summary = sweep(read.questions, settings, where, book, on_answer=on_answer)
+        book.peak_rss = summary.rss
+        if report is not None:
+            write_csv(report, answers(read.questions, settings, book))
+        if as_json:
+            for record in answers(read.questions, settings, book):
+                click.echo(json.dumps(record, ensure_ascii=False, allow_nan=False))
+        lines = [line_of(record) for record in answers(read.questions, settings, book)]
+    if not as_json:
+        show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
+    click.echo(told(summary), err=True)
+    if any(line.as_expected is False for line in lines):
+        return VIOLATED
+    if summary.interrupted:
+        return INTERRUPTED
+    if any(line.internal for line in lines):
+        return INTERNAL
+    return INCONCLUSIVE if summary.left or any(line.verdict == "unknown" for line in lines) else EXPECTED
+
+
+def _check(settings: Settings) -> None:
+    from treesens.backends.base import get_backend
+    from treesens.compiler.pipeline import Pipeline
+
+    Pipeline.parse(settings.pipeline)
+    if settings.backend != "auto":
+        get_backend(settings.backend)
+
+
+def answers(questions: Sequence[Question], settings: Settings, journal: Journal) -> Iterator[dict[str, Any]]:
+    """The records of all questions that have an answer, in the order of the SPEC."""
+    from treesens.sweeps.run import key_of
+
+    for question in questions:
+        key = key_of(question, settings)
+        entry = journal.known(key, settings.time_limit)
+        if entry is not None:
+            yield {
+                **journal.record(key, settings.time_limit),
+                "query": question.name,
+                "document": question.document.name,
+                "implied_by": entry.implied_by,
+                "attempts_made": entry.attempts,
+                "cpu": entry.cpu,
+                "key": key,
+            }
+
+
+def told(summary: Summary) -> str:
+    """One line on what the run did."""
+    parts = [
+        f"{summary.asked} asked ({summary.shared} answered by the pair of a harder one)",
+        f"{summary.implied} implied",
+        f"{summary.reused} from the journal",
+        f"{summary.failed} failed",
+        f"{summary.left} left",
+    ]
+    memory = f"peak memory {summary.rss / 1e6:.0f} MB here, {summary.worker_rss / 1e6:.0f} MB in a worker"
+    return f"{', '.join(parts)}; {summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"

@@ -1,0 +1,230 @@
+"""Where questions run: in this process, in processes of this machine, or on a Dask or Ray cluster; all through joblib.
+
+A worker that dies takes the questions with it that were on their way, a handful. They are asked again one at a time, so
+that the one that kills its worker is known; it fails for good when it does so twice.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from treesens.errors import UsageError
+from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task
+
+Next = Callable[[], Task | None]
+
+_PATIENCE = 4.0
+"""A question that takes this many times its limit (and two minutes) is taken for lost: its worker hangs, or is gone."""
+
+
+@dataclass(frozen=True)
+class Executor:
+    """`kind` is inline (this process, one at a time), local (processes), dask or ray; `address` is that of a cluster."""
+
+    kind: str = "local"
+    jobs: int = 1
+    address: str = ""
+
+    @property
+    def remote(self) -> bool:
+        """Whether workers may not see our files."""
+        return self.kind in {"dask", "ray"}
+
+    def run(
+        self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: threading.Event | None = None
+    ) -> Iterator[Outcome]:
+        """The outcomes of all tasks that `take` gives, in the order in which they are finished.
+
+        `take` is called from other threads, one at a time, and must not wait; `limit` are the seconds of one question. A set
+        `stop` ends the questions of this process at once; elsewhere nothing new is begun.
+        """
+        if self.kind == "inline":
+            while (task := take()) is not None:
+                yield answer_task(shipments[task.document], task, stop)
+            return
+        with self._backend(shipments) as (travelling, parallel):
+            leashed = self.kind == "local"
+            yield from _pool(take, travelling, lambda: parallel(_PATIENCE * limit + 120.0), leashed)
+
+    @contextmanager
+    def _backend(self, shipments: Mapping[str, Shipment]) -> Iterator[tuple[Mapping[str, Any], Callable[[float], Any]]]:
+        """The shipments as workers get them, and what makes a `joblib.Parallel`."""
+        import joblib
+
+        # joblib runs a single job in the calling process; a crash must not end that one.
+        shape: dict[str, Any] = {"n_jobs": max(2, self.jobs), "pre_dispatch": 2 * self.jobs if self.jobs > 1 else 1}
+        common: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+        if self.kind == "local":
+            with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+                yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, max_nbytes=None, **shape, **common)
+        elif self.kind == "dask":
+            with _dask_client(self.address) as client:
+                # Scattered once to every worker; tasks carry a reference.
+                scattered = list(shipments.values())
+                backend = _dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
+                with joblib.parallel_config(backend=backend):
+                    yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common)
+        else:
+            with _ray(self.address) as put:
+                references = {name: put(shipment) for name, shipment in shipments.items()}
+                cores = max(2, _ray_cores())
+                with joblib.parallel_config(backend="ray"):
+                    yield references, lambda timeout: _in_batches(joblib.Parallel(timeout=timeout, n_jobs=cores), cores)
+
+
+INLINE = Executor("inline")
+"""This process, one question at a time."""
+
+
+def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any], leashed: bool) -> Iterator[Outcome]:
+    import joblib
+
+    job = joblib.delayed(_answer_shipped)
+
+    def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
+        yield from parallel()(job(shipments[task.document], replace(task, leashed=leashed)) for task in tasks)
+
+    while True:
+        away: dict[str, Task] = {}
+
+        def tasks(away: dict[str, Task] = away) -> Iterator[Task]:
+            while (task := take()) is not None:
+                away[task.key] = task
+                yield task
+
+        try:
+            for outcome in run(tasks()):
+                away.pop(outcome.key, None)
+                yield outcome
+        except _crashes():
+            for task in list(away.values()):
+                yield _alone(task, run)
+        else:
+            return
+
+
+def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
+    """A question that was away when a worker died, asked once more with nothing beside it."""
+    try:
+        (outcome,) = list(run(iter([task])))
+    except _crashes() as error:
+        text = str(error).strip().splitlines()
+        reason = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+        return Outcome(task.key, failure=f"the worker died or hung twice ({reason})", attempts=2)
+    return replace(outcome, attempts=2)
+
+
+def _answer_shipped(shipment: Any, task: Task) -> Outcome:
+    """In the worker. On Ray a shipment is a reference into its store."""
+    if not isinstance(shipment, Shipment):
+        import ray
+
+        shipment = ray.get(shipment)
+    return answer_task(shipment, task)
+
+
+def _crashes() -> tuple[type[BaseException], ...]:
+    """What a lost worker looks like here; names of clusters are looked up where they are in use."""
+    import sys
+
+    found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]
+    if "distributed" in sys.modules:
+        from distributed import KilledWorker
+
+        found.append(KilledWorker)
+    if "ray" in sys.modules:
+        from ray.exceptions import RayError
+
+        found.append(RayError)
+    return tuple(found)
+
+
+def parse_executor(text: str | None, jobs: int | None) -> Executor:
+    """`local`, `dask://HOST:PORT` or `ray://HOST:PORT` (`ray` alone starts one here). UsageError for anything else."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if text is None or text == "local":
+        return Executor("local", jobs or cores)
+    kind, _, address = text.partition("://")
+    if kind not in {"dask", "ray"} or (kind == "dask" and not address):
+        raise UsageError(
+            f"there is no executor `{text}`", remedy="write local, dask://HOST:8786, ray or ray://HOST:10001"
+        )
+    if jobs is not None:
+        raise UsageError(
+            f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave --jobs out"
+        )
+    return Executor(kind, 1, address)
+
+
+@contextmanager
+def _dask_client(address: str) -> Iterator[Any]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UsageError("distributed is not installed", remedy="pip install 'treesens[dask]'") from None
+    try:
+        client = Client(f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no Dask scheduler answers at {address}: {error}",
+            remedy="start one: dask scheduler; dask worker HOST:8786",
+        ) from None
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _in_batches(parallel: Any, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
+    """Ray's backend hands back lists only: some questions per core at a time."""
+
+    def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
+        while batch := list(islice(jobs, 4 * cores)):
+            yield from parallel(batch)
+
+    return run
+
+
+def _dask_backend() -> Any:
+    from joblib._dask import DaskDistributedBackend
+
+    class AtLeastTwo(DaskDistributedBackend):  # type: ignore[misc]
+        """joblib runs everything in the calling process where one worker (with one thread) is there."""
+
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    return AtLeastTwo
+
+
+def _ray_cores() -> int:
+    import ray
+
+    return int(ray.cluster_resources().get("CPU", 1))
+
+
+@contextmanager
+def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise UsageError("ray is not installed", remedy="pip install 'treesens[ray]'") from None
+    try:
+        ray.init(address=f"ray://{address}" if address else None, log_to_driver=False, ignore_reinit_error=True)
+    except (ConnectionError, RuntimeError) as error:
+        raise UsageError(
+            f"no Ray cluster answers at {address}: {error}", remedy="start one: ray start --head"
+        ) from None
+    register_ray()
+    try:
+        yield ray.put
+    finally:
+        ray.shutdown()

@@ -1,0 +1,157 @@
+"""The journal of a sweep: one SQLite file with every answer, under the digest of everything that it depends on.
+
+Each answer is committed as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a
+time; others may read (write-ahead log).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from treesens.errors import DataError, UsageError
+
+SCHEMA = 1
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+  key TEXT NOT NULL, time_limit REAL NOT NULL, verdict TEXT NOT NULL, question TEXT NOT NULL, document TEXT NOT NULL,
+  record TEXT NOT NULL, implied_by TEXT, failure TEXT, attempts INTEGER NOT NULL, cpu REAL NOT NULL,
+  rss INTEGER NOT NULL, worker TEXT NOT NULL, writer_rss INTEGER NOT NULL, run INTEGER NOT NULL, answered REAL NOT NULL,
+  PRIMARY KEY (key, time_limit)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+  run INTEGER PRIMARY KEY, began REAL NOT NULL, ended REAL, command TEXT NOT NULL, settings TEXT NOT NULL, peak_rss INTEGER
+);
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer without its record."""
+
+    key: str
+    verdict: str
+    question: str
+    document: str
+    implied_by: str | None
+    failure: str | None
+    attempts: int
+    cpu: float
+    rss: int
+    worker: str
+
+
+class Journal:
+    """Open for writing until it is closed. DataError where the file is no journal; UsageError where another run writes it."""
+
+    def __init__(self, path: Path, *, command: str = "", settings: str = "") -> None:
+        self.path = path
+        self.peak_rss: int | None = None
+        """Bytes of memory that this process holds at most; kept with the run when it ends."""
+        self._lock = _writers_lock(path)
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None)
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in {0, SCHEMA}:
+                raise DataError(
+                    f"the journal has format {version}, and this treesens writes {SCHEMA}",
+                    place=str(path),
+                    remedy="name another file with --journal",
+                )
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_TABLES)
+            self._db.execute(f"PRAGMA user_version={SCHEMA}")
+            row = (time.time(), command, settings)
+            self.run = self._db.execute("INSERT INTO runs (began, command, settings) VALUES (?, ?, ?)", row).lastrowid
+        except sqlite3.DatabaseError as error:
+            self._lock.close()
+            raise DataError(
+                f"this is no journal of a sweep: {error}", place=str(path), remedy="name another file with --journal"
+            ) from None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the run."""
+        row = (time.time(), self.peak_rss, self.run)
+        self._db.execute("UPDATE runs SET ended = ?, peak_rss = ? WHERE run = ?", row)
+        self._db.close()
+        self._lock.close()
+
+    def known(self, key: str, time_limit: float) -> Entry | None:
+        """What is known: a verdict holds for every time limit, an `unknown` for its own."""
+        row = self._db.execute(
+            f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
+            "ORDER BY verdict = 'unknown' LIMIT 1",
+            (key, time_limit),
+        ).fetchone()
+        return None if row is None else Entry(*row)
+
+    def record(self, key: str, time_limit: float) -> dict[str, Any]:
+        """The full record of what is known; KeyError where nothing is."""
+        row = self._db.execute(
+            "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
+            "ORDER BY verdict = 'unknown' LIMIT 1",
+            (key, time_limit),
+        ).fetchone()
+        if row is None:
+            raise KeyError(key)
+        record: dict[str, Any] = json.loads(row[0])
+        return record
+
+    def write(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> None:
+        """Keeps an answer; on the disk when this returns, as far as a killed process is concerned.
+
+        `rss` are the bytes of memory that this process holds.
+        """
+        self._db.execute(
+            f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, writer_rss, run, answered) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(entry.key, entry.verdict, entry.question, entry.document, entry.implied_by, entry.failure),
+                *(entry.attempts, entry.cpu, entry.rss, entry.worker),
+                *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), rss, self.run, time.time()),
+            ),
+        )
+
+    def entries(self) -> Iterator[Entry]:
+        """Every answer of the file, of all runs."""
+        for row in self._db.execute(f"SELECT {_ENTRY} FROM answers"):
+            yield Entry(*row)
+
+
+_ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"
+
+
+def _writers_lock(path: Path) -> sqlite3.Connection:
+    """Held by the one process that writes; the system releases it when the process ends, however it does."""
+    try:
+        lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
+    except sqlite3.OperationalError as error:
+        raise UsageError(
+            f"the journal cannot be written: {error}", place=str(path), remedy="name another file with --journal"
+        ) from None
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        lock.close()
+        raise UsageError(
+            "another sweep is writing this journal",
+            place=str(path),
+            remedy="wait for it, or name another with --journal",
+        ) from None
+    return lock

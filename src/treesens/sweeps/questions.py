@@ -1,0 +1,160 @@
+"""Documents (`.sens` texts with their files) and the questions in them, small enough to be kept by the thousand.
+
+A question is known by its digest: of its own text without shorthand, of the declarations that it is asked under, and of the
+content of every file. Names of files and questions are no part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from treesens.compiler.base.arrays import frozen
+from treesens.frontends.query import Asked
+from treesens.frontends.session import Session
+from treesens.grammar import ast
+from treesens.grammar.parser import parse
+from treesens.grammar.printer import to_text
+
+
+@dataclass(frozen=True)
+class Document:
+    """A `.sens` text, the folder that its paths are relative to, and the SHA-256 of every file that it names."""
+
+    name: str
+    text: str
+    base: str
+    files: tuple[tuple[str, str], ...]
+    trust_pickle: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the text and the contents of the files: what workers keep documents under."""
+        parts = [self.text, str(self.trust_pickle), *(f"{path}\0{sha}" for path, sha in self.files)]
+        return sha256("\0".join(parts))
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a document.
+
+    Questions of one `family` differ in the features that may vary and in the `level` (their gap, margin or factor) only: a
+    pair for one is a pair for every question with a lower level and more features. Family None is for all others.
+    """
+
+    document: Document
+    name: str
+    digest: str
+    features: frozenset[str]
+    family: str | None
+    level: Fraction
+    expect: str | None
+    interest: float = 0.0
+    """How much the features matter to the model: the share of its splits that ask about them."""
+
+    def is_harder_than(self, other: Question) -> bool:
+        """Whether every pair that answers this question answers the other."""
+        return (
+            self.family is not None
+            and self.family == other.family
+            and self.level >= other.level
+            and self.features <= other.features
+        )
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def document_of(name: str, text: str, base: Path, *, trust_pickle: bool = False) -> tuple[Document, Session]:
+    """A document with its files opened. Raises what reading and binding raise, and `ModelError` or `DataError` for files."""
+    file = parse(text, name)
+    session = open_session(file, base, trust_pickle=trust_pickle)
+    paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
+    files = tuple((path, file_digest(base / path)) for path in paths)
+    return Document(name, text, str(base), files, trust_pickle), session
+
+
+def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
+    """Declarations read with the registry of frontends."""
+    from treesens.frontends.registry import load
+
+    return Session(file, base, load_model=lambda path, form: load(path, form, trust_pickle=trust_pickle))
+
+
+def questions_of(
+    document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
+) -> Iterator[Question]:
+    """The questions of a document; the first of every query is bound, so that a mistake shows before anything runs."""
+    context = _context(document, session.file)
+    shares = _shares(session)
+    bound: set[str] = set()
+    for asked in session.asked():
+        if asked.node.name.text not in bound:
+            session.question(asked)
+            bound.add(asked.node.name.text)
+        if not wanted(asked.name):
+            continue
+        features, family, level = _family(asked)
+        yield Question(
+            document,
+            asked.name,
+            sha256(f"{context}\0{to_text(asked.find)}"),
+            features,
+            None if family is None else sha256(f"{context}\0{family}"),
+            level,
+            None if asked.body.expect is None else asked.body.expect.verdict,
+            sum(shares.get(name, 0.0) for name in features),
+        )
+
+
+def _context(document: Document, file: ast.File) -> str:
+    """The declarations in canonical form, files by content."""
+    contents = dict(document.files)
+    declarations = []
+    for item in file.declarations:
+        if isinstance(item, ast.Query):
+            continue
+        if isinstance(item, ast.Model | ast.Data):
+            declarations.append(to_text(replace(item, path=replace(item.path, value=contents[item.path.value]))))
+        else:
+            declarations.append(to_text(item))
+    return "\n".join(declarations)
+
+
+def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
+    """Features, the text of what the family shares, and the level. An objective or `top` asks for more than some pair."""
+    body = asked.body
+    if not isinstance(body, ast.Sensitive):
+        return frozenset(), None, Fraction(0)
+    features = frozenset(name.text for name in body.features.names)
+    if body.near is not None or body.top is not None:
+        return features, None, Fraction(0)
+    given = {word: getattr(body, word) for word in ("gap", "margin", "factor") if getattr(body, word) is not None}
+    if len(given) > 1:
+        return features, None, Fraction(0)
+    kind, number = next(iter(given.items()), ("", None))
+    bare = replace(body, features=replace(body.features, names=()), gap=None, margin=None, factor=None, expect=None)
+    return features, f"{kind} {asked.suffix} {to_text(bare)}", Fraction(0) if number is None else number.value
+
+
+def _shares(session: Session) -> dict[str, float]:
+    """Of every feature: the share of the splits of all models that ask about it."""
+    import numpy as np
+
+    result: dict[str, float] = {}
+    for model in session.models.values():
+        asked = model.ensemble.node_feature[model.ensemble.node_feature >= 0]
+        counts = frozen(np.bincount(asked, minlength=model.ensemble.n_features))
+        for name, count in zip(model.ensemble.feature_names, counts.tolist(), strict=True):
+            result[name] = result.get(name, 0.0) + count / max(1, len(asked))
+    return result

@@ -1,0 +1,238 @@
+"""One question in a worker process. Documents are opened once per process and kept, the least recently used ones dropped."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.answers import answer_bound, native_of
+from treesens.backends.worker import die_with_parent
+from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.verify import verify_values
+from treesens.engine import Options, answer
+from treesens.errors import DataError, TreesensError
+from treesens.frontends.query import Asked, BoundQuery
+from treesens.frontends.session import Session
+from treesens.grammar.parser import parse
+from treesens.sweeps.order import MODELS_AT_A_TIME
+from treesens.sweeps.questions import Document, file_digest, open_session
+
+KEPT = MODELS_AT_A_TIME + 2
+
+Points = tuple[tuple[float | None, ...], ...]
+"""Values of a pair: per point and feature, None is missing."""
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A document as it travels: by path where workers see our files, with the contents where they do not."""
+
+    document: Document
+    contents: Mapping[str, bytes] | None = None
+
+
+def ship(document: Document, remote: bool) -> Shipment:
+    """A document as it travels."""
+    if not remote:
+        return Shipment(document)
+    return Shipment(document, {path: (Path(document.base) / path).read_bytes() for path, _ in document.files})
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question for a worker. `try_first` is the pair of the question named `tried_of`."""
+
+    key: str
+    document: str
+    question: str
+    options: Options
+    replay: str = "auto"
+    confirm: str | None = None
+    try_first: Points | None = None
+    tried_of: str = ""
+    deadline: float | None = None
+    """Wall-clock time (of `time.time`) at which the whole sweep ends; an answer cut short by it is marked `clipped`."""
+    record: bool = True
+    bare: bool = False
+    """The engine alone, for measurements: no rows of tables, no regions."""
+    regions: bool = True
+    """Whether pairs come with their region where no table is in play (with one, they always do)."""
+    leashed: bool = False
+    """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes back: a result, or why there is none. `rss` in bytes after the question, `cpu` in seconds."""
+
+    key: str
+    result: Result | None = None
+    record: dict[str, Any] = field(default_factory=dict)
+    failure: str = ""
+    own_fault: bool = False
+    """Whether the failure is an error of treesens itself, and not of what it was given or of a solver."""
+    clipped: bool = False
+    implied_by: str | None = None
+    cpu: float = 0.0
+    rss: int = 0
+    worker: str = ""
+    attempts: int = 1
+
+
+_open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
+    """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
+    if task.leashed:
+        _leash()
+    try:
+        made = _answer(shipment, task, stop)
+    except TreesensError as error:
+        made = Outcome(task.key, failure=str(error), own_fault=error.exit_code == 6)
+    except MemoryError:
+        made = Outcome(task.key, failure="out of memory")
+    except Exception:  # noqa: BLE001 (one question must not end a night of them; it is recorded as unanswered)
+        made = Outcome(task.key, failure=traceback.format_exc(), own_fault=True)
+    return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
+
+
+@functools.cache
+def _leash() -> None:
+    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means. A parent that was
+    killed sends nobody home, so this process looks after itself.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+
+
+def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
+    session, names = opened(shipment)
+    if task.question not in names:
+        raise DataError(f"the document has no question `{task.question}`", place=shipment.document.name)
+    query = session.question(names[task.question])
+    limit = task.options.time_limit
+    left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
+    options = replace(task.options, native=native_of(query, task.replay), time_limit=max(left, 0.001))
+    before = cpu_seconds()
+    implied = _tried(query, task, options) if task.try_first is not None else None
+    if implied is not None:
+        result = implied
+    elif task.bare or not (task.regions or query.tables or query.rows):
+        result = answer(query.query, options, stop=stop)
+    else:
+        result = answer_bound(query, options, stop=stop, confirm=task.confirm)
+    cpu = cpu_seconds() - before
+    return Outcome(
+        task.key,
+        result,
+        _record(query, result, task) if task.record else {},
+        clipped=left < limit and result.verdict is Verdict.UNKNOWN,
+        implied_by=task.tried_of if implied is not None else None,
+        cpu=cpu,
+    )
+
+
+def _record(query: BoundQuery, result: Result, task: Task) -> dict[str, Any]:
+    from treesens.report.records import record
+
+    data = [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
+    return record(query.query, result, seed=task.options.seed, data=data)
+
+
+def _tried(query: BoundQuery, task: Task, options: Options) -> Result | None:
+    """The pair of a harder question as an answer to this one, verified as any other."""
+    assert task.try_first is not None
+    start = time.perf_counter()
+    values = np.array([[np.nan if v is None else v for v in point] for point in task.try_first])
+    seen = verify_values(query.query, values, native=options.native)
+    if not isinstance(seen, Witness):
+        return None
+    return Result(
+        query.name,
+        Verdict.FOUND,
+        f"verified: the pair of `{task.tried_of}`",
+        witness=seen,
+        backend=options.backend,
+        pipeline=options.pipeline,
+        seconds={"verify": time.perf_counter() - start},
+    )
+
+
+def opened(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
+    """The session of a document and its questions by name, from the cache of this process where it is there."""
+    digest = shipment.document.digest
+    with _lock:
+        if digest not in _open:
+            session = _session(shipment)
+            _open[digest] = session, {asked.name: asked for asked in session.asked()}
+            while len(_open) > KEPT:
+                _open.popitem(last=False)
+        _open.move_to_end(digest)
+        return _open[digest]
+
+
+def _session(shipment: Shipment) -> Session:
+    document = shipment.document
+    file = parse(document.text, document.name)
+    if shipment.contents is None:
+        base = Path(document.base)
+        for path, known in document.files:
+            if file_digest(base / path) != known:
+                raise DataError(
+                    "the file has changed since the sweep began", place=path, remedy="start the sweep again"
+                )
+        return open_session(file, base, trust_pickle=document.trust_pickle)
+    # Paths of the sender mean nothing here: every file goes under its content into a folder that lasts for the reading.
+    with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
+        places = {}
+        for path, known in document.files:
+            places[path] = Path(folder) / known / Path(path).name
+            places[path].parent.mkdir(exist_ok=True)
+            places[path].write_bytes(shipment.contents[path])
+        return open_session(_relocated(file, places), Path(folder), trust_pickle=document.trust_pickle)
+
+
+def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
+    """The tree with the paths of its files replaced; places in the text stay those of what was written."""
+    from treesens.grammar import ast
+
+    def moved(item: ast.Declaration) -> ast.Declaration:
+        if isinstance(item, ast.Model | ast.Data):
+            return replace(item, path=replace(item.path, value=str(places[item.path.value])))
+        return item
+
+    return replace(file, declarations=tuple(moved(item) for item in file.declarations))
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its finished children."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(u.ru_utime + u.ru_stime for u in usages)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds now (its peak where the system does not tell)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return int(peak) if sys.platform == "darwin" else int(peak) * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")
