@@ -30,6 +30,7 @@ from treesens.engine import Options, compile_query, decided
 from treesens.errors import BackendError
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
+from treesens.summaries.neighbours import Neighbours
 
 _SHIFT = 30
 """Distances are whole numbers of 2**-30 in the engine, rounded down: bounds stay bounds."""
@@ -42,6 +43,9 @@ _ROW_SLICE = 0.25
 
 _SINGLE_ROWS = 0.4
 """Share of the time for single rows before groups of rows are asked about."""
+
+_MOVED_ROWS = 0.2
+"""Share of the time for moves of single features from the most promising rows."""
 
 _TRIED = 50
 _CLOSE = 1e-6
@@ -174,9 +178,42 @@ class _Closest:
             return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
         if first.cells is not None:
             self._offer(first.cells)
+        self._move_rows(order)
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
         return self._result(bound, "search")
+
+    def _move_rows(self, order: Int64Array) -> None:
+        """Pairs by moves of single features: from the best pair towards its row, and from the most promising rows."""
+        shape = flip_question(self.plain)
+        if shape is None or len(order) == 0:
+            return
+        near = Neighbours(self.plain, shape, self.rows)
+        until = self.left() * (1 - _MOVED_ROWS)
+
+        def left() -> float:
+            return self.left() - until
+
+        if self.best.witness is not None:
+            best = near.back(self.best.witness.cells[shape.upper], self.best.row, left)
+            if best is not None:
+                self._offer(best[0], self.best.row)
+        start = self._legal_cells()
+        for row in order:
+            if left() <= 0:
+                break
+            cells = start.copy()
+            for column, f in enumerate(self.nearest.features):
+                cells[f] = self.rows.cells[column][row]
+            if (cells < 0).any() or not all(self.query.space.legal[f][c] for f, c in enumerate(cells)):
+                continue
+            found = near.towards(cells, int(row), self.best.value, left)
+            if found is not None and found[1] < self.best.value:
+                self._offer(found[0], int(row))
+
+    def _legal_cells(self) -> Int32Array:
+        """Some legal cell of every feature, int32[features]."""
+        return np.array([int(np.flatnonzero(legal)[0]) for legal in self.query.space.legal], np.int32)
 
     def _rows_one_by_one(self, engine: _Engine, order: Int64Array) -> None:
         """The row nearest to the first pair, and then the most promising ones for a share of the time."""
@@ -199,7 +236,7 @@ class _Closest:
             return np.arange(count)
         space = self.query.space
         cells = np.empty((count, len(space.names)), np.int32)
-        cells[:] = [int(np.flatnonzero(legal)[0]) for legal in space.legal]
+        cells[:] = self._legal_cells()
         usable = np.ones(count, bool)
         for column, f in enumerate(self.nearest.features):
             cells[:, f] = self.rows.cells[column]
