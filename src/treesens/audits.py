@@ -185,7 +185,7 @@ def audit(
     questions = questions_of(model, table, groups, gaps, diagnostics)
     result = Audit(model, table, warnings=tuple(item.render() for item in diagnostics))
     halt = stop or threading.Event()
-    native = [_locked(model.margins)] if options.native else None
+    native = [one_at_a_time(model.margins)] if options.native else None
     done: dict[int, list[dict[str, Any]]] = {}
     with ThreadPoolExecutor(max(1, options.threads)) as pool:
         running: dict[Future[list[dict[str, Any]]], int] = {
@@ -205,7 +205,7 @@ def audit(
     return result
 
 
-def _locked(predict: NativePredict) -> NativePredict:
+def one_at_a_time(predict: NativePredict) -> NativePredict:
     """Libraries load lazily and not all predict in several threads at once."""
     lock = threading.Lock()
 

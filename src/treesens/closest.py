@@ -38,7 +38,7 @@ _ROW_SLICE = 0.25
 _SINGLE_ROWS = 0.4
 """Share of the time for single rows before groups of rows are asked about."""
 
-_MOVED_ROWS = 0.2
+_MOVED_ROWS = 0.4
 """Share of the time for moves of single features from the most promising rows."""
 
 _TRIED = 50
@@ -152,7 +152,7 @@ class _Closest:
             self.plain.models[shape.model], cells[index], shape.features, space.legal, index=index, output=shape.output
         )
         clear = shape.clearance(found)
-        places = np.argsort(-clear, kind="stable")
+        places = np.lexsort((-clear, shape.deficit(found)))
         flipping = shape.flipping(found)
         for place in places[:_TRIED]:
             if not flipping[place]:

@@ -63,12 +63,12 @@ def command(
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
 
-    gaps = gaps_of(_split(gap), _split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
+    gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form)
     table = read_table(data, label=label)
-    sets = [_split(text) for text in vary] or None
+    sets = [split(text) for text in vary] or None
     options = AuditOptions(
-        time_limit, threads, seed, native=replay == "native" or (replay == "auto" and _installed(loaded))
+        time_limit, threads, seed, native=replay == "native" or (replay == "auto" and installed(loaded))
     )
     total = len(gaps) * (len(sets) if sets is not None else loaded.ensemble.n_features)
     with interruptible() as interruption, tracker("auditing", total) as advance:
@@ -98,11 +98,11 @@ def command(
     return INCONCLUSIVE if any(r["verdict"] == "unknown" for r in found.records) else EXPECTED
 
 
-def _split(text: str | None) -> list[str]:
+def split(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def _installed(model: Any) -> bool:
+def installed(model: Any) -> bool:
     from importlib.util import find_spec
 
     from treesens.frontends.registry import frontend

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -76,6 +77,12 @@ class Flips:
         top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
         return np.minimum(self.highest - top, bottom - self.lowest - self.slack)
 
+    def deficit(self, high: Bound, low: Bound) -> Int64Array:
+        """What rows lack to pass both thresholds, added up, in units of 2**-shift; 0 for rows that pass both."""
+        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+        above, below = top - self.highest, self.lowest + self.slack - bottom
+        return np.asarray(np.maximum(above, 0) + np.maximum(below, 0))
+
     def score(self, units: int) -> float:
         """A score of this record as a number."""
         return float(Fraction(int(units), 1 << self.shift))
@@ -90,11 +97,12 @@ def flips(
     index: Int64Array | None = None,
     output: int = 0,
     limit: int = MOST_COMBINATIONS,
+    with_own: bool = True,
 ) -> Flips:
     """Sweeps rows of cells int32[rows, features of the grid] (all inside the grid) over the legal cells of `features`.
 
     `legal[f]` bool[n_cells] flags the cells of feature f that hold a legal value. For several features every combination is
-    tried, up to `limit` combinations of all but the one with the most cells.
+    tried, up to `limit` combinations of all but the one with the most cells. Without `with_own` the rows' own scores stay 0.
     """
     values, shift, slack = leaf_values(model, output)
     chosen = tuple(features)
@@ -120,11 +128,12 @@ def flips(
             for column, f in enumerate(chosen):
                 target[1][better, column] = cell[better] if f == widest else combination[others.index(f)]
     base = base_units(model, output, shift)
-    own = _scores(model, cells, values) + base
+    own = _scores(model, cells, values) + base if with_own else np.zeros(rows, np.int64)
     numbers = np.arange(rows) if index is None else index
     return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
 
 
+@lru_cache(maxsize=4)
 def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
     """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
 
@@ -248,6 +257,14 @@ class FlipQuestion:
         assert self.high is not None
         assert self.low is not None
         return found.clearance(self.high, self.low)
+
+    def deficit(self, found: Flips) -> Int64Array:
+        """What rows lack to be pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on the
+        nearer threshold while the other one stands still.
+        """
+        if self.high is None or self.low is None:
+            return np.asarray(np.maximum(-self.clearance(found), 0))
+        return found.deficit(self.high, self.low)
 
 
 def flip_question(query: Query) -> FlipQuestion | None:

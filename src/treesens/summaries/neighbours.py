@@ -45,7 +45,8 @@ class Neighbours:
     def sweep(self, cells: Int32Array) -> Flips:
         """The extreme scores of inputs int32[n, features]."""
         question = self.question
-        return flips(self.model, cells, question.features, self.query.space.legal, output=question.output)
+        legal = self.query.space.legal
+        return flips(self.model, cells, question.features, legal, output=question.output, with_own=False)
 
     def pair(self, cells: Int32Array, found: Flips, place: int) -> Int32Array:
         """Both points int32[2, features] that a sweep found at one input."""
@@ -65,32 +66,32 @@ class Neighbours:
         costs = self.costs(row)
         current = cells.copy()
         limit = most**2 if self.rows.norm == "l2" else most
-        have = int(self.question.clearance(self.sweep(current[None]))[0])
+        lacks = int(self.question.deficit(self.sweep(current[None]))[0])
         for _ in range(_MOVES):
-            if have >= 0:
+            if lacks == 0:
                 break
             moved, totals = self._moves(current, costs, lambda total: total < limit)
             if left() <= 0 or len(moved) == 0:
                 return None
-            clear = self.question.clearance(self.sweep(moved))
-            pairs = np.flatnonzero(clear >= 0)
+            deficit = self.question.deficit(self.sweep(moved))
+            pairs = np.flatnonzero(deficit == 0)
             if len(pairs):
                 place = int(pairs[np.argmin(totals[pairs])])
             else:
                 paid = self._total(current, costs)
-                worth = (clear - have) / np.maximum(totals - paid, _FREE)
+                worth = (lacks - deficit) / np.maximum(totals - paid, _FREE)
                 place = int(np.argmax(worth))
-                if clear[place] <= have:
+                if deficit[place] >= lacks:
                     return None
-            current, have = moved[place], int(clear[place])
-        return self.back(current, row, left) if have >= 0 else None
+            current, lacks = moved[place], int(deficit[place])
+        return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
         """Moves single features of a pair nearer to the row while it stays a pair; None where `cells` is none."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])
-        if int(self.question.clearance(found)[0]) < 0:
+        if int(self.question.deficit(found)[0]) > 0:
             return None
         best = self.pair(current, found, 0)
         total = self._total(current, costs)
@@ -99,7 +100,7 @@ class Neighbours:
             if left() <= 0 or len(moved) == 0:
                 break
             found = self.sweep(moved)
-            pairs = np.flatnonzero(self.question.clearance(found) >= 0)
+            pairs = np.flatnonzero(self.question.deficit(found) == 0)
             if len(pairs) == 0:
                 break
             place = int(pairs[np.argmin(totals[pairs])])

@@ -1,0 +1,87 @@
+"""`treesens gap MODEL`: the largest certified gap of every feature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from treesens.answers import interruptible
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_json
+
+
+@click.command("gap")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), help="CSV or Parquet: domains are the ranges of its columns.")
+@click.option("--label", help="The column that is no input.")
+@click.option(
+    "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
+)
+@click.option(
+    "--time-limit", "-t", type=click.FloatRange(min=0.001), default=30.0, show_default=True, help="Seconds per set."
+)
+@click.option(
+    "--close",
+    type=click.FloatRange(min=0.0, max=1.0),
+    default=0.02,
+    show_default=True,
+    help="Stop at this relative gap.",
+)
+@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Sets at a time.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option(
+    "--replay",
+    type=click.Choice(["auto", "emulated", "native"]),
+    default="auto",
+    show_default=True,
+    help="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def command(
+    model: Path,
+    data: Path | None,
+    label: str | None,
+    vary: tuple[str, ...],
+    time_limit: float,
+    close: float,
+    threads: int,
+    seed: int,
+    form: str | None,
+    replay: str,
+    as_json: bool,
+) -> int:
+    """For every feature of a binary classifier the greatest margin g such that changing that feature alone takes some input
+    from +g to -g: reached by a verified pair, and bounded by a proof.
+
+    Exit codes: 0 every gap closed, 5 some still open, 1 usage, 2 unreadable input, 130 interrupted.
+    """
+    from treesens.commands.audit import installed, split
+    from treesens.frontends.registry import load
+    from treesens.frontends.tables import read_table
+    from treesens.largest import LargestOptions, largest_gaps
+    from treesens.report.largest_table import show_largest
+    from treesens.report.records import SCHEMA_VERSION
+    from treesens.report.show import tracker
+
+    loaded = load(model, form)
+    table = None if data is None else read_table(data, label=label)
+    sets = [split(text) for text in vary] or None
+    native = replay == "native" or (replay == "auto" and installed(loaded))
+    options = LargestOptions(time_limit, threads, seed, close, native)
+    total = len(sets) if sets is not None else loaded.ensemble.n_features
+    with interruptible() as interruption, tracker("searching", total) as advance:
+        found = largest_gaps(
+            loaded, table, varied=sets, options=options, stop=interruption.event, on_result=lambda _: advance()
+        )
+    records = [result.record() for result in found.results]
+    if as_json:
+        facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
+        print_json(
+            {"schema_version": SCHEMA_VERSION, "model": facts, "interrupted": found.interrupted, "results": records}
+        )
+    else:
+        show_largest(records)
+    if found.interrupted:
+        return INTERRUPTED
+    return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE

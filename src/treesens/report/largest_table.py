@@ -1,0 +1,30 @@
+"""The largest gaps of a model as a table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from treesens.report.show import out
+
+
+def show_largest(records: Sequence[dict[str, Any]]) -> None:
+    """One line per set of features: the gap that a pair reaches, what no pair exceeds, and why a search stopped early."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("varied")
+    table.add_column("largest gap", justify="right")
+    table.add_column("proved bound", justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("")
+    for record in records:
+        how = record["reason"] or ("closed" if record["closed"] else "")
+        table.add_row(
+            ", ".join(record["varied"]),
+            "–" if record["largest_gap"] is None else f"{record['largest_gap']:.6g}",
+            "–" if record["largest_gap_bound"] is None else f"{record['largest_gap_bound']:.6g}",
+            f"{record['seconds']:.2f}",
+            how,
+        )
+    out().print(table)

@@ -1,0 +1,100 @@
+"""The largest certified gap against all cells of a small model, against the published verdicts, and as a command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import treesens as ts
+from tests.data.settings import BENCH, needs_bench
+from treesens.cli import main
+from treesens.compiler.result import Verdict
+from treesens.largest import LargestOptions, largest_gaps
+
+xgboost = pytest.importorskip("xgboost")
+
+
+def small_model(folder: Path, seed: int) -> Path:
+    """Three features with few thresholds each, trained on noise around a rule."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 4, (300, 3)).astype(np.float32)
+    y = ((x[:, 0] + 2 * x[:, 1] * (x[:, 2] > 1) + rng.normal(0, 1, 300)) > 3.5).astype(int)
+    model = xgboost.XGBClassifier(n_estimators=8, max_depth=3, learning_rate=0.5)
+    model.fit(x, y)
+    path = folder / f"small{seed}.json"
+    model.save_model(path)
+    return path
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_value_and_bound_enclose_the_optimum(tmp_path: Path, seed: int) -> None:
+    loaded = ts.load(small_model(tmp_path, seed))
+    inputs = np.array(list(itertools.product(np.arange(-1, 5), repeat=3)), np.float64)
+    margins = np.asarray(loaded.margins(inputs), np.float64).reshape(6, 6, 6)
+    names = loaded.ensemble.feature_names
+    for close in (0.0, 0.02):
+        found = largest_gaps(loaded, options=LargestOptions(20, 1, close=close), varied=[[n] for n in names]).results
+        for axis, result in enumerate(found):
+            best = float(np.minimum(margins.max(axis=axis), -margins.min(axis=axis)).max())
+            assert result.closed
+            if best < 0:
+                assert result.verdict is Verdict.NONE
+                continue
+            assert result.value is not None
+            assert result.bound is not None
+            assert result.value <= best + 1e-6
+            assert result.bound >= best - 1e-6
+            assert result.bound <= result.value * (1 + close) + 1e-6
+            assert result.witness is not None
+            high, low = result.witness.margins[0][0], result.witness.margins[1][0]
+            assert min(high, -low) == pytest.approx(result.value, abs=1e-5)
+
+
+@needs_bench
+def test_published_verdicts_lie_on_the_right_side() -> None:
+    known = [json.loads(line) for line in (BENCH / "verdicts.jsonl").read_text().splitlines()]
+    loaded = ts.load(BENCH / "models/diabetes_unrobust.json")
+    names = loaded.ensemble.feature_names
+    found = {r.varied[0]: r for r in largest_gaps(loaded, options=LargestOptions(20, 2)).results}
+    for item in known:
+        if item["model"] != "diabetes_unrobust":
+            continue
+        result = found[names[item["feature"]]]
+        if item["verdict"] == "found":
+            assert result.bound is not None
+            assert result.bound >= item["margin"]
+        elif result.value is not None:
+            assert result.value < item["margin"]
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = small_model(tmp_path, 1)
+    with pytest.raises(SystemExit) as ended:
+        main(["gap", str(path), "--json", "-v", "f0,f1"])
+    assert ended.value.code == 0
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    assert record["varied"] == ["f0", "f1"]
+    assert 0 < record["largest_gap"] <= record["largest_gap_bound"] <= record["largest_gap"] * 1.0201
+    assert record["points"]["a"]["f2"] == record["points"]["b"]["f2"]
+
+
+def test_time_limit_keeps_pair_and_bound(tmp_path: Path) -> None:
+    loaded = ts.load(small_model(tmp_path, 2))
+    (result,) = largest_gaps(loaded, varied=[["f1"]], options=LargestOptions(1e-6, 1)).results
+    assert not result.closed or result.value is not None
+    assert result.verdict in {Verdict.UNKNOWN, Verdict.FOUND, Verdict.NONE}
+    if not result.closed:
+        assert "time" in result.reason
+
+
+def test_errors_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = small_model(tmp_path, 1)
+    with pytest.raises(SystemExit) as ended:
+        main(["gap", str(path), "-v", "f9"])
+    assert ended.value.code == 1
+    assert "no feature `f9`" in capsys.readouterr().err
+    with pytest.raises(ts.errors.UsageError, match="no feature"):
+        largest_gaps(ts.load(path), varied=[["f9"]])
