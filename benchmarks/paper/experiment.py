@@ -58,6 +58,11 @@ class Experiment:
         """Items by the key of their instance."""
         return {i.instance.key: i for i in self.items}
 
+    @property
+    def questions(self) -> int:
+        """How many there are on all settings; budgets are divided by it."""
+        return len(self.items) * len(self.settings)
+
     def line(self, record: Record) -> tuple[str, str, str]:
         """Solver, pipeline and tag of a record: what tables and findings tell apart."""
         variant = "" if record["backend"] == ENGINE.backend else record["pipeline"]
