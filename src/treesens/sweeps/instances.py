@@ -128,7 +128,8 @@ def run(
 
     `facts` are further fields of the record of an instance.
     """
-    records = read_records(output)
+    known = {x.key: x.known for x in instances if x.known is not None}
+    records = [r | {"known": known.get(r["key"], r.get("known"))} for r in read_records(output)]
     done = {(r["key"], r["backend"], r["pipeline"]) for r in records}
     asked = [(x, s) for x in instances for s in settings if (x.key, s.backend, s.pipeline) not in done]
     documents = documents_of(list(dict.fromkeys(x for x, _ in asked)), folder)
