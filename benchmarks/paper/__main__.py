@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def perform(plan: Plan, names: list[str], budget: float, jobs: int) -> int:
     plan.out.mkdir(parents=True, exist_ok=True)
     done: list[Measured] = []
     findings: list[Finding] = []
+    # A budget that ends cancels what is on its way to workers, as it should.
+    warnings.filterwarnings("ignore", message=".*have been cancelled", category=UserWarning)
     left, shares = budget, sum(SHARES[name] for name in names)
     with interruptible() as interruption:
         for name in names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import exp, log
 from statistics import mean
 
-from benchmarks.paper.experiment import Experiment, Finding, Measured, settings_of
+from benchmarks.paper.experiment import NOTICEABLE, Experiment, Finding, Measured, settings_of
 from benchmarks.paper.models import Plan
 from benchmarks.paper.runtime import questions
 
@@ -65,7 +65,11 @@ def findings(measured: dict[str, Measured]) -> list[Finding]:
             f"{part} {_mean(list(gains[part])):.3g} (alone {gains[part][0]:.3g}, last {gains[part][1]:.3g})"
             for part in ranked
         ]
-        result.append(Finding(claim, ranked[0] == "Aff", "PAR2 ratios " + "; ".join(words)))
+        result.append(
+            Finding(
+                claim, ranked[0] == "Aff" and _mean(list(gains["Aff"])) > NOTICEABLE, "PAR2 ratios " + "; ".join(words)
+            )
+        )
     return result
 
 

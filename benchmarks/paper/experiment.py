@@ -28,6 +28,8 @@ Record = dict[str, Any]
 TIME = "measured"
 """Which time counts: making the encoding, and the solver with the start of its process. Not replaying a pair, which is the same
 for all, and for the first pair of a process includes importing the model's library."""
+NOTICEABLE = 1.05
+"""Ratios below are noise: they bear no claim out."""
 ENGINE = Setting("search", "default")
 """The native engine compiles for itself: it has no pipelines to choose from."""
 

@@ -104,7 +104,8 @@ def used_features(path: Path) -> list[int]:
 
 def single_features(plan: Plan, models: list[str], per_model: int | None) -> list[Instance]:
     """Single-feature instances at raw gaps 0.5, 1, 1.5: all, or of every model `per_model` of the shuffled list, the first
-    two with different verdicts where both are known; models take turns, so that a run cut short has something of each.
+    two with different verdicts where both are known. Models take turns, and so do the verdicts that they begin with: a run cut
+    short has something of each.
     """
     rng = random.Random(plan.seed)
     verdicts: dict[tuple[str, int, float], str] = {}
@@ -122,7 +123,8 @@ def single_features(plan: Plan, models: list[str], per_model: int | None) -> lis
         ]
         rng.shuffle(mine)
         other = next((x for x in mine if x.known != mine[0].known), mine[1])
-        turns.append([mine[0], other, *(x for x in mine[1:] if x is not other)][:per_model])
+        both = sorted((mine[0], other), key=lambda x: x.known or "", reverse=len(turns) % 2 == 1)
+        turns.append([*both, *(x for x in mine[1:] if x is not other)][:per_model])
     return [mine[i] for i in range(max(map(len, turns))) for mine in turns if i < len(mine)]
 
 

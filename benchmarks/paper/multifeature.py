@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 
-from benchmarks.paper.experiment import ENGINE, Experiment, Finding, Item, Measured, settings_of
+from benchmarks.paper.experiment import ENGINE, NOTICEABLE, Experiment, Finding, Item, Measured, settings_of
 from benchmarks.paper.models import Plan, used_features
 from benchmarks.paper.runtime import binary_models
 
@@ -64,5 +64,7 @@ def findings(measured: dict[str, Measured]) -> list[Finding]:
         ratio = times[0] / times[-1]
         words = ", ".join(f"{rows[tag]['par2']:.3g} s ({rows[tag]['found']} found)" for tag in sizes)
         claim = f"more varied features make it easier for {solver}"
-        result.append(Finding(claim, ratio > 1, f"PAR2 for {sizes[0]} to {sizes[-1]}: {words} (ratio {ratio:.3g})"))
+        result.append(
+            Finding(claim, ratio > NOTICEABLE, f"PAR2 for {sizes[0]} to {sizes[-1]}: {words} (ratio {ratio:.3g})")
+        )
     return result or [Finding("more varied features make it easier", None, "no complete block")]
