@@ -158,35 +158,11 @@ def tables(records: list[dict[str, Any]]) -> str:
 
 def plot(records: list[dict[str, Any]]) -> str:
     """Cactus plot: instances (x) within a distance (y)."""
-    from treesens.report.cactus import COLOURS
+    from treesens.report.curves import curves_svg
 
-    width, height, left, right, top, bottom = 760, 420, 60, 190, 20, 45
-    series = {
-        m: sorted(r["distance"] for r in records if r["method"] == m and r["distance"] is not None) for m in METHODS
-    }
-    most = max(len(v) for v in series.values())
-    far = max((v[-1] for v in series.values() if v), default=1.0)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    for i in range(5):
-        y = top + (height - top - bottom) * (1 - i / 4)
-        x = left + (width - left - right) * i / 4
-        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{far * i / 4:.2f}</text>')
-        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{most * i // 4}</text>')
-    parts.append(f'<text x="{left}" y="{height - 8}">instances; y: l2 distance of the region to the nearest row</text>')
-    for number, (method, distances) in enumerate(series.items()):
-        points = " ".join(
-            f"{left + (width - left - right) * (i + 1) / most:.1f},{top + (height - top - bottom) * (1 - d / far):.1f}"
-            for i, d in enumerate(distances)
-        )
-        colour, line = COLOURS[number], top + 18 * number + 8
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<rect x="{width - right + 12}" y="{line}" width="14" height="4" fill="{colour}"/>')
-        parts.append(f'<text x="{width - right + 32}" y="{line + 7}">{method}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    series = {m: [r["distance"] for r in records if r["method"] == m and r["distance"] is not None] for m in METHODS}
+    across = "instances; y: l2 distance of the region to the nearest row"
+    return curves_svg(series, across=across, logarithmic=False)
 
 
 def main() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +14,7 @@ from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL, print_json
 from treesens.errors import TreesensError
+from treesens.report.facts import package_version
 
 DEFAULT_BACKENDS = ("search", "cpsat", "highs", "z3")
 """What a plain `pip install treesens` brings and `--backend auto` uses."""
@@ -58,7 +58,7 @@ def command(solve: bool, as_json: bool) -> int:
         "python": platform.python_version(),
         "executable_bits": 64 if sys.maxsize > 2**32 else 32,
         "platform": platform.platform(),
-        "packages": [{"name": n, "version": _version(n), "for": why} for n, why in PACKAGES],
+        "packages": [{"name": n, "version": package_version(n), "for": why} for n, why in PACKAGES],
         "engine": _engine(),
         "backends": backends,
         "frontends": _frontends(),
@@ -70,13 +70,6 @@ def command(solve: bool, as_json: bool) -> int:
     else:
         _show(facts)
     return EXPECTED if works else INTERNAL
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _engine() -> str | None:

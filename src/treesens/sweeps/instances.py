@@ -122,9 +122,14 @@ def run(
     executor: Executor = INLINE,
     stop: threading.Event | None = None,
     on_answer: Callable[[dict[str, Any]], None] | None = None,
+    facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
 ) -> list[dict[str, Any]]:
-    """Answers every instance on every setting, appends to `output`, and returns all records, old ones included."""
-    records = read_records(output)
+    """Answers every instance on every setting, appends to `output`, and returns all records, old ones included.
+
+    `facts` are further fields of the record of an instance.
+    """
+    known = {x.key: x.known for x in instances if x.known is not None}
+    records = [r | {"known": known.get(r["key"], r.get("known"))} for r in read_records(output)]
     done = {(r["key"], r["backend"], r["pipeline"]) for r in records}
     asked = [(x, s) for x in instances for s in settings if (x.key, s.backend, s.pipeline) not in done]
     documents = documents_of(list(dict.fromkeys(x for x, _ in asked)), folder)
@@ -143,7 +148,9 @@ def run(
 
     shipments = {document.digest: ship(document, executor.remote) for document, _ in documents.values()}
     output.parent.mkdir(parents=True, exist_ok=True)
+    torn = output.is_file() and not output.read_bytes().endswith(b"\n") and output.stat().st_size > 0
     with output.open("a") as file:
+        file.write("\n" if torn else "")  # a line that a kill has cut stays alone
         for outcome in executor.run(take, shipments, options.time_limit, stop):
             instance, setting = by_key[outcome.key]
             result = outcome.result
@@ -151,7 +158,7 @@ def run(
                 result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
             if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
                 break  # interrupted in the middle: asked again next time
-            record = _record(instance, setting, result, outcome.cpu, options.time_limit)
+            record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
             records.append(record)
             file.write(json.dumps(record) + "\n")
             file.flush()
@@ -172,6 +179,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "verdict": str(result.verdict),
         "known": instance.known,
         "reason": result.reason,
+        "termination": result.attempts[-1].termination if result.attempts else "",
         "proof": result.proof,
         "replay": None if result.witness is None else str(result.witness.replay),
         "build": round(result.seconds.get("build", 0.0), 6),

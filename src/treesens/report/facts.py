@@ -1,0 +1,67 @@
+"""What a measurement depends on besides its question: versions of packages, and the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+SOLVERS_AND_LIBRARIES = (
+    "numpy",
+    "ortools",
+    "highspy",
+    "z3-solver",
+    "mip",
+    "pyscipopt",
+    "gurobipy",
+    "xgboost",
+    "xgboost-cpu",
+    "lightgbm",
+    "scikit-learn",
+)
+
+
+def package_version(name: str) -> str | None:
+    """The version of an installed distribution, None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def package_versions(names: Iterable[str] = SOLVERS_AND_LIBRARIES) -> dict[str, str]:
+    """Installed distributions among `names`, with their versions."""
+    return {name: found for name in names if (found := package_version(name)) is not None}
+
+
+def machine_facts() -> dict[str, Any]:
+    """Processor, cores that this process may use, memory in bytes, system, Python, and the load of the last minute."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "processor": _processor(),
+        "cores": cores,
+        "memory": _memory(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
