@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench
 from treesens.cli import main
