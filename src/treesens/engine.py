@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import sqrt
+from math import inf, nextafter, sqrt
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
@@ -22,7 +22,8 @@ from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.evaluate import cost_bound, form_value, inputs_of
+from treesens.compiler.query.concretise import NoValues
+from treesens.compiler.query.evaluate import cost_bound, inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import NativePredict, Rejected, verify_cells
@@ -51,15 +52,19 @@ class Candidate:
     witness: Witness | None = None
     value: Fraction | None = None
     rejected: Rejected | None = None
+    refuted: list[NoValues] = field(default_factory=list)
+    """Cells of candidates that hold no values that satisfy the relations."""
 
     def offer(self, query: Query, verdict: Witness | Rejected) -> None:
         """Keeps the better of two witnesses, and the last reason against a candidate."""
         if isinstance(verdict, Rejected):
             self.rejected = verdict
+            if verdict.none is not None:
+                self.refuted.append(verdict.none)
             return
         value = None
         if query.objective is not None:
-            value = form_value(query.objective.form, inputs_of(query, verdict.values))
+            value = objective_value(query.objective, inputs_of(query, verdict.values))
         worse = (
             self.value is not None
             and value is not None
@@ -132,6 +137,21 @@ def answer(
         from treesens.closest import closest
 
         return closest(query, options, stop=stop, on_better=on_better)
+    from treesens.closing import closed, needs_closing
+
+    if needs_closing(query):
+        return closed(query, options, stop=stop, on_better=on_better)
+    return answer_once(query, options, stop=stop, on_better=on_better)
+
+
+def answer_once(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """One search over cells, by one backend or a portfolio; `refuted` says which candidates failed for want of values."""
     if options.backend == "auto":
         from treesens.portfolio import race
 
@@ -173,7 +193,9 @@ def with_backend(
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
         label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
-        result = unknown(compilation, f"{label}: {words}" if words != label else label)
+        result = replace(
+            unknown(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
+        )
     return replace(result, backend=backend.name, attempts=tuple(attempts))
 
 
@@ -216,7 +238,11 @@ def _refine(
         )
         if result is not None:
             return result
-        refine = outcome.assignment is not None and (artifact.relaxed or outcome.termination is Termination.NUMERICAL)
+        refine = (
+            outcome.assignment is not None
+            and not best.refuted
+            and (artifact.relaxed or outcome.termination is Termination.NUMERICAL)
+        )
         if not refine:
             return None
     return None
@@ -272,7 +298,12 @@ def found(
         exact = backend.capabilities.proof is Proof.EXACT
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            bound = float(best.value)
+            # Values may fall short of what their cells allow: only the value of the cells is a bound.
+            if query.objective.values:
+                reached = _reached(compilation.module, outcome)
+                bound = None if reached is None else reached * (1 if maximize else -1)
+            else:
+                bound = float(best.value)
         if (least := cost_bound(query)) is not None and not restricted:
             # Cell by cell no objective does better; a search that was stopped early may know less.
             bound = least if bound is None else (min if maximize else max)(bound, least)
@@ -287,6 +318,16 @@ def found(
         )
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
     return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+
+
+def _reached(module: Module, outcome: RawOutcome) -> float | None:
+    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
+    goal = module.objective
+    if goal is None or goal.guide or outcome.assignment is None:
+        return None
+    taken = outcome.assignment[goal.variables]
+    total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
+    return nextafter(float(Fraction(total, 2**goal.shift)), inf)
 
 
 def shown_value(objective: Objective, form: float) -> float:

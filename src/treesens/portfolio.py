@@ -150,7 +150,8 @@ class _Race:
         return self.stop is not None and self.stop.is_set()
 
     def _decided(self) -> bool:
-        return self.winner is not None
+        """An answer, or a candidate to learn from before the search goes on (`closing.py`)."""
+        return self.winner is not None or bool(self.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:
         cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
@@ -235,5 +236,5 @@ class _Race:
                 words = label + self.best.rejected.reason
             else:
                 words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
-            winner = unknown(self.compilation, words)
+            winner = replace(unknown(self.compilation, words), refuted=tuple(self.best.refuted))
         return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)

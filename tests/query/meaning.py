@@ -160,6 +160,8 @@ def _comparison(world: World, node: ast.Comparison) -> bool:
     if one is MISSING or two is MISSING:
         # `P.f != c` is `not P.f = c`.
         return operator == "!="
+    if isinstance(left, ast.Distance) and left.norm == "l2":
+        two = two * two
     return _compared(one, operator, two)
 
 

@@ -120,6 +120,27 @@ distance(a, row 1 of rows, l0) <= 4
 distance(a, row 2 of rows, linf) <= 0.4
 distance(a, row 2 of rows, linf) < 1
 distance(a, row 1 of rows, linf) > 0.9
+a.x + a.y + b.x >= 1
+a.x + a.y <= b.y + 0.5
+a.x + 2 * a.y - 3 * b.x in [0, 2]
+not a.x + a.y + a.gap >= 1
+a.gap + a.x < b.y + 1
+a.age + b.age + 10 * a.x >= 40
+a.age + b.age = 2 * a.age + 3
+abs(a.x + a.y - b.y) <= 0.5
+abs(a.x + a.y - b.y) > 0.5
+distance(a, b, linf) = 1
+distance(a, b, linf) != 1
+distance(a, b, l1) <= 2
+distance(a, b, l1) > 2.5
+distance(a, b, l2) <= 1.25
+distance(a, row 2 of rows, l2) > 1
+not distance(a, b, l1) <= 2
+distance(a, row 2 of rows, l1) <= 2
+distance(a, row 2 of rows, l1) >= 2.25
+distance(a, row 1 of rows, l1) < 2.5
+distance(a, row 2 of rows, l1) <= distance(a, row 1 of rows, l1)
+distance(a, b, l1) - 2 * distance(a, row 2 of rows, l1) >= 0.5
 a = row 2 of rows
 a = row 2 of rows except {x, y, age, height, town}
 not a = row 1 of rows except {x, y, age, height, town}

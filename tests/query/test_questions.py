@@ -120,12 +120,19 @@ OBJECTIVES = [
     ("minimize distance(a, row 0 of rows, l0)", "distance l0"),
     ("minimize distance(a, row 0 of rows, l1)", "distance l1"),
     ("minimize distance(a, row 0 of rows, l2)", "distance l2"),
+    ("maximize distance(a, row 0 of rows, linf)", "distance linf"),
+    ("minimize distance(a, row 0 of rows, linf)", "distance linf"),
+    ("maximize distance(a, b, l1)", "distance l1"),
+    ("minimize distance(a, b, l2)", "distance l2"),
+    ("minimize distance(a, b, linf)", "distance linf"),
+    ("maximize distance(a, b, linf)", "distance linf"),
 ]
 
 
 @pytest.mark.parametrize(("text", "kind"), OBJECTIVES)
 def test_objectives_compile(text: str, kind: str) -> None:
-    question = one(f"a = b except {{sex, x}}\n margin(a) >= 0.1\n {text}")
+    same = "" if "distance(a, b" in text else "a = b except {sex, x}\n "
+    question = one(f"{same}margin(a) >= 0.1\n {text}")
     objective = question.query.objective
     assert objective is not None
     assert objective.kind == kind

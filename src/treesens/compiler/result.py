@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.query.concretise import NoValues
 
 
 class Verdict(StrEnum):
@@ -129,3 +130,4 @@ class Result:
     notes: tuple[str, ...] = ()
     region: Region | None = None
     nearest: NearestRow | None = None
+    refuted: tuple[NoValues, ...] = ()

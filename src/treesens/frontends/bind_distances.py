@@ -1,12 +1,13 @@
 """Distances between points and to rows, in widths of the domains, the sensitive features left out.
 
-l0 and linf are exact. l1 and l2 to a row are sums over features of the distance of each cell, which is that of its nearest
-legal value; they are rounded to multiples of 2**-40, in a constraint so that it becomes weaker (see `bind_data`).
+l0 and linf are statements about single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound them,
+and the values of an answer satisfy them exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,12 +17,13 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.floats import ceil_to, floor_to, next_up
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.values import Apart, ValueSum
 from treesens.frontends.bind_data import sided
 from treesens.frontends.bind_inputs import MIRRORED, NEGATED, all_of, any_of, is_missing, region, same_value
 from treesens.frontends.bind_scope import Pending, Scope
 from treesens.frontends.bind_terms import DistanceAtom
 from treesens.grammar import ast
-from treesens.summaries.rows import SHIFT, Rounding, distances_to_row, rounded
+from treesens.summaries.rows import distances_to_row
 
 
 def counted_features(scope: Scope) -> tuple[int, ...]:
@@ -46,6 +48,43 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
     return width or Fraction(1)
 
 
+def counted_apart(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[int, ...]:
+    """The features that a distance between two points counts; a mistake where the points agree on all of them."""
+    if scope.varied:
+        names = ", ".join(sorted(scope.spec(f).name for f in scope.varied))
+        message = (
+            f"the points differ in the sensitive features only ({names}), which a distance leaves out: it is always 0"
+        )
+        remedy = (
+            "count them with `changes(a, b)`, bound each with `abs(a.f - b.f) <= c`, or measure the distance to a row"
+        )
+        raise scope.fail("E218", message, span, remedy)
+    return counted_features(scope)
+
+
+def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[Apart, ...]:
+    """The distance of a point to another or to a row, feature by feature: l1 and linf in widths, l2 squared."""
+    target = atom.target
+    assert not isinstance(target, ast.NearestRow)
+    between = isinstance(target, int)
+    features = counted_apart(scope, atom, span) if between else counted_features(scope)
+    data = None if isinstance(target, int) else target.data
+    row = None if isinstance(target, int) else scope.row(target)
+    widths = scope.every(lambda f: width_of(scope, f, data, span), features)
+    return tuple(
+        Apart(
+            atom.point,
+            f,
+            target if isinstance(target, int) else None,
+            float(row[f]) if row is not None else 0.0,
+            width,
+            2 if atom.norm == "l2" else 1,
+            scope.spec(f).unordered,
+        )
+        for f, width in zip(features, widths, strict=True)
+    )
+
+
 def compare_distance(
     scope: Scope,
     terms: Mapping[DistanceAtom, Fraction],
@@ -54,33 +93,50 @@ def compare_distance(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A distance against a number."""
+    """A distance against a number; in l1 a sum of distances."""
+    if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
+        remedy = "minimize it instead, or name the row: `row N of DATA`"
+        raise scope.fail("E220", "the nearest of many rows cannot stand in a constraint", span, remedy)
     if len(terms) > 1:
-        raise scope.fail("E220", "only one distance may be compared at a time", span, "write one constraint for each")
+        if any(atom.norm != "l1" for atom in terms):
+            remedy = "write one constraint for each, or use `l1` for all of them"
+            raise scope.fail("E220", "only l1 distances can be added up or compared with each other", span, remedy)
+        return _sum(scope, terms, operator if positive else NEGATED[operator], number, span)
     ((atom, factor),) = terms.items()
     found = operator if factor > 0 else MIRRORED[operator]
     limit = number / factor
     if limit < 0:
         raise scope.fail("E309", "a distance is never negative", span, "compare with a number from 0 on")
-    if isinstance(atom.target, ast.NearestRow):
-        remedy = "minimize it instead, or name the row: `row N of DATA`"
-        raise scope.fail("E220", "the nearest of many rows cannot stand in a constraint", span, remedy)
     if atom.norm == "linf":
         return _largest(scope, atom, found, limit, positive, span)
     found = found if positive else NEGATED[found]
+    if atom.norm != "l0":
+        return _sum(scope, {atom: Fraction(1)}, found, limit * limit if atom.norm == "l2" else limit, span)
     if isinstance(atom.target, int):
-        return _between_points(scope, atom, atom.target, found, limit, span)
-    return _to_row(scope, atom, atom.target, found, limit, span)
+        return _changed(scope, atom, atom.target, found, limit, span)
+    assert isinstance(atom.target, ast.Row)
+    return _changed_from_row(scope, atom, atom.target, found, limit, span)
 
 
-def _between_points(
+def _sum(
+    scope: Scope, terms: Mapping[DistanceAtom, Fraction], operator: ast.Operator, number: Fraction, span: Span
+) -> Pending:
+    """l1 and l2: a sum over the values of all features."""
+    parts = [replace(term, factor=factor) for atom, factor in terms.items() for term in apart_terms(scope, atom, span)]
+
+    def side(direction: int, strict: bool) -> Pending:
+        signed = tuple(replace(term, factor=-direction * term.factor) for term in parts)
+        relation = ValueSum(signed, -direction * number, strict, "distance")
+        return lambda space: relation
+
+    return sided(operator, side)
+
+
+def _changed(
     scope: Scope, atom: DistanceAtom, other: int, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
-    if atom.norm != "l0":
-        message = f"the {atom.norm} distance of two unknown points has no exact form over cells yet"
-        remedy = "use `linf`, bound each feature (`abs(a.f - b.f) <= c`), or measure the distance to a row"
-        raise scope.fail("E220", message, span, remedy)
-    features = counted_features(scope)
+    """l0 between points: how many of the features have different cells."""
+    features = counted_apart(scope, atom, span)
 
     def side(direction: int, strict: bool) -> Pending:
         form = q.LinearForm(changes=(q.Changes(atom.point, other, features, direction),))
@@ -90,90 +146,76 @@ def _between_points(
     return sided(operator, side)
 
 
-def _to_row(
+def _changed_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
-    if atom.norm != "l0":
-        if operator not in ("<", "<="):
-            message = f"a lower bound on the {atom.norm} distance to a row has no exact form over cells yet"
-            raise scope.fail("E220", message, span, "use `l0` or `linf`, or an upper bound")
-        anchor(scope, atom, row, span)
-    bound = limit * limit if atom.norm == "l2" else limit
-    measure = Measure(scope, atom, row, span)
+    """l0 to a row: how many features have another value than the row."""
+    costs = changes_from_row(scope, atom, row, span)
 
     def side(direction: int, strict: bool) -> Pending:
         def build(space: q.Space) -> q.AtLeast:
-            form = q.LinearForm(costs=measure.costs(space, direction, "up"))
-            return q.AtLeast(form, Bound(bound * direction), strict, "distance")
+            form = q.LinearForm(costs=costs(space, direction))
+            return q.AtLeast(form, Bound(limit * direction), strict, "distance")
 
         return build
 
     return sided(operator, side)
 
 
-def anchor(scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span) -> None:
-    """Notes that the values of a point have to be the nearest to a row; two rows at once cannot both be."""
+def changes_from_row(
+    scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
+) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
+    """Costs of cells, times a sign: 1 where a cell does not hold the value of the row, which is then cut out of its cell."""
+    del span
     values = scope.row(row)
-    known = scope.anchors.setdefault(atom.point, (values, row))
-    if known[1] != row:
-        message = "two distances of one point to different rows have no exact form over cells yet"
-        raise scope.fail("E220", message, span, "use `linf` or `l0` for one of them")
+    features = counted_features(scope)
+    for f in features:
+        if not (np.isnan(values[f]) or scope.spec(f).coded):
+            scope.cut(f, *scope.spec(f).only(float(values[f])))
 
-
-class Measure:
-    """The distance of a point to a row, feature by feature and cell by cell."""
-
-    def __init__(self, scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span) -> None:
-        self.point, self.norm = atom.point, atom.norm
-        self.values = scope.row(row)
-        self.features = counted_features(scope)
-        self.specs = [scope.spec(f) for f in self.features]
-        if atom.norm != "l0":
-            self.widths = scope.every(lambda f: width_of(scope, f, row.data, span), self.features)
-            return
-        self.widths = [Fraction(1)] * len(self.features)
-        # For l0 a cell either holds the row's value and nothing else, or does not hold it.
-        for f, spec in zip(self.features, self.specs, strict=True):
-            if not (np.isnan(self.values[f]) or spec.coded):
-                scope.cut(f, *spec.only(float(self.values[f])))
-
-    def costs(self, space: q.Space, sign: int, rounding: Rounding) -> tuple[q.CellCost, ...]:
-        """sign * distance (squared for l2), a cost per cell in units of 2**-SHIFT, or exact whole numbers for l0."""
+    def costs(space: q.Space, sign: int) -> tuple[q.CellCost, ...]:
         result = []
-        for f, spec, width in zip(self.features, self.specs, self.widths, strict=True):
-            grid = space.grid[f]
-            ordered = not spec.unordered and self.norm != "l0"
-            distances = distances_to_row(spec.domain, grid, float(self.values[f]), width, ordered=ordered)
-            if self.norm == "l0":
-                result.append(q.CellCost(self.point, f, frozen(np.array([int(d) * sign for d in distances])), 0))
-                continue
-            powers = [d * d for d in distances] if self.norm == "l2" else distances
-            whole = [rounded(sign * d, rounding) for d in powers]
-            wide = any(abs(v) >= 1 << 61 for v in whole)
-            result.append(q.CellCost(self.point, f, frozen(np.array(whole, object if wide else np.int64)), SHIFT))
+        for f in features:
+            domain, grid = scope.spec(f).domain, space.grid[f]
+            distances = distances_to_row(domain, grid, float(values[f]), Fraction(1), ordered=False)
+            result.append(q.CellCost(atom.point, f, frozen(np.array([int(d) * sign for d in distances])), 0))
         return tuple(result)
+
+    return costs
 
 
 def _largest(
     scope: Scope, atom: DistanceAtom, operator: ast.Operator, limit: Fraction, positive: bool, span: Span
 ) -> Pending:
     """linf: every feature is within the limit, exactly."""
-    match operator:
-        case "<=" | "<":
-            closed, inside = operator == "<=", positive
-        case ">" | ">=":
-            closed, inside = operator == ">", not positive
-        case _:
-            message = "an exact linf distance is no statement about single features"
-            raise scope.fail("E220", message, span, "use `<=` or `>=`")
-    features = counted_features(scope)
+    if operator in ("=", "!="):
+        both = [_largest(scope, atom, side, limit, positive is (operator == "="), span) for side in ("<=", ">=")]
+        return (all_of if positive is (operator == "=") else any_of)(both)
+    closed = operator in ("<=", ">")
+    inside = positive is (operator in ("<", "<="))
     if isinstance(atom.target, int):
-        other = atom.target
-        parts = scope.every(lambda f: _near_point(scope, atom.point, other, f, limit, closed, inside, span), features)
-    else:
-        assert isinstance(atom.target, ast.Row)
-        row = atom.target
-        parts = scope.every(lambda f: _near_row(scope, atom.point, row, f, limit, closed, inside, span), features)
+        features = counted_apart(scope, atom, span)
+        return near_points(scope, atom.point, atom.target, features, limit, closed, inside, span)
+    assert isinstance(atom.target, ast.Row)
+    row = atom.target
+    parts = scope.every(
+        lambda f: _near_row(scope, atom.point, row, f, limit, closed, inside, span), counted_features(scope)
+    )
+    return (all_of if inside else any_of)(parts)
+
+
+def near_points(
+    scope: Scope,
+    left: int,
+    right: int,
+    features: Sequence[int],
+    limit: Fraction,
+    closed: bool,
+    inside: bool,
+    span: Span,
+) -> Pending:
+    """Two points are within the limit on every feature (or are not)."""
+    parts = scope.every(lambda f: _near_point(scope, left, right, f, limit, closed, inside, span), features)
     return (all_of if inside else any_of)(parts)
 
 

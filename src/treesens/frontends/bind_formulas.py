@@ -137,11 +137,8 @@ def _features(
     span: Span,
 ) -> Pending:
     atoms = list(terms.items())
-    if len(atoms) > 2:
-        message = f"a relation between {len(atoms)} features is no statement about cells"
-        raise scope.fail("E220", message, span, "relate two features at a time, or bound each by a number")
-    if len(atoms) == 2:
-        return bind_inputs.relate(scope, (atoms[0], atoms[1]), operator, number, positive, span)
+    if len(atoms) > 1:
+        return bind_inputs.relate(scope, atoms, operator, number, positive, span)
     atom, factor = atoms[0]
     found = operator if factor > 0 else bind_inputs.MIRRORED[operator]
     spec = scope.spec(atom.feature)

@@ -12,6 +12,7 @@ from treesens.compiler.base.arrays import BoolArray, frozen
 from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.base.floats import ceil_to, floor_to
 from treesens.compiler.query import query as q
+from treesens.compiler.query.values import Scaled, ValueSum
 from treesens.frontends.bind_declarations import interval_ends
 from treesens.frontends.bind_domains import FeatureSpec
 from treesens.frontends.bind_scope import Pending, Scope
@@ -174,31 +175,54 @@ def _difference(relation: q.Difference) -> Pending:
 
 def relate(
     scope: Scope,
-    terms: tuple[tuple[FeatureAtom, Fraction], tuple[FeatureAtom, Fraction]],
+    terms: Sequence[tuple[FeatureAtom, Fraction]],
     operator: ast.Operator,
     constant: Fraction,
     positive: bool,
     span: Span,
 ) -> Pending:
-    """p x + q y operator constant, for two features in the units that people type."""
-    (x, p), (y, q_) = terms
-    one, other = scope.spec(x.feature), scope.spec(y.feature)
-    if x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
+    """A sum of two or more features, in the units that people type, operator constant."""
+    (x, p), (y, q_) = terms[:2]
+    if len(terms) == 2 and x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
         return same_value(scope, x.point, y.point, x.feature, (operator == "=") is positive)
-    for spec in (one, other):
+    if operator == "!=":
+        # `!=` is `not =`, for missing values too.
+        operator, positive = "=", not positive
+    specs = [scope.spec(atom.feature) for atom, _ in terms]
+    for spec in specs:
         if spec.unordered:
             raise no_order(scope, spec, span)
+    factors = [factor for _, factor in terms]
+    step = _lattice(specs, factors)
     # typed = (stored - stored(0)) / slope
-    constant += p * one.stored(Fraction(0)) / one.slope + q_ * other.stored(Fraction(0)) / other.slope
-    step = _lattice(one, other, p, q_)
-    offset = p * one.stored(Fraction(0)) / one.slope + q_ * other.stored(Fraction(0)) / other.slope
-    p, q_ = p / one.slope, q_ / other.slope
-    if p < 0:
-        p, q_, constant, offset, operator = -p, -q_, -constant, -offset, MIRRORED[operator]
+    offset = sum((f * s.stored(Fraction(0)) / s.slope for f, s in zip(factors, specs, strict=True)), Fraction(0))
+    constant += offset
+    factors = [f / s.slope for f, s in zip(factors, specs, strict=True)]
+    if factors[0] < 0:
+        factors = [-f for f in factors]
+        constant, offset, operator = -constant, -offset, MIRRORED[operator]
+    atoms = [atom for atom, _ in terms]
     parts = _sides(operator if positive else NEGATED[operator], constant, step, offset)
-    scale = p if p == -q_ else Fraction(1)
+    found = [_side(atoms, factors, *part) for part in parts]
+    if not positive:
+        # A missing value satisfies no relation, so it satisfies every negated one.
+        absent = [atom for atom in atoms if scope.spec(atom.feature).missing]
+        found += [is_missing(scope, atom.point, atom.feature) for atom in absent]
+    return any_of(found)
 
-    def side(low: Fraction | None, high: Fraction | None, low_strict: bool, high_strict: bool) -> Pending:
+
+def _side(
+    atoms: Sequence[FeatureAtom],
+    factors: Sequence[Fraction],
+    low: Fraction | None,
+    high: Fraction | None,
+    low_strict: bool,
+    high_strict: bool,
+) -> Pending:
+    """low <= sum <= high on stored values: a `Difference` of two features, sums bounded from above for more."""
+    if len(atoms) == 2:
+        (x, y), (p, q_) = atoms, factors
+        scale = p if p == -q_ else Fraction(1)
         return _difference(
             q.Difference(
                 x.point,
@@ -213,24 +237,24 @@ def relate(
                 -q_ / scale,
             )
         )
-
-    found = [side(*part) for part in parts]
-    if not positive:
-        # A missing value satisfies no relation, so it satisfies every negated one.
-        absent = [atom for atom in (x, y) if scope.spec(atom.feature).missing]
-        found += [is_missing(scope, atom.point, atom.feature) for atom in absent]
-    return any_of(found)
+    sums: list[q.Constraint] = []
+    for bound, strict, sign in ((low, low_strict, -1), (high, high_strict, 1)):
+        if bound is not None:
+            terms = tuple(Scaled(a.point, a.feature, sign * f) for a, f in zip(atoms, factors, strict=True))
+            sums.append(ValueSum(terms, sign * bound, strict))
+    both = sums[0] if len(sums) == 1 else q.AllOf(tuple(sums))
+    return lambda space: both
 
 
 _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
-def _lattice(one: FeatureSpec, other: FeatureSpec, p: Fraction, q_: Fraction) -> Fraction | None:
-    """The step of p x + q y where both are whole and one of them is stored rounded; None otherwise."""
-    if not (one.whole and other.whole and (one.steps or other.steps)):
+def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
+    """The step of a sum where all of it is whole and some of it is stored rounded; None otherwise."""
+    if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
-    denominator = math.lcm(p.denominator, q_.denominator)
-    return Fraction(math.gcd(int(p * denominator), int(q_ * denominator)), denominator)
+    denominator = math.lcm(*(f.denominator for f in factors))
+    return Fraction(math.gcd(*(int(f * denominator) for f in factors)), denominator)
 
 
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:

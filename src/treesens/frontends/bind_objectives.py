@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -11,8 +12,11 @@ import numpy as np
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
+from treesens.compiler.query.costs import cell_cost, pair_cost
+from treesens.compiler.query.values import Apart
 from treesens.frontends.bind_data import log_costs, use_likelihoods
-from treesens.frontends.bind_distances import Measure, anchor, counted_features, width_of
+from treesens.frontends.bind_distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
+from treesens.frontends.bind_ladders import ladder_of_points, levels_to_row
 from treesens.frontends.bind_scope import Scope
 from treesens.frontends.bind_scores import raw_sums
 from treesens.frontends.bind_terms import (
@@ -94,27 +98,39 @@ def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, spa
         if upwards:
             raise scope.fail("E209", "the distance to the nearest row can only be minimized", span, "write `minimize`")
         return _nearest(scope, atom, atom.target, span)
+    if atom.norm == "l0":
+        return _changed(scope, atom, upwards, span)
+    terms = apart_terms(scope, atom, span)
+    kind = f"distance {atom.norm}"
+    if atom.norm == "linf":
+        if isinstance(atom.target, int):
+            return ladder_of_points(scope, terms, upwards, span)
+        return lambda space: q.Objective(
+            q.LinearForm(levels=levels_to_row(space, terms, upwards)), upwards, kind, values=terms, largest=True
+        )
+    return lambda space: q.Objective(_best_of_cells(space, terms, upwards), upwards, kind, values=terms)
+
+
+def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> PendingObjective:
+    """l0: how many features differ."""
     if isinstance(atom.target, int):
-        if atom.norm != "l0":
-            remedy = "use `l0`, or `changes(a, b)`, or measure the distance to a row"
-            raise scope.fail(
-                "E220", f"the {atom.norm} distance of two unknown points is no objective yet", span, remedy
-            )
-        changes = q.LinearForm(changes=(q.Changes(atom.point, atom.target, counted_features(scope)),))
+        changes = q.LinearForm(changes=(q.Changes(atom.point, atom.target, counted_apart(scope, atom, span)),))
         found = q.Objective(changes, upwards, "distance l0")
         return lambda space: found
-    row = atom.target
-    if atom.norm == "linf":
-        remedy = "use `l1` or `l2`, or bound it: `distance(a, row N of DATA, linf) <= c`"
-        raise scope.fail("E220", "the largest of several distances is no objective yet", span, remedy)
-    if upwards and atom.norm != "l0":
-        remedy = "use `l0`, or `minimize`"
-        raise scope.fail("E220", "the largest distance to a row has no exact form over cells yet", span, remedy)
-    if atom.norm != "l0":
-        anchor(scope, atom, row, span)
-    measure = Measure(scope, atom, row, span)
-    return lambda space: q.Objective(
-        q.LinearForm(costs=measure.costs(space, 1, "nearest")), upwards, f"distance {atom.norm}"
+    assert isinstance(atom.target, ast.Row)
+    costs = changes_from_row(scope, atom, atom.target, span)
+    return lambda space: q.Objective(q.LinearForm(costs=costs(space, 1)), upwards, "distance l0")
+
+
+def _best_of_cells(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> q.LinearForm:
+    """The least (greatest) distance that every cell, or pair of cells, allows."""
+    sign = -1 if upwards else 1
+    signed = [replace(term, factor=term.factor * sign) for term in terms]
+    costs = [cell_cost(space, term) for term in signed if term.other is None]
+    pairs = [pair_cost(space, term) for term in signed if term.other is not None]
+    return q.LinearForm(
+        costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs),
+        pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),
     )
 
 

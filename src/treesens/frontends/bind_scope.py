@@ -145,7 +145,6 @@ class Scope:
     varied: frozenset[int] = frozenset()
     """Features that a top-level `P = Q except F` leaves free: the sensitive ones."""
     cuts: list[set[float]] = field(init=False)
-    anchors: dict[int, tuple[FloatArray, ast.Row]] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     """The tables that the question uses, by name."""
     index: dict[str, int] = field(init=False)

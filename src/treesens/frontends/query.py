@@ -238,7 +238,6 @@ def _question(
         expect=find.expect.verdict if find.expect else None,
         varied=tuple(inputs.names[f] for f in varied),
         text=node.span.text,
-        anchors=tuple(q.Anchor(point, frozen(values)) for point, (values, _) in scope.anchors.items()),
         rows=rows,
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,

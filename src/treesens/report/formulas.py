@@ -12,6 +12,7 @@ from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain
+from treesens.compiler.query.values import Scaled, ValueSum
 
 DIGITS = 12
 
@@ -60,6 +61,11 @@ def form_text(query: q.Query, form: q.LinearForm) -> str:
         f"{_coefficient(Fraction(c.coefficient))}changes({query.points[c.left].name}, {query.points[c.right].name})"
         for c in form.changes
     ]
+    parts += [
+        f"cost({query.points[c.left[0]].name}.{query.space.names[c.left[1]]}, {query.points[c.right[0]].name})"
+        for c in form.pairs
+    ]
+    parts += [f"ladder of {len(form.levels)} levels"] if form.levels else []
     return (" + ".join(parts) or "0").replace("+ -", "- ")
 
 
@@ -82,6 +88,8 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             return f"{form_text(query, constraint.form)} {sign} {bound_text(constraint.bound)}"
         case q.Difference():
             return _difference_text(query, constraint)
+        case ValueSum():
+            return _sum_text(query, constraint)
         case q.AvoidBoxes():
             return f"{points[constraint.point]} lies in none of {len(constraint.indptr) - 1:,} empty boxes"
         case q.OneHot():
@@ -103,6 +111,20 @@ def _difference_text(query: q.Query, d: q.Difference) -> str:
     low = "" if d.low is None else f"{number(d.low)} {'<' if d.low_strict else '≤'} "
     high = "" if d.high is None else f" {'<' if d.high_strict else '≤'} {number(d.high)}"
     return f"{low}{middle}{high}"
+
+
+def _sum_text(query: q.Query, relation: ValueSum) -> str:
+    parts = []
+    for term in relation.terms:
+        name = f"{query.points[term.point].name}.{query.space.names[term.feature]}"
+        if isinstance(term, Scaled):
+            parts.append(f"{_coefficient(term.factor)}{name}")
+            continue
+        other = "row" if term.other is None else query.points[term.other].name
+        power = "²" if term.power == 2 else ""
+        parts.append(f"{_coefficient(term.factor)}d({name}, {other}){power}")
+    text = " + ".join(parts).replace("+ -", "- ")
+    return f"{text} {'<' if relation.strict else '≤'} {number(relation.limit)}"
 
 
 def objective_text(query: q.Query, objective: q.Objective) -> str:

@@ -99,7 +99,7 @@ class RegionFinder:
                     self.sets.append(constraint)
                 case AvoidBoxes():
                     self.cavities.append(constraint)
-                case AtLeast() if not constraint.form.changes:
+                case AtLeast() if not (constraint.form.changes or constraint.form.pairs or constraint.form.levels):
                     shift = 64
                     self.rows.append((constraint, shift, constraint.bound.ceil(shift, strict=constraint.strict)))
                 case _:

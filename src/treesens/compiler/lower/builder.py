@@ -9,6 +9,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of, runs_of
 from treesens.compiler.ir import FALSE, TRUE, Block, Bool, Clause, Const, Equal, Linear, Op, Order, Table, Unit
 from treesens.compiler.query.query import Query
+from treesens.compiler.query.values import Place
 
 
 @dataclass
@@ -20,6 +21,8 @@ class Builder:
     blocks: list[Block] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     units: dict[int, Unit] = field(default_factory=dict)
+    roots: dict[Place, Place] | None = None
+    """The first of each group of equal features, once it is known (`lower/sums.py`)."""
     _orders: dict[tuple[int, int], int] = field(default_factory=dict)
     _members: dict[tuple[int, int, bytes], int] = field(default_factory=dict)
     _tables: list[tuple[int, int, BoolArray]] = field(default_factory=list)

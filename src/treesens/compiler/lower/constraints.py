@@ -13,7 +13,9 @@ from treesens.compiler.base.arrays import Int32Array, IntegerArray
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.differences import lower_difference
+from treesens.compiler.lower.sums import lower_levels, lower_pair, row_of_sum
 from treesens.compiler.query import query as q
+from treesens.compiler.query.values import ValueSum
 from treesens.errors import InternalError
 
 _INT64_SAFE = 2.0**62
@@ -48,6 +50,10 @@ def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRU
             _at_least(builder, constraint, when)
         case q.Difference():
             lower_difference(builder, constraint, when)
+        case ValueSum():
+            row = row_of_sum(builder, constraint, when)
+            if row is not None:
+                _at_least(builder, row, when)
         case q.AvoidBoxes():
             _avoid(builder, constraint, when)
         case q.OneHot():
@@ -123,15 +129,15 @@ def _at_least(builder: Builder, constraint: q.AtLeast, when: int) -> None:
 
 def lower_objective(builder: Builder, objective: q.Objective) -> Objective:
     """The objective, always to be maximised."""
-    form = linear_form(builder, objective.form)
+    sign = 1 if objective.maximize else -1
+    form = linear_form(builder, objective.form, sign)
     if form.multiplier != 1:
         raise InternalError("an objective must have dyadic coefficients")
-    sign = 1 if objective.maximize else -1
     return Objective(form.variables, form.coefficients * sign, form.constant * sign, form.shift)
 
 
-def linear_form(builder: Builder, form: q.LinearForm) -> Form:
-    """Scores, costs and changes as one exact integer row; equal variables are added up."""
+def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
+    """A form as one exact integer row; equal variables are added up. `sense` is 1 where it has to be large, -1 where small."""
     multiplier = 1
     for term in form.scores:
         odd = term.coefficient.denominator
@@ -146,6 +152,10 @@ def linear_form(builder: Builder, form: q.LinearForm) -> Form:
         constant += _cost(builder, cost, multiplier, parts)
     for change in form.changes:
         _changes(builder, change, multiplier, parts)
+    for pair in form.pairs:
+        constant += lower_pair(builder, pair, multiplier, sense, parts)
+    for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
+        lower_constraint(builder, constraint, literal)
     shift = max([part[2] for part in parts], default=0)
     while constant.denominator > 2**shift:
         shift += 1

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.ir import Equal, Module, Table
+from treesens.compiler.ir import Equal, Module, Order, Table
 
 
 class Relation(Enum):
@@ -127,12 +127,20 @@ def classes_of_equal(module: Module) -> np.ndarray:
 def guard_classes(module: Module) -> np.ndarray:
     """`classes_of_equal`, in which members of tables with equal rows over equal order blocks coincide too."""
     representative = classes_of_equal(module)
-    seen: dict[tuple[bytes, bytes, bytes], int] = {}
+    seen: dict[tuple[int, bytes, bytes, bytes, bytes], int] = {}
     for op in module.ops_of(Table):
         for i, member in enumerate(op.members):
             runs = slice(op.indptr[i], op.indptr[i + 1])
             block = module.blocks[op.orders[i]]
+            assert isinstance(block, Order)
+            # Feature and cells belong to the key: blocks with one cell left have no predicates to tell them apart.
             order = representative[block.variables]
-            key = (order.tobytes(), op.low[runs].tobytes(), op.high[runs].tobytes())
+            key = (
+                block.feature,
+                block.cells.tobytes(),
+                order.tobytes(),
+                op.low[runs].tobytes(),
+                op.high[runs].tobytes(),
+            )
             representative[member] = seen.setdefault(key, int(member))
     return representative

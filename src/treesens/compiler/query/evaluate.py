@@ -19,10 +19,12 @@ from treesens.compiler.query.query import (
     Constraint,
     Difference,
     LinearForm,
+    Objective,
     OneHot,
     Query,
     SameExcept,
 )
+from treesens.compiler.query.values import Place, ValueSum
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Inputs:
     values: FloatArray
     cells: Int32Array
     scores: tuple[tuple[Fraction, ...], ...]
+
+    def at(self, place: Place) -> float:
+        return float(self.values[place])
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
@@ -68,13 +73,28 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     for change in form.changes:
         differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
         total += change.coefficient * int(np.count_nonzero(differ))
+    for pair in form.pairs:
+        total += Fraction(int(pair.costs[x.cells[pair.left], x.cells[pair.right]]), 2**pair.shift)
+    for level in form.levels:
+        counts = not holds(level.below, x) if level.below is not None else level.above and holds(level.above, x)
+        total += Fraction(level.cost if counts else 0, 2**level.shift)
     return total
+
+
+def objective_value(objective: Objective, x: Inputs) -> Fraction:
+    """The exact value of an objective on concrete inputs, before unit and offset."""
+    if not objective.values:
+        return form_value(objective.form, x)
+    parts = [term.value([x.at(place) for place in term.places]) or Fraction(0) for term in objective.values]
+    return max(parts, default=Fraction(0)) if objective.largest else sum(parts, Fraction(0))
 
 
 def cost_bound(query: Query) -> float | None:
     """What an objective of costs alone can reach at best, every feature by itself; None for other objectives."""
     goal = query.objective
-    if goal is None or goal.form.scores or goal.form.changes or not goal.form.costs:
+    if goal is None or not goal.form.costs:
+        return None
+    if goal.form.scores or goal.form.changes or goal.form.pairs or goal.form.levels:
         return None
     total = Fraction(0)
     for cost in goal.form.costs:
@@ -112,6 +132,8 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
             return difference_holds(
                 constraint, x.values[constraint.left, constraint.feature], x.values[constraint.right, constraint.other]
             )
+        case ValueSum():
+            return constraint.holds(x.at)
         case AvoidBoxes():
             return _avoids(constraint, x.cells[constraint.point])
         case OneHot():

@@ -1,12 +1,13 @@
 """The typed question: points over a grid of cells, constraints, objective. Frozen, no names left to resolve.
 
 Cells are those of `Space`: the thresholds of all models of the question, refined by its constants, so that every
-constraint is a statement about cells (SEMANTICS.md, 1). The exception is `Difference`, which relates values of two points:
-on cells it means "some pair of values in these cells satisfies it", and values are chosen when the answer is built.
+constraint is a statement about cells (SEMANTICS.md, 1). The exceptions are `Difference` and `ValueSum`, which relate values:
+on cells they mean "some values in these cells satisfy it", and values are chosen when the answer is built (`concretise.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -16,6 +17,7 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.domain import Domain
+from treesens.compiler.query.values import Apart, Place, ValueSum
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,37 @@ class Changes:
 
 
 @dataclass(frozen=True, eq=False)
+class PairCost(ArrayRecord):
+    """A cost for every pair of cells of two places: int64[n_cells of left, n_cells of right] in units of 2**-shift."""
+
+    left: Place
+    right: Place
+    costs: Int64Array
+    shift: int
+
+
+@dataclass(frozen=True, eq=False)
+class Level(ArrayRecord):
+    """A step of a ladder: it counts `cost` units of 2**-shift where `below` does not hold (or where `above` holds).
+
+    Steps ascend: where one counts all before it count. `below` is for forms that are minimised, `above` for maximised ones.
+    """
+
+    cost: int
+    shift: int
+    below: Constraint | None = None
+    above: Constraint | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class LinearForm(ArrayRecord):
-    """A sum of scores, cell costs and changes."""
+    """A sum of scores, costs of cells and of pairs of cells, changes, and steps of a ladder."""
 
     scores: tuple[ScoreTerm, ...] = ()
     costs: tuple[CellCost, ...] = ()
     changes: tuple[Changes, ...] = ()
+    pairs: tuple[PairCost, ...] = ()
+    levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +191,7 @@ class AnyOf:
     parts: tuple[Constraint, ...]
 
 
-Constraint: TypeAlias = SameExcept | CellSet | AtLeast | Difference | AvoidBoxes | OneHot | AllOf | AnyOf
+Constraint: TypeAlias = SameExcept | CellSet | AtLeast | Difference | ValueSum | AvoidBoxes | OneHot | AllOf | AnyOf
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,21 +226,12 @@ class RowSet(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Anchor(ArrayRecord):
-    """A row that the values of a point are to stay close to inside their cells: float64[features], NaN where there is none.
-
-    A bound on the distance to a row is a bound on the nearest legal value of each cell; the answer must take that value.
-    """
-
-    point: int
-    values: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Objective(ArrayRecord):
     """Maximise or minimise a linear form, or the distance to the nearest row of a table (then `form` is empty).
 
     `kind` is one of KINDS and says what the value is: form * unit + offset, of which a "distance l2" shows the square root.
+    Where there are `values` the objective is their sum (their greatest where `largest`) on values, and the form is the best
+    that cells allow: it bounds the objective, and the values of an answer are chosen to come close to it.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
@@ -223,6 +241,7 @@ class Objective(ArrayRecord):
         "distance l0",
         "distance l1",
         "distance l2",
+        "distance linf",
     )
 
     form: LinearForm
@@ -231,6 +250,10 @@ class Objective(ArrayRecord):
     unit: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
     nearest: NearestRows | None = None
+    values: tuple[Apart, ...] = ()
+    largest: bool = False
+    zoom: Callable[[Fraction, Fraction], Objective] | None = None
+    """The same objective with finer steps between two values (`frontends/bind_ladders.py`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +274,6 @@ class Query:
     expect: str | None = None
     varied: tuple[str, ...] = ()
     text: str = ""
-    anchors: tuple[Anchor, ...] = ()
     rows: RowSet | None = None
     top: int = 1
     diverse: bool = False

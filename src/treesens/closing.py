@@ -1,0 +1,165 @@
+"""Questions that one search does not settle: cells without fitting values are ruled out, and ladders made finer.
+
+A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
+satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
+objective is a ladder, its steps close in on the best answer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
+from treesens.compiler.query.values import ValueSum
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.engine import Options, answer_once, shown_value
+
+CLOSE = 1e-4
+"""Value and bound of a distance are taken for equal from here on, in widths."""
+
+_LEAST = 0.05
+_DISTANCES = ("distance l1", "distance l2", "distance linf")
+
+
+def needs_closing(query: Query) -> bool:
+    """Whether one search may leave something open."""
+    return relates_values(query) or (query.objective is not None and bool(query.objective.values))
+
+
+@dataclass
+class _Closing:
+    query: Query
+    options: Options
+    stop: threading.Event | None
+    on_better: Callable[[Witness], None] | None
+    cuts: list[Constraint] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    proved: bool = True
+
+    def __post_init__(self) -> None:
+        self.deadline = time.monotonic() + self.options.time_limit
+
+    def left(self) -> float:
+        """Seconds until the limit; none once somebody asked to stop."""
+        if self.stop is not None and self.stop.is_set():
+            return 0.0
+        return self.deadline - time.monotonic()
+
+    def run(self) -> Result:
+        result = self._closer(self._search(self.query))
+        note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
+        notes = (*result.notes, note) if self.cuts else result.notes
+        return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _search(self, query: Query) -> Result:
+        """The answer with all cells ruled out that hold no values."""
+        while True:
+            asked = replace(query, constraints=(*query.constraints, *self.cuts))
+            options = replace(self.options, time_limit=max(_LEAST, self.left()))
+            result = answer_once(asked, options, stop=self.stop, on_better=self.on_better)
+            self.attempts += result.attempts
+            for phase, seconds in result.seconds.items():
+                self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+            if result.verdict is not Verdict.UNKNOWN or not result.refuted:
+                return self._honest(result)
+            self.cuts += [found.cut for found in result.refuted]
+            self.proved = self.proved and all(found.proved for found in result.refuted)
+            if self.left() <= 0:
+                return self._honest(replace(result, reason=f"time: {result.reason}"))
+
+    def _honest(self, result: Result) -> Result:
+        """Without what rests on cells that were ruled out without a proof."""
+        if self.proved:
+            return result
+        if result.verdict is Verdict.NONE:
+            reason = "no values were found in some combinations of cells, and none were proved impossible"
+            return replace(result, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
+        if result.objective is not None:
+            return replace(result, objective=replace(result.objective, bound=None))
+        return result
+
+    def _closer(self, result: Result) -> Result:
+        """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
+        goal = self.query.objective
+        while goal is not None and self.left() > _LEAST and (known := _open(result)) is not None:
+            if goal.zoom is not None:
+                finer = replace(
+                    self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
+                )
+                result = _joined(goal, result, self._search(finer))
+                after = _open(result)
+                if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
+                    continue
+            if not goal.values:
+                return result
+            improved = self._improved(goal, result)
+            if improved is None:
+                return result
+            result = improved
+        return result
+
+    def _improved(self, goal: Objective, result: Result) -> Result | None:
+        """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
+        assert result.witness is not None
+        assert result.objective is not None
+        reached = objective_value(goal, inputs_of(self.query, result.witness.values))
+        wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
+        better = better_than(goal, wanted)
+        found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
+        if found.verdict is Verdict.NONE:
+            bound = shown_value(goal, float(wanted))
+            return replace(result, objective=replace(result.objective, bound=bound))
+        if found.verdict is not Verdict.FOUND or found.objective is None:
+            return None
+        # What is best among the better ones is best of all.
+        joined = _joined(goal, result, found)
+        return None if joined.objective == result.objective else joined
+
+
+def _open(result: Result) -> ObjectiveValue | None:
+    """The objective of an answer whose value and bound are not close yet; None where nothing is left to do."""
+    known = result.objective
+    if result.verdict is not Verdict.FOUND or known is None or known.bound is None or known.kind not in _DISTANCES:
+        return None
+    close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
+    return known if abs(known.value - known.bound) > close else None
+
+
+def _joined(goal: Objective, one: Result, other: Result) -> Result:
+    """The better value and the better bound of two answers to one question."""
+    first, second = one.objective, other.objective
+    if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
+        return one
+    upwards = goal.maximize
+    best = other if (second.value > first.value) == upwards else one
+    assert best.objective is not None
+    bounds = [b for b in (first.bound, second.bound) if b is not None]
+    return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
+
+
+def better_than(goal: Objective, value: Fraction) -> Constraint:
+    """The objective is at least as good as a value."""
+    sign = -1 if goal.maximize else 1
+    terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+    if not goal.largest:
+        return ValueSum(terms, sign * value, name="objective")
+    parts = tuple(ValueSum((term,), sign * value, name="objective") for term in terms)
+    return AnyOf(parts) if goal.maximize else AllOf(parts)
+
+
+def closed(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
+    return _Closing(query, options, stop, on_better).run()

@@ -1,0 +1,323 @@
+"""From the cells of an answer to its values: equal where the question says equal, jointly chosen where it relates them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    CellSet,
+    Constraint,
+    Difference,
+    OneHot,
+    Query,
+    SameExcept,
+)
+from treesens.compiler.query.realise import Choice, Ranges, culprits, places_of, widened
+from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, joined, reach_of_cell
+
+MOST_CASES = 64
+"""Combinations of alternatives that are tried for one candidate."""
+
+
+@dataclass(frozen=True)
+class NoValues:
+    """Cells in which no values were found. `cut` rules them out (and more, as far as the proof goes); `proved` says whether
+    there are none at all."""
+
+    reason: str
+    cut: AnyOf
+    proved: bool
+
+
+def relates_values(query: Query) -> bool:
+    """Whether the question says something about values that cells alone cannot decide."""
+    return any(_relates(c) for c in query.constraints)
+
+
+def _relates(constraint: Constraint) -> bool:
+    if isinstance(constraint, AllOf | AnyOf):
+        return any(_relates(part) or isinstance(part, SameExcept) for part in constraint.parts)
+    return isinstance(constraint, Difference | ValueSum)
+
+
+def concretise(query: Query, cells: Int32Array, near: FloatArray | None = None) -> FloatArray | NoValues:
+    """Values float64[points, features] for cells int32[points, features], or why there are none.
+
+    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to, after what the objective
+    and the relations ask for.
+    """
+    return _Concrete(query, cells, near).run()
+
+
+class _Concrete:
+    def __init__(self, query: Query, cells: Int32Array, near: FloatArray | None) -> None:
+        self.query, self.cells, self.near = query, cells, near
+        points, features = cells.shape
+        self.roots = equal_groups(query.constraints, points, features)
+
+    def run(self) -> FloatArray | NoValues:
+        firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
+        firm = [r for r in firm if r.terms or not r.allows(Fraction(0))]
+        refuted = culprits(self._ranges(firm), firm)
+        if refuted is not None:
+            return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
+        proved = True
+        for number, case in enumerate(self._cases()):
+            if number == MOST_CASES:
+                proved = False
+                break
+            relations = [*firm, *(self._rooted(r) for r in case)]
+            pulls = [t for r in relations for t in r.terms if isinstance(t, Apart)]
+            choice = Choice(relations, [*self._objective_terms(), *pulls], self._preferred())
+            found = choice.run(self._ranges(relations, choice.pulls))
+            if found is not None:
+                return self._filled(found)
+            proved = proved and choice.proved
+        reason = "no values in these cells satisfy the relations between features"
+        return NoValues(reason, self._here(firm), proved)
+
+    # --- what is related ------------------------------------------------------------------------------------------------
+
+    def _rooted(self, relation: ValueSum) -> ValueSum:
+        """A relation over the first of each group of equal places; a distance between equal places is 0."""
+        return ValueSum(rooted(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
+
+    def _objective_terms(self) -> tuple[Term, ...]:
+        goal = self.query.objective
+        if goal is None or not goal.values:
+            return ()
+        sign = -1 if goal.maximize else 1
+        terms = [Apart(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
+        return rooted(terms, self.roots)
+
+    def _reach(self, place: Place) -> Reach | None:
+        point, feature = place
+        space = self.query.space
+        return reach_of_cell(space.domains[feature], space.grid[feature], int(self.cells[point, feature]))
+
+    def _ranges(self, relations: Sequence[ValueSum], pulls: Sequence[Term] = ()) -> Ranges:
+        places = dict.fromkeys((*places_of(relations), *(p for t in pulls for p in t.places)))
+        return {place: self._reach(place) for place in places}
+
+    def _preferred(self) -> dict[Place, float]:
+        if self.near is None:
+            return {}
+        points = range(self.cells.shape[0])
+        return {(p, f): float(v) for p in points for f, v in enumerate(self.near) if not np.isnan(v)}
+
+    def _filled(self, chosen: dict[Place, float]) -> FloatArray:
+        values = np.full(self.cells.shape, np.nan)
+        preferred = self._preferred()
+        for place, root in self.roots.items():
+            if root not in chosen:
+                p, f = root
+                domain, grid = self.query.space.domains[f], self.query.space.grid[f]
+                chosen[root] = pick_value(domain, grid, int(self.cells[p, f]), preferred.get(root))
+            values[place] = chosen[root] + 0.0
+        return values
+
+    # --- alternatives ---------------------------------------------------------------------------------------------------
+
+    def _cases(self) -> Iterator[tuple[ValueSum, ...]]:
+        """One conjunction of relations for every way to satisfy the alternatives that cells leave open."""
+        options = [found for c in self.query.constraints if (found := self._options(c)) is not None]
+        for combination in itertools.product(*options):
+            yield tuple(relation for part in combination for relation in part)
+
+    def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
+        """The relations of every alternative inside a constraint; None where it has none that depend on values."""
+        if isinstance(constraint, AllOf):
+            found = [o for part in constraint.parts if (o := self._options(part)) is not None]
+            if not found:
+                return None
+            return [tuple(r for part in way for r in part) for way in itertools.product(*found)]
+        if not isinstance(constraint, AnyOf) or not _relates(constraint):
+            return None
+        ways: list[tuple[ValueSum, ...]] = []
+        for part in constraint.parts:
+            asked = self._asked(part)
+            if asked == [()]:
+                return None
+            ways += asked
+        return ways
+
+    def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
+        """Every way in which values can satisfy a constraint in these cells; [()] where the cells satisfy it already."""
+        match constraint:
+            case AllOf(parts):
+                ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
+                return ways[: MOST_CASES + 1]
+            case AnyOf(parts):
+                found = [way for part in parts for way in self._asked(part)]
+                return [()] if () in found else found
+            case Difference() | ValueSum():
+                return [relations_of(constraint)]
+            case SameExcept():
+                return self._same(constraint)
+            case _:
+                return [()] if holds(constraint, self._inputs()) else []
+
+    def _same(self, constraint: SameExcept) -> list[tuple[ValueSum, ...]]:
+        relations: list[ValueSum] = []
+        for f, grid in enumerate(self.query.space.grid):
+            left, right = self.cells[constraint.left, f], self.cells[constraint.right, f]
+            if f in constraint.varied:
+                continue
+            if left != right:
+                return []
+            if left == grid.missing_cell:
+                continue
+            one = Fraction(1)
+            for sign in (one, -one):
+                terms = (Scaled(constraint.left, f, sign), Scaled(constraint.right, f, -sign))
+                relations.append(ValueSum(terms, Fraction(0)))
+        return [tuple(relations)]
+
+    def _inputs(self) -> Inputs:
+        if not hasattr(self, "_known"):
+            self._known = Inputs(self.cells.astype(float), self.cells, scores_of_cells(self.query, self.cells))
+        return self._known
+
+    # --- what is ruled out ----------------------------------------------------------------------------------------------
+
+    def _box(self, refuted: Sequence[ValueSum]) -> AnyOf:
+        """A box around the cells in which the relations are refuted, as what has to hold instead."""
+        space = self.query.space
+
+        def last(place: Place) -> int:
+            return space.grid[place[1]].present_cells - 1
+
+        def range_of(place: Place, first: int, final: int) -> Reach | None:
+            f = place[1]
+            found = None
+            for cell in range(first, final + 1):
+                here = reach_of_cell(space.domains[f], space.grid[f], cell)
+                if here is not None:
+                    found = here if found is None else joined(found, here)
+            return found
+
+        runs = {p: (int(self.cells[p]), int(self.cells[p])) for p in places_of(refuted)}
+        return self._outside(widened(runs, last, range_of, refuted))
+
+    def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
+        """These cells only: of the related features where nothing else decides, of all of them otherwise."""
+        related = set(places_of(firm))
+        for constraint in self.query.constraints:
+            if isinstance(constraint, AllOf | AnyOf) and _relates(constraint):
+                named = places_named(constraint)
+                if named is None:
+                    related = set(self.roots.values())
+                    break
+                related |= {self.roots[p] for p in named}
+        return self._outside({p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)})
+
+    def _outside(self, box: dict[Place, tuple[int, int]]) -> AnyOf:
+        parts: list[Constraint] = []
+        for (point, feature), (first, final) in box.items():
+            cells = np.arange(self.query.space.grid[feature].n_cells)
+            outside = [mask for mask in (cells < first, cells > final) if mask.any()]
+            parts += [CellSet(point, feature, frozen(mask, bool)) for mask in outside]
+        return AnyOf(tuple(parts))
+
+
+def rooted(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
+    """Terms over the first of each group of equal places: equal linear terms are added up, distances of 0 left out."""
+    linear: dict[Place, Fraction] = {}
+    result: list[Term] = []
+    for term in terms:
+        if isinstance(term, Scaled):
+            root = roots[term.point, term.feature]
+            linear[root] = linear.get(root, Fraction(0)) + term.factor
+            continue
+        point, _ = roots[term.point, term.feature]
+        other = term.other if term.other is None else roots[term.other, term.feature][0]
+        if other != point:
+            result.append(Apart(**{**vars(term), "point": point, "other": other}))
+    return (*(Scaled(p, f, factor) for (p, f), factor in linear.items()), *result)
+
+
+def places_named(constraint: Constraint) -> set[Place] | None:
+    """The points and features that a constraint depends on; None where it depends on scores or on whole points."""
+    match constraint:
+        case CellSet(point, feature):
+            return {(point, feature)}
+        case OneHot(_, members):
+            return {(m.point, m.feature) for m in members}
+        case Difference():
+            return {(constraint.left, constraint.feature), (constraint.right, constraint.other)}
+        case ValueSum():
+            return set(constraint.places)
+        case AllOf(parts) | AnyOf(parts):
+            named = [places_named(part) for part in parts]
+            known = [n for n in named if n is not None]
+            return set[Place]().union(*known) if len(known) == len(named) else None
+        case _:
+            return None
+
+
+def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
+    """A relation as upper bounds on sums."""
+    if isinstance(constraint, ValueSum):
+        return (constraint,)
+    d = constraint
+    terms = (Scaled(d.left, d.feature, d.left_factor), Scaled(d.right, d.other, -d.right_factor))
+    turned = tuple(Scaled(t.point, t.feature, -t.factor) for t in terms)
+    sides = []
+    if d.high is not None:
+        sides.append(ValueSum(terms, d.high, d.high_strict))
+    if d.low is not None:
+        sides.append(ValueSum(turned, -d.low, d.low_strict))
+    return tuple(sides)
+
+
+def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
+    """Relations that must hold whatever else does."""
+    found: list[ValueSum] = []
+    for constraint in constraints:
+        if isinstance(constraint, Difference | ValueSum):
+            found += relations_of(constraint)
+        elif isinstance(constraint, AllOf):
+            found += firm_relations(constraint.parts)
+    return found
+
+
+def equal_groups(constraints: Sequence[Constraint], points: int, features: int) -> dict[Place, Place]:
+    """For every (point, feature) the first one that has to have the same value."""
+    parent = {(p, f): (p, f) for p in range(points) for f in range(features)}
+
+    def root(key: Place) -> Place:
+        while parent[key] != key:
+            key = parent[key]
+        return key
+
+    def join(parts: Sequence[Constraint]) -> None:
+        for constraint in parts:
+            if isinstance(constraint, AllOf):
+                join(constraint.parts)
+            elif isinstance(constraint, SameExcept):
+                for f in range(features):
+                    if f not in constraint.varied:
+                        a, b = sorted((root((constraint.left, f)), root((constraint.right, f))))
+                        parent[b] = a
+
+    join(constraints)
+    return {key: root(key) for key in parent}
+
+
+def merged_mask(query: Query, point: int, feature: int) -> BoolArray:
+    """The cells that legality and the firm sets leave a feature of a point, bool[n_cells]."""
+    mask = query.space.legal[feature].copy()
+    for constraint in query.constraints:
+        if isinstance(constraint, CellSet) and (constraint.point, constraint.feature) == (point, feature):
+            mask &= constraint.mask
+    return mask

@@ -1,0 +1,78 @@
+"""What cells say of a term of a `ValueSum`: its least value over a cell, or over a pair of cells, as integers.
+
+Costs are never more than the truth (never less for terms that are maximised), so that what they refute is refuted.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.query.query import CellCost, PairCost, Space
+from treesens.compiler.query.values import Apart, Reach, Term, extremes, reaches
+
+UNARY_SHIFT = 40
+PAIR_SHIFTS = {1: 24, 2: 18}
+"""Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances have twice the shift."""
+
+
+def cell_reaches(space: Space, feature: int) -> list[Reach | None]:
+    """The legal values of every cell of a feature."""
+    return reaches(space.domains[feature], space.grid[feature])
+
+
+def least_of_cells(space: Space, term: Term, ranges: list[Reach | None], legal: BoolArray) -> list[Fraction | None]:
+    """The least value of a unary term in every legal cell; None elsewhere, and where a linear term is missing."""
+    result: list[Fraction | None] = []
+    for reach, is_legal in zip(ranges, legal, strict=True):
+        found = extremes(term, [reach]) if is_legal else None
+        result.append(None if found is None else found[0])
+    return result
+
+
+def cell_cost(space: Space, term: Apart) -> CellCost:
+    """The least value of a distance to a row in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
+    ranges = cell_reaches(space, term.feature)
+    least = least_of_cells(space, term, ranges, space.legal[term.feature])
+    whole = [0 if v is None else (v * (1 << UNARY_SHIFT)).__floor__() for v in least]
+    wide = any(abs(v) >= 1 << 61 for v in whole)
+    costs: IntegerArray = np.array(whole, object if wide else np.int64)
+    return CellCost(term.point, term.feature, frozen(costs), UNARY_SHIFT)
+
+
+def pair_cost(space: Space, term: Apart) -> PairCost:
+    """The least value of the distance between two points in every pair of cells, for a factor of 1 or -1."""
+    assert term.other is not None
+    feature, shift = term.feature, PAIR_SHIFTS[term.power]
+    near = term.factor > 0
+    ranges = cell_reaches(space, feature)
+    one = 1 << shift
+    if term.unordered:
+        costs = np.full((len(ranges), len(ranges)), one, np.int64)
+        single = [near or r is None or r.single for r in ranges]
+        costs[np.arange(len(ranges)), np.arange(len(ranges))] = np.where(single, 0, one)
+    else:
+        costs = _between(ranges, term.width, shift, near)
+    missing = space.grid[feature].missing_cell
+    if missing >= 0:
+        costs[missing, :] = costs[:, missing] = one
+        costs[missing, missing] = 0
+    powered = costs**term.power
+    signed = powered if near else -powered
+    return PairCost((term.point, feature), (term.other, feature), frozen(signed, np.int64), shift * term.power)
+
+
+def _between(ranges: list[Reach | None], width: Fraction, shift: int, near: bool) -> Int64Array:
+    """Least (greatest) distances of all pairs of cells; cells without values get those of a neighbour."""
+    low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
+    known = [i for i, r in enumerate(ranges) if r is not None]
+    for i in known:
+        reach = ranges[i]
+        assert reach is not None
+        low[i] = (Fraction(reach.low) / width * (1 << shift)).__floor__()
+        high[i] = -((-Fraction(reach.high) / width * (1 << shift)).__floor__())
+    if near:
+        return np.asarray(np.maximum(0, np.maximum(low[None, :] - high[:, None], low[:, None] - high[None, :])))
+    return np.asarray(np.maximum(high[None, :] - low[:, None], high[:, None] - low[None, :]))

@@ -1,0 +1,268 @@
+"""Sums over values: linear relations between features and distances, exactly, and their least value over cells.
+
+A `ValueSum` bounds a sum of terms from above. Each term has a least value over ranges of legal values, which is reached at
+ends of the ranges; the sum of these is what cells can say of it (`lower/sums.py`). The values themselves are chosen, and
+checked exactly, when the answer is built (`realise.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isnan
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.floats import NumberType, ceil_to, next_up
+from treesens.compiler.model.grid import FeatureGrid
+from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, cell_range
+
+Place: TypeAlias = tuple[int, int]
+"""A point and a feature."""
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """factor * stored value of a feature at a point. A missing value satisfies no relation."""
+
+    point: int
+    feature: int
+    factor: Fraction
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return ((self.point, self.feature),)
+
+    def value(self, values: Sequence[float]) -> Fraction | None:
+        return None if isnan(values[0]) else self.factor * Fraction(values[0])
+
+
+@dataclass(frozen=True)
+class Apart:
+    """factor * (distance / width) ** power of a feature at a point from another point, or (`other` None) from a value.
+
+    Missing is one width away from every value and 0 from missing; so are unequal values where `unordered`.
+    """
+
+    point: int
+    feature: int
+    other: int | None
+    row: float
+    width: Fraction
+    power: int = 1
+    unordered: bool = False
+    factor: Fraction = Fraction(1)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        here = (self.point, self.feature)
+        return (here,) if self.other is None else (here, (self.other, self.feature))
+
+    def value(self, values: Sequence[float]) -> Fraction | None:
+        one, other = values[0], values[1] if len(values) > 1 else self.row
+        return self.factor * self.distance(one, other) ** self.power
+
+    def distance(self, one: float, other: float) -> Fraction:
+        """In widths, before the power."""
+        if isnan(one) or isnan(other):
+            return Fraction(0 if isnan(one) and isnan(other) else 1)
+        if one == other:
+            return Fraction(0)
+        return Fraction(1) if self.unordered else abs(Fraction(one) - Fraction(other)) / self.width
+
+
+Term: TypeAlias = Scaled | Apart
+
+
+@dataclass(frozen=True)
+class ValueSum:
+    """sum of terms <= limit (< where strict), on stored values."""
+
+    terms: tuple[Term, ...]
+    limit: Fraction
+    strict: bool = False
+    name: str = "relation"
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(dict.fromkeys(p for term in self.terms for p in term.places))
+
+    def allows(self, total: Fraction) -> bool:
+        return total < self.limit if self.strict else total <= self.limit
+
+    def holds(self, value_at: Callable[[Place], float]) -> bool:
+        """Exactly, on concrete values."""
+        total = sum_of(self.terms, value_at)
+        return total is not None and self.allows(total)
+
+
+def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fraction | None:
+    """The sum of terms on concrete values; None where a linear term is missing."""
+    total = Fraction(0)
+    for term in terms:
+        value = term.value([value_at(place) for place in term.places])
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+# --- ranges of legal values ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Legal values low .. high of a feature, both ends legal: all floats of the type, the whole ones, or `values` ascending."""
+
+    low: float
+    high: float
+    number_type: NumberType
+    whole: bool = False
+    values: FloatArray | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.low == self.high
+
+    def narrowed(
+        self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
+    ) -> Reach | None:
+        """The legal values between two bounds; None where there are none. Exact: ends move to legal values."""
+        first, last = self.low, self.high
+        if low is not None and (low > first or (low_open and low == first)):
+            found = self._next(low, low_open)
+            if found is None:
+                return None
+            first = found
+        if high is not None and (high < last or (high_open and high == last)):
+            found = self._previous(high, high_open)
+            if found is None:
+                return None
+            last = found
+        if first > last:
+            return None
+        return self if (first, last) == (self.low, self.high) else replace(self, low=first, high=last)
+
+    def _next(self, bound: Fraction, is_open: bool) -> float | None:
+        """The first legal value at or above (above) a bound."""
+        if self.values is not None:
+            side: Literal["left", "right"] = "right" if is_open else "left"
+            start = int(np.searchsorted(self.values, ceil_to(bound, NumberType.FLOAT64), side=side))
+            if is_open and start > 0 and Fraction(float(self.values[start - 1])) > bound:
+                start -= 1  # the bound is no float, and the next float is a value
+            return float(self.values[start]) if start < len(self.values) else None
+        if bound > self.high:
+            return None
+        if self.whole:
+            return ceil_to(Fraction(bound.__floor__() + 1 if is_open else -((-bound).__floor__())), self.number_type)
+        found = ceil_to(bound, self.number_type)
+        return next_up(found, self.number_type) if is_open and Fraction(found) == bound else found
+
+    def _previous(self, bound: Fraction, is_open: bool) -> float | None:
+        """The last legal value at or below (below) a bound."""
+        mirrored = None if self.values is None else -self.values[::-1]
+        turned = Reach(-self.high, -self.low, self.number_type, self.whole, mirrored)
+        found = turned._next(-bound, is_open)
+        return None if found is None else -found
+
+    def nearest(self, target: Fraction) -> float:
+        """The legal value nearest to a number."""
+        above, below = self.narrowed(target, None), self.narrowed(None, target)
+        ends = [*([above.low] if above else []), *([below.high] if below else [])]
+        return min(ends, key=lambda v: abs(Fraction(v) - target))
+
+    def middle(self) -> Fraction:
+        return (Fraction(self.low) + Fraction(self.high)) / 2
+
+
+def reach_of_cell(domain: Domain, grid: FeatureGrid, cell: int) -> Reach | None:
+    """The legal values of a cell; None for the missing cell and for cells without any."""
+    if cell == grid.missing_cell:
+        return None
+    if isinstance(domain, ValueDomain):
+        inside = domain.values[grid.cell_of(domain.values) == cell]
+        return Reach(float(inside[0]), float(inside[-1]), grid.number_type, values=inside) if len(inside) else None
+    low, high = cell_range(domain, grid, cell)
+    if low > high:
+        return None
+    return Reach(low, high, grid.number_type, whole=domain.whole)
+
+
+def reaches(domain: Domain, grid: FeatureGrid) -> list[Reach | None]:
+    """`reach_of_cell` for every cell."""
+    if isinstance(domain, RealDomain):
+        return [reach_of_cell(domain, grid, cell) for cell in range(grid.n_cells)]
+    cells = grid.cell_of(domain.values)
+    order = np.argsort(cells, kind="stable")
+    ends = np.searchsorted(cells[order], np.arange(grid.n_cells + 1))
+    result: list[Reach | None] = []
+    for cell in range(grid.n_cells):
+        inside = domain.values[order[ends[cell] : ends[cell + 1]]]
+        missing = cell == grid.missing_cell or len(inside) == 0
+        result.append(None if missing else Reach(float(inside[0]), float(inside[-1]), grid.number_type, values=inside))
+    return result
+
+
+def reach_of_row(term: Apart) -> Reach | None:
+    """The value of a row as a range; None where it is missing."""
+    return None if isnan(term.row) else Reach(term.row, term.row, NumberType.FLOAT64)
+
+
+def joined(one: Reach | None, other: Reach | None) -> Reach | None:
+    """A range that holds both, without holes: what a box of several cells may take at most."""
+    if one is None or other is None:
+        return None
+    return Reach(min(one.low, other.low), max(one.high, other.high), one.number_type)
+
+
+# --- least values over ranges -------------------------------------------------------------------------------------------------
+
+
+def extremes(term: Term, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fraction] | None:
+    """Least and greatest value of a term over ranges of its places (None is missing); None where it has no value.
+
+    Exact, except that sets of values with holes count as intervals where two of them meet, and to a value inside a hole.
+    """
+    if isinstance(term, Scaled):
+        if ranges[0] is None:
+            return None
+        return _ordered(term.factor, Fraction(ranges[0].low), Fraction(ranges[0].high))
+    near, far = _apart(term, ranges)
+    return _ordered(term.factor, near**term.power, far**term.power)
+
+
+def _ordered(factor: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    return (factor * low, factor * high) if factor >= 0 else (factor * high, factor * low)
+
+
+def _apart(term: Apart, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fraction]:
+    """Least and greatest distance in widths, before the power."""
+    zero, one = Fraction(0), Fraction(1)
+    left = ranges[0]
+    right = ranges[1] if term.other is not None else reach_of_row(term)
+    if left is None or right is None:
+        same = left is None and right is None
+        return (zero, zero) if same else (one, one)
+    if term.unordered:
+        meet = left.low <= right.high and right.low <= left.high
+        return (zero if meet else one), (zero if left.single and right.single and left.low == right.low else one)
+    low1, high1, low2, high2 = (Fraction(v) for v in (left.low, left.high, right.low, right.high))
+    if term.other is None and left.values is not None and low1 < low2 < high1:
+        near = abs(Fraction(left.nearest(low2)) - low2)
+    else:
+        near = max(zero, low2 - high1, low1 - high2)
+    return near / term.width, max(high2 - low1, high1 - low2) / term.width
+
+
+def least_sum(relation: ValueSum, ranges: Callable[[Place], Reach | None]) -> Fraction | None:
+    """No values in the ranges give less; None where a linear term is missing."""
+    total = Fraction(0)
+    for term in relation.terms:
+        found = extremes(term, [ranges(place) for place in term.places])
+        if found is None:
+            return None
+        total += found[0]
+    return total
