@@ -273,7 +273,7 @@ def test_hover(folder: Path) -> None:
         sex = await editor.hover("except sex", 8)
         assert "guards: 1" in sex
         assert "`Female` = 0, `Male` = 1" in sex
-        assert "thresholds 0.5 to 0.5" in sex
+        assert "threshold 0.5" in sex
         age = await editor.hover("a.age", 2)
         assert "real in [0, 100]" in age
         assert "guards: 0" in age

@@ -76,9 +76,10 @@ def feature_card(reading: Reading, feature: str, model: str | None = None) -> st
         facts = next(f for f in features_record(loaded.ensemble) if f["name"] == feature)
         limits = loaded.ensemble.number_type.dtype
         ends = facts["range_of_cuts"]
-        cuts = f", thresholds {ends[0]:.6g} to {ends[1]:.6g}" if ends else ""
+        cuts = f", thresholds {ends[0]:.6g} to {ends[1]:.6g}" if ends and ends[0] < ends[1] else ""
+        cuts = f", threshold {ends[0]:.6g}" if ends and not cuts else cuts
         lines = [f"**{feature}**, feature of `{key}`", "", f"- domain: {domain_text(spec.domain, limits)}"]
-        lines[2] += "" if spec.declared else _source(reading, feature)
+        lines[2] += "" if feature in reading.found.features else _source(reading, feature)
         lines.append(f"- guards: {facts['guards']}{cuts}; asked at {facts['splits']} nodes of {facts['trees']} trees")
         if isinstance(spec.domain, ValueDomain) and spec.labels:
             shown = [f"`{label}` = {value:g}" for label, value in list(spec.labels.items())[:20]]

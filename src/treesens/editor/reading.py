@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
 from treesens.editor.library import Library, Stamp, stamp
+from treesens.errors import TreesensError
 from treesens.frontends.bind_declarations import Declarations, Unbound, read_declarations
 from treesens.frontends.query import Binder
 from treesens.grammar import ast, layout
@@ -108,6 +109,8 @@ class Reader:
                 binder.question(asked)
         except Unbound:
             pass  # its message is in the diagnostics
+        except TreesensError as error:
+            items.append(Diagnostic(error.code, error.message, node.name.span, error.remedy))
         own: list[Diagnostic] = []
         for message in items:
             placed = _at_declaration(message, kept)

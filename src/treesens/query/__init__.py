@@ -24,28 +24,19 @@ from treesens.query.declarations import (
     onehot,
     real,
 )
+from treesens.query.points import NearestRow, Point, Row, avoid_cavities, nearest_row, point, points, row
 from treesens.query.questions import File, Question, count, file, find, parse, sensitive
-from treesens.query.terms import (
-    Constraint,
-    Point,
-    Quantity,
-    all_of,
-    any_of,
-    avoid_cavities,
-    nearest_row,
-    number,
-    point,
-    points,
-    row,
-)
+from treesens.query.terms import Constraint, Quantity, all_of, any_of, number
 
 __all__ = [
     "Constraint",
     "Declaration",
     "File",
+    "NearestRow",
     "Point",
     "Quantity",
     "Question",
+    "Row",
     "all_of",
     "any_of",
     "avoid_cavities",

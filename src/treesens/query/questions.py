@@ -17,7 +17,8 @@ from treesens.grammar.printer import to_text
 from treesens.grammar.words import NEARNESS
 from treesens.query.arguments import Numeric, label_of, name_of, names_of, number_of, optional, whole_of, word_of, wrong
 from treesens.query.declarations import Declaration, Live, by_name, live_or_name
-from treesens.query.terms import Constraint, Point, Quantity, formula_of, point_of, quantity_of
+from treesens.query.points import Point, point_of
+from treesens.query.terms import Constraint, Quantity, formula_of, quantity_of
 
 if TYPE_CHECKING:
     from treesens.api import Answer, Answers
