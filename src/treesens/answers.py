@@ -9,13 +9,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from treesens.compiler.result import Result, Verdict
+from treesens.cores import core_of
+from treesens.counting import count_rows
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
 from treesens.real_rows import among_rows, placed
+from treesens.several import several
+
+CORE_SECONDS = 2.0
+"""Most seconds on the clashing conjuncts of a question nobody asked them of."""
 
 
 def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
@@ -67,12 +74,30 @@ def interruptible() -> Iterator[Interruption]:
 
 
 def answer_bound(
-    query: BoundQuery, options: Options, *, stop: threading.Event | None = None, confirm: str | None = None
+    query: BoundQuery,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    confirm: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too.
+    """The answer to one question of a file; `confirm` names a backend that is asked too, `progress` is told of long work.
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    if query.query.rows is not None and query.pinned is not None:
+        counted = count_rows(
+            query.query, query.pinned, options, partial(answer, stop=stop), stop=stop, progress=progress
+        )
+        notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
+        return replace(counted, notes=(*counted.notes, *notes))
+    if query.query.top > 1:
+        return several(
+            query.query,
+            options,
+            lambda asked, mine: answer_bound(replace(query, query=asked), mine, stop=stop, confirm=confirm),
+            stop=stop,
+        )
     start = time.perf_counter()
     result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
     if result is None or options.backend != "auto":
@@ -84,6 +109,23 @@ def answer_bound(
         return result
     second = answer(query.query, replace(options, backend=confirm), stop=stop)
     return confirmed(result, second, confirm)
+
+
+def explained(
+    query: BoundQuery, result: Result, options: Options, *, stop: threading.Event | None = None, always: bool = False
+) -> Result:
+    """A `none` with the conjuncts that clash: where the compiler itself has found the contradiction, or `always`.
+
+    The time limit of the options holds for the searches that this needs; without `always` they get little.
+    """
+    if result.verdict is not Verdict.NONE or query.query.rows is not None:
+        return result
+    if not (always or result.backend == "compiler"):
+        return result
+    start = time.perf_counter()
+    limit = options.time_limit if always else min(options.time_limit, CORE_SECONDS)
+    core = core_of(query, replace(options, time_limit=limit, hints=None), partial(answer, stop=stop), stop=stop)
+    return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
 
 def confirmed(first: Result, second: Result, backend: str) -> Result:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from treesens.answers import answer_bound, interruptible, native_of
-from treesens.compiler.result import Result, Verdict
+from treesens.answers import answer_bound, explained, interruptible, native_of
+from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.engine import Options
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -59,6 +59,21 @@ class Answer:
     def bound_value(self) -> float | None:
         """The proven bound of the objective."""
         return None if self.result.objective is None else self.result.objective.bound
+
+    @property
+    def ranked(self) -> Ranked | None:
+        """All answers of a question that asks for several (`top N`), the best first."""
+        return self.result.ranked
+
+    @property
+    def count(self) -> RowCount | None:
+        """The rows that answer a counting question."""
+        return self.result.count
+
+    @property
+    def core(self) -> Core | None:
+        """The constraints that clash, of a `none` where `core=True` asked for them or the compiler sees them."""
+        return self.result.core
 
     @property
     def points(self) -> dict[str, dict[str, Any]] | None:
@@ -130,7 +145,10 @@ def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) 
 
 
 def check(file: str | Path, *queries: str, **options: Any) -> Answers:
-    """Answers the questions of a `.sens` file. Options are those of `treesens.engine.Options` (backend, time_limit, …)."""
+    """Answers the questions of a `.sens` file.
+
+    Options are those of `treesens.engine.Options` (backend, time_limit, …), `replay`, `confirm` and `core` (docs/cli.md).
+    """
     path = Path(file)
     return _ask(bind(read(path), path.parent).queries, queries, None, options)
 
@@ -247,7 +265,7 @@ def _table(source: Any, label: str | None, rows: int | None) -> Table:
 def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options: dict[str, Any]) -> Answers:
     """Ctrl-C returns what is known so far."""
     replay = options.pop("replay", "auto")
-    confirm = options.pop("confirm", None)
+    confirm, core = options.pop("confirm", None), options.pop("core", False)
     wanted = [b for b in bound if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
     with interruptible() as interruption:
@@ -256,6 +274,7 @@ def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options:
                 break
             mine = Options(native=native_of(query, replay), **options)
             result = answer_bound(query, mine, stop=interruption.event, confirm=confirm)
+            result = explained(query, result, mine, stop=interruption.event, always=core)
             answers.append(Answer(query, result, frame))
     return Answers(answers)
 

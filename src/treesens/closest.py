@@ -18,21 +18,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treesens.backends.base import Limits, Termination
-from treesens.backends.search.backend import SearchArtifact, SearchBackend
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
-from treesens.compiler.ir import Equal, Order
+from treesens.asking import RepeatedSearch
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.query import CellCost, LinearForm, NearestRows, Objective, Query
+from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
-from treesens.engine import Options, compile_query, decided
-from treesens.errors import BackendError
+from treesens.engine import Options
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
-
-_SHIFT = 30
-"""Distances are whole numbers of 2**-30 in the engine, rounded down: bounds stay bounds."""
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""
@@ -46,93 +40,6 @@ _SINGLE_ROWS = 0.4
 _TRIED = 50
 _CLOSE = 1e-6
 _LEAST = 0.02
-
-
-@dataclass(frozen=True)
-class Solved:
-    """What the engine says about one group: cells (None without a pair), a lower bound, and whether it is certain."""
-
-    cells: Int32Array | None
-    bound: float
-    closed: bool
-    empty: bool
-
-
-class _Engine:
-    """One compiled question, asked again and again with other costs and cells."""
-
-    def __init__(self, query: Query, nearest: NearestRows, options: Options) -> None:
-        grid = query.space.grid
-        # Every cell has its own cost, so that no pass may take two of them for the same.
-        steps = tuple(
-            CellCost(nearest.point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in nearest.features
-        )
-        self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
-        self.compilation = compile_query(self.query, "search", verify_each=options.verify_each)
-        self.decided = decided(self.compilation)
-        self.backend = SearchBackend()
-        self.options = options
-        module = self.compilation.module
-        if any(True for _ in module.ops_of(Equal)):
-            raise BackendError("the nearest row is searched for with copies of a feature merged")
-        orders = [block for block in module.blocks if isinstance(block, Order)]
-        self.variable = {b.feature: (i, b.cells) for i, b in enumerate(orders) if nearest.point in b.points}
-        if self.decided is None and module.variables:
-            artifact = self.backend.emit(module, hints=options.hints)
-            assert isinstance(artifact, SearchArtifact)
-            self.artifact = artifact
-
-    def ask(
-        self, costs: dict[int, FloatArray] | None, most: float, seconds: float, stop: threading.Event | None
-    ) -> Solved:
-        """The least sum of costs (float64[n_cells] per feature), over cells that cost at most `most` each.
-
-        Without costs any pair will do, and the bound is 0.
-        """
-        adapted = self.artifact.adapted
-        if adapted is None:
-            raise BackendError("a question without variables has no nearest row to search for")
-        problem = adapted.problem
-        objective = problem.constraints
-        kept = problem.unary_row != objective
-        start = np.concatenate(([0], np.cumsum(problem.size)))
-        allowed = problem.allowed.copy()
-        unary: list[tuple[Int64Array, int, Int64Array]] = []
-        for f, of_cell in (costs or {}).items():
-            if f not in self.variable:
-                continue
-            variable, cells = self.variable[f]
-            mine = of_cell[cells]
-            allowed[start[variable] : start[variable + 1]] = mine <= most
-            if not (mine <= most).any():
-                return Solved(None, math.inf, True, True)
-            units = -np.floor(np.where(np.isfinite(mine), mine, 0.0) * (1 << _SHIFT)).astype(np.int64)
-            unary.append((np.flatnonzero(units), variable, units[units != 0]))
-        changed = replace(
-            problem,
-            allowed=allowed,
-            objective=costs is not None,
-            unary_row=np.concatenate(
-                [problem.unary_row[kept], *(np.full(len(c), objective, np.int32) for c, _, _ in unary)]
-            ),
-            unary_variable=np.concatenate(
-                [problem.unary_variable[kept], *(np.full(len(c), v, np.int32) for c, v, _ in unary)]
-            ),
-            unary_cell=np.concatenate([problem.unary_cell[kept], *(c.astype(np.int32) for c, _, _ in unary)]),
-            unary_value=np.concatenate([problem.unary_value[kept], *(u for _, _, u in unary)]),
-        )
-        asked = replace(adapted, problem=changed, objective_shift=_SHIFT, objective_constant=0, objective_dropped=0)
-        limits = Limits(seconds, self.options.memory_limit, 1, self.options.seed)
-        outcome = self.backend.solve(replace(self.artifact, adapted=asked), limits, stop=stop)
-        if outcome.termination is Termination.INFEASIBLE:
-            return Solved(None, math.inf, True, True)
-        found = None
-        if outcome.assignment is not None:
-            compiled = self.compilation.compiled
-            found = compiled.source.cells(compiled.lift(outcome.assignment))
-        closed = outcome.termination in {Termination.OPTIMAL, Termination.SATISFIED}
-        bound = 0.0 if outcome.bound is None or costs is None else max(0.0, -outcome.bound)
-        return Solved(found, bound, closed, False)
 
 
 @dataclass
@@ -166,7 +73,7 @@ class _Closest:
         order = self._rows_themselves()
         if self.best.value == 0.0:
             return self._result(0.0, "rows")
-        engine = _Engine(self.plain, self.nearest, self.options)
+        engine = RepeatedSearch(self.plain, self.nearest.point, self.nearest.features, self.options)
         if engine.decided is not None:
             return engine.decided
         first = engine.ask(None, math.inf, max(_LEAST, self.left() / 2), self.stop)
@@ -178,7 +85,7 @@ class _Closest:
         bound = self._search(engine)
         return self._result(bound, "search")
 
-    def _rows_one_by_one(self, engine: _Engine, order: Int64Array) -> None:
+    def _rows_one_by_one(self, engine: RepeatedSearch, order: Int64Array) -> None:
         """The row nearest to the first pair, and then the most promising ones for a share of the time."""
         until = self.left() * (1 - _SINGLE_ROWS)
         waiting = iter(order)
@@ -252,7 +159,7 @@ class _Closest:
             if self.on_better is not None:
                 self.on_better(witness)
 
-    def _group(self, engine: _Engine, group: Int64Array, seconds: float) -> float:
+    def _group(self, engine: RepeatedSearch, group: Int64Array, seconds: float) -> float:
         """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
@@ -269,7 +176,9 @@ class _Closest:
         )
         return math.sqrt(bound) if norm == "l2" else bound
 
-    def _largest(self, engine: _Engine, group: Int64Array, costs: dict[int, FloatArray], seconds: float) -> float:
+    def _largest(
+        self, engine: RepeatedSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
+    ) -> float:
         """The largest distance: bisection on the radius, every step a question without costs."""
         low, high = 0.0, min(self.best.value, max(float(c[np.isfinite(c)].max()) for c in costs.values()))
         until = time.monotonic() + seconds
@@ -293,7 +202,7 @@ class _Closest:
         points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
         return int(group[np.argmin(self.rows.to_point(points)[group])])
 
-    def _search(self, engine: _Engine) -> float:
+    def _search(self, engine: RepeatedSearch) -> float:
         """Best first over groups of rows; returns the least bound of what is left."""
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]

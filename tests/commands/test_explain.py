@@ -88,7 +88,7 @@ def test_every_pass_says_what_it_does() -> None:
         (
             "find a, b such that a = b\nminimize changes(a, b)\ntop 5 diverse",
             "Of all, the number of features in which a and b differ shall be as small as possible. "
-            "The 5 best answers that share as little as possible are wanted.",
+            "The 5 best answers, each outside the widened regions of the others, are wanted.",
         ),
         (
             "find a such that a.x >= 1 implies a.y < 2\nmaximize likelihood(a, d) * likelihood(a, e)\nexpect none",

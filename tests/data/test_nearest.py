@@ -79,7 +79,8 @@ def test_the_nearest_pair_is_the_best_over_all_cells(norm: str) -> None:
     query = bound.query
     assert query.objective is not None
     assert query.objective.nearest is not None
-    result = answer_bound(bound, Options(time_limit=8))
+    # l1 and l2 end with a proof, which may take longer on a busy machine.
+    result = answer_bound(bound, Options(time_limit=60 if norm in {"l1", "l2"} else 8))
     space, rows = query.space, bound.rows["d"]
     names = space.names
     free = [names.index("f2"), names.index("f6")]

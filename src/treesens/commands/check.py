@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
+@click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
@@ -45,6 +46,7 @@ def command(
     queries: tuple[str, ...],
     backend: str,
     confirm: str | None,
+    core: bool,
     jobs: int,
     trust_pickle: bool,
     pipeline: str,
@@ -60,6 +62,7 @@ def command(
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
+    from treesens.answers import explained
     from treesens.compiler.pipeline import Pipeline
     from treesens.engine import Options
     from treesens.report.records import envelope, record
@@ -86,7 +89,9 @@ def command(
             answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption)
         else:
             answers = _one_by_one(asked, options, replay, confirm, interruption, progress)
-        for query, result in answers:
+        for query, answered in answers:
+            mine = replace(options, native=native_of(query, replay))
+            result = explained(query, answered, mine, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
                 progress.clear()
@@ -116,7 +121,7 @@ def _one_by_one(
             return
         progress.start(number, query.name)
         mine = replace(options, native=native_of(query, replay))
-        yield query, answer_bound(query, mine, stop=interruption.event, confirm=confirm)
+        yield query, answer_bound(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
 
 
 def _side_by_side(

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query.concretise import NoValues
 
 
@@ -111,8 +112,60 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
+class Ranked:
+    """The answers to a question that wants several, the best first.
+
+    `complete` where it is proved (`proof`) that no answer lies outside the regions of these; `reason` says why there are
+    no more of them.
+    """
+
+    answers: tuple[Result, ...]
+    wanted: int
+    complete: bool
+    reason: str
+    proof: str | None = None
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows of a table answer a question.
+
+    `rows` are those that do, by their numbers in the table; `undecided` those of which it is not known (the time was up, or
+    the arithmetic of the library stands against exact arithmetic). `total` counts all rows of the table, `outside` of them
+    lie outside the domain and so cannot answer. `shown` is the row of the witness.
+    """
+
+    rows: tuple[int, ...]
+    undecided: tuple[int, ...]
+    total: int
+    outside: int
+    shown: int | None = None
+
+    @property
+    def at_least(self) -> int:
+        return len(self.rows)
+
+    @property
+    def at_most(self) -> int:
+        return len(self.rows) + len(self.undecided)
+
+
+@dataclass(frozen=True)
+class Core:
+    """Conjuncts of a question that no inputs satisfy together, by their places and texts.
+
+    `model_free` where none of them speaks of scores; `minimal` where there is an answer without any one of them.
+    """
+
+    spans: tuple[Span, ...]
+    texts: tuple[str, ...]
+    model_free: bool
+    minimal: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
-    """The answer to one question."""
+    """The answer to one question; of several answers (`ranked`) the first."""
 
     query: str
     verdict: Verdict
@@ -130,4 +183,7 @@ class Result:
     notes: tuple[str, ...] = ()
     region: Region | None = None
     nearest: NearestRow | None = None
+    ranked: Ranked | None = None
+    count: RowCount | None = None
+    core: Core | None = None
     refuted: tuple[NoValues, ...] = ()

@@ -54,11 +54,11 @@ class Declarations:
     onehots: list[ast.OneHot] = field(default_factory=list)
     sources: list[ast.DomainFrom] = field(default_factory=list)
 
-    def fail(self, code: str, message: str, span: Span, remedy: str = "") -> Unbound:
+    def fail(self, code: str, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()) -> Unbound:
         """Records a mistake, once; the caller raises what is returned."""
         known = any((d.code, d.message, d.span) == (code, message, span) for d in self.diagnostics)
         if not known:
-            self.diagnostics.error(code, message, span, remedy)
+            self.diagnostics.error(code, message, span, remedy, related)
         return Unbound()
 
     def model(self, name: ast.Name) -> LoadedModel:

@@ -153,8 +153,8 @@ class Scope:
         self.cuts = [set() for _ in self.inputs.features]
         self.index = {name: i for i, name in enumerate(self.inputs.names)}
 
-    def fail(self, code: str, message: str, span: Span, remedy: str = "") -> Unbound:
-        return self.found.fail(code, message, span, remedy)
+    def fail(self, code: str, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()) -> Unbound:
+        return self.found.fail(code, message, span, remedy, related)
 
     def point(self, name: ast.Name) -> int:
         if name.text not in self.points:

@@ -5,17 +5,20 @@ All errors of a file are collected; a file with errors gives none of its questio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, FloatArray, frozen
+from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, Span
 from treesens.compiler.query import query as q
+from treesens.compiler.query.evaluate import linear_constraints
+from treesens.compiler.query.values import ValueSum
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.bind_conflicts import Conjunct, check_satisfiable, merged, parts_of
 from treesens.frontends.bind_declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.frontends.bind_formulas import formula
 from treesens.frontends.bind_inputs import region
@@ -43,6 +46,11 @@ class BoundQuery:
     find: ast.Find | ast.Count
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
+    pinned: Callable[[int], q.Query] | None = None
+    """Of a count: the question that it asks about one row of its table."""
+    conjuncts: tuple[Conjunct, ...] = ()
+    background: tuple[q.Constraint, ...] = ()
+    """What the question says besides its conjuncts: `onehot` declarations."""
 
     @property
     def name(self) -> str:
@@ -218,14 +226,20 @@ def _question(
 ) -> BoundQuery:
     """One typed question."""
     scope = _scope(found, inputs, tuple(models), find)
-    waiting = scope.every(lambda item: (formula(scope, item), item.span), find.constraints)
-    waiting += [(rule, find.span) for rule in _onehots(scope)]
+    written = [part for item in find.constraints for part in _parts(item)]
+    waiting = scope.every(lambda item: (formula(scope, item), item), written)
+    rules = _onehots(scope)
     goal = find.objective if isinstance(find, ast.Find) else None
     aim = objective(scope, goal) if goal is not None else None
     rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
     space, cells = inputs.space(scope.cuts)
-    constraints = [(part, span) for pending, span in waiting for part in _conjuncts(pending(space))]
-    _check_satisfiable(scope, space, constraints)
+    conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
+    if isinstance(find, ast.Count) and rows is not None and _values_matter(parts_of(conjuncts)):
+        _cut_at_rows(scope, rows)
+        space, cells = inputs.space(scope.cuts)
+        conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
+    background = tuple(part for rule in rules for part in _conjuncts(rule(space)))
+    check_satisfiable(scope, space, conjuncts, background, find.span)
     top = find.top if isinstance(find, ast.Find) else None
     varied = sorted(scope.varied)
     typed = q.Query(
@@ -233,7 +247,7 @@ def _question(
         space=space,
         models=cells,
         points=tuple(q.Point(p, m) for p, m in zip(scope.points, scope.point_models, strict=True)),
-        constraints=merged([part for part, _ in constraints]),
+        constraints=merged([*parts_of(conjuncts), *background]),
         objective=aim(space) if aim else None,
         expect=find.expect.verdict if find.expect else None,
         varied=tuple(inputs.names[f] for f in varied),
@@ -243,7 +257,42 @@ def _question(
         diverse=top.diverse if top else False,
     )
     tables = dict(scope.tables)
-    return BoundQuery(typed, inputs.models, tables, find, node, _rows_in_play(scope, tables))
+    pinned = partial(_about_row, found, inputs, models, name, node, find) if isinstance(find, ast.Count) else None
+    return BoundQuery(
+        typed,
+        inputs.models,
+        tables,
+        find,
+        node,
+        _rows_in_play(scope, tables),
+        pinned,
+        tuple(conjuncts),
+        background,
+    )
+
+
+def _parts(node: ast.Formula) -> list[ast.Formula]:
+    """The conjuncts of a constraint, each with its own place."""
+    return [part for item in node.items for part in _parts(item)] if isinstance(node, ast.And) else [node]
+
+
+def _about_row(
+    found: Declarations,
+    inputs: Inputs,
+    models: Mapping[str, ast.Name | None],
+    name: str,
+    node: ast.Query,
+    count: ast.Count,
+    row: int,
+) -> q.Query:
+    """A count as the question about one row: the same constraints, and the first point equals the row."""
+    span = count.data.span
+    is_row = ast.PointIsRow(
+        count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
+    )
+    find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
+    # Every row cuts the grid elsewhere: what is made for one is not kept for the next.
+    return _question(found, replace(inputs, cache=dict(inputs.cache)), models, name, node, find).query
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
@@ -325,67 +374,28 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
     return q.RowSet(0, frozen(matrix[index]), frozen(index), len(matrix) - len(index))
 
 
+def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
+    """Whether two values of a row's cell may differ in what they satisfy: sums over values (distances), changes."""
+    return any(map(_sums_values, constraints)) or any(
+        row.form.changes for row in linear_constraints(tuple(constraints))
+    )
+
+
+def _sums_values(constraint: q.Constraint) -> bool:
+    if isinstance(constraint, q.AllOf | q.AnyOf):
+        return any(map(_sums_values, constraint.parts))
+    return isinstance(constraint, ValueSum)
+
+
+def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:
+    """Gives every value of the rows a cell of its own, as `P = row N of DATA` does for one row."""
+    for f in range(rows.values.shape[1]):
+        if not scope.spec(f).coded:
+            for value in np.unique(rows.values[~np.isnan(rows.values[:, f]), f]):
+                scope.cut(f, *scope.spec(f).only(float(value)))
+
+
 def _conjuncts(constraint: q.Constraint) -> list[q.Constraint]:
     if isinstance(constraint, q.AllOf):
         return [inner for part in constraint.parts for inner in _conjuncts(part)]
     return [constraint]
-
-
-def _check_satisfiable(scope: Scope, space: q.Space, constraints: Sequence[tuple[q.Constraint, Span]]) -> None:
-    """Contradictions that can be seen without the model: a feature of a point that is left without a legal cell."""
-    left: dict[tuple[int, int], tuple[BoolArray, list[Span]]] = {}
-    for constraint, span in constraints:
-        if not isinstance(constraint, q.CellSet):
-            continue
-        key = constraint.point, constraint.feature
-        mask, spans = left.get(key, (space.legal[constraint.feature], []))
-        name = f"{scope.points[key[0]]}.{scope.inputs.names[key[1]]}"
-        if not (constraint.mask & space.legal[constraint.feature]).any():
-            remedy = f"see the domain of `{scope.inputs.names[key[1]]}`"
-            raise scope.fail("E306", f"no value in its domain lets `{name}` satisfy this", span, remedy)
-        both = mask & constraint.mask
-        if not both.any():
-            others = " and ".join(f"`{s.text}`" for s in spans)
-            message = f"no value of `{name}` satisfies both {others} and this"
-            raise scope.fail("E309", message, span, "remove one of them")
-        left[key] = both, [*spans, span]
-
-
-def merged(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
-    """Bounds on the same difference become one, which is stronger over cells than each by itself."""
-    result: list[q.Constraint] = []
-    at: dict[tuple[object, ...], int] = {}
-    for constraint in constraints:
-        if not isinstance(constraint, q.Difference):
-            result.append(constraint)
-            continue
-        c = constraint
-        key = (c.left, c.feature, c.right, c.other, c.left_factor, c.right_factor)
-        if key not in at:
-            at[key] = len(result)
-            result.append(c)
-            continue
-        known = result[at[key]]
-        assert isinstance(known, q.Difference)
-        result[at[key]] = _both(known, c)
-    return tuple(result)
-
-
-def _both(one: q.Difference, other: q.Difference) -> q.Difference:
-    """The tighter end of each side; of equal ends the strict one."""
-    lows = [(d.low, d.low_strict) for d in (one, other) if d.low is not None]
-    highs = [(-d.high, d.high_strict) for d in (one, other) if d.high is not None]
-    low, low_strict = max(lows, default=(None, False))
-    high, high_strict = max(highs, default=(None, False))
-    return q.Difference(
-        one.left,
-        one.feature,
-        one.right,
-        one.other,
-        low,
-        None if high is None else -high,
-        low_strict,
-        high_strict,
-        one.left_factor,
-        one.right_factor,
-    )

@@ -1,8 +1,8 @@
 """The numbered catalogue of messages about `.sens` files: what each code means, and what to do.
 
 S0xx: the text does not parse (grammar). E1xx: a name means nothing. E2xx: a constraint or objective makes no sense for its
-model. E3xx: a domain makes no sense. E4xx: data do not fit their domains (warnings). A code keeps its number for ever; one that
-is given up is not used again.
+model. E3xx: a domain makes no sense. E4xx: data do not fit their domains (warnings). E5xx: why an answer is what it is (notes).
+A code keeps its number for ever; one that is given up is not used again.
 """
 
 from __future__ import annotations
@@ -329,4 +329,12 @@ E402 missing values in the data
 """
 )
 
-CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA
+ANSWERS: Final = _entries(
+    """
+E501 constraints clash for this model
+  no inputs satisfy the constraints together, because of how the model scores them
+  relax or remove one of the clashing constraints
+"""
+)
+
+CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA | ANSWERS

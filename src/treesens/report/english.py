@@ -29,7 +29,7 @@ def sentence(body: ast.Find | ast.Count) -> str:
                 size = "large" if objective.sense == "maximize" else "small"
                 text += f" Of all, {value(objective.expression)} shall be as {size} as possible."
             if top is not None:
-                apart = " that share as little as possible" if top.diverse else ""
+                apart = ", each outside the widened regions of the others," if top.diverse else ""
                 text += f" The {top.number.value} best answers{apart} are wanted."
         case ast.Count(data, points, _, expect):
             others = listed([p.name.text for p in points[1:]])

@@ -16,6 +16,7 @@ from treesens.compiler.model.ensemble import Ensemble, Link
 from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, Result, Verdict, Witness
+from treesens.cores import diagnostic_of
 
 SCHEMA_VERSION = 1
 
@@ -118,6 +119,68 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size,
     }
+    data |= _found(query, result)
+    if result.ranked is not None:
+        data["answers"] = [
+            {"points": None, "objective": None, **_found(query, one), "backend": one.backend}
+            for one in result.ranked.answers
+        ]
+        data["ranked"] = {
+            "wanted": result.ranked.wanted,
+            "found": len(result.ranked.answers),
+            "complete": result.ranked.complete,
+            "reason": result.ranked.reason,
+            "proof": result.ranked.proof,
+        }
+    if result.count is not None:
+        count = result.count
+        data["count"] = {
+            "at_least": count.at_least,
+            "at_most": count.at_most,
+            "total": count.total,
+            "outside": count.outside,
+            "rows": list(count.rows),
+            "undecided": list(count.undecided),
+            "shown": count.shown,
+        }
+    if result.core is not None:
+        data["core"] = {
+            "code": diagnostic_of(result.core).code,
+            "conjuncts": [
+                {"text": text, "place": span.place}
+                for text, span in zip(result.core.texts, result.core.spans, strict=True)
+            ],
+            "model_free": result.core.model_free,
+            "minimal": result.core.minimal,
+        }
+    if result.near_miss is not None:
+        data["near_miss"] = result.near_miss
+    if result.confirmed_by is not None:
+        data["confirmed_by"] = result.confirmed_by
+    if result.notes:
+        data["notes"] = list(result.notes)
+    data["attempts"] = [
+        {
+            "backend": a.backend,
+            "termination": a.termination,
+            "verdict": str(a.verdict),
+            "detail": a.detail,
+            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
+            "statistics": a.statistics,
+        }
+        for a in result.attempts
+    ]
+    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
+    data["models"] = [
+        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
+        for m in query.models
+    ]
+    return data | extra
+
+
+def _found(query: Query, result: Result) -> dict[str, Any]:
+    """What is said about the witness of a result: points, scores, replay, objective, nearest row, region."""
+    data: dict[str, Any] = {}
     witness = result.witness
     if witness is not None:
         data["points"] = points_of(query, witness)
@@ -147,29 +210,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         }
     if result.region is not None:
         data["region"] = region_of(query, result.region)
-    if result.near_miss is not None:
-        data["near_miss"] = result.near_miss
-    if result.confirmed_by is not None:
-        data["confirmed_by"] = result.confirmed_by
-    if result.notes:
-        data["notes"] = list(result.notes)
-    data["attempts"] = [
-        {
-            "backend": a.backend,
-            "termination": a.termination,
-            "verdict": str(a.verdict),
-            "detail": a.detail,
-            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
-            "statistics": a.statistics,
-        }
-        for a in result.attempts
-    ]
-    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
-    data["models"] = [
-        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
-        for m in query.models
-    ]
-    return data | extra
+    return data
 
 
 def as_expected(query: Query, result: Result) -> bool | None:
@@ -177,7 +218,8 @@ def as_expected(query: Query, result: Result) -> bool | None:
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
-        return True
+        # A count that is not known is no answer, even where some row counts.
+        return None if result.count is not None and result.count.undecided else True
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)
 
 

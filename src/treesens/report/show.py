@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Ranked, Result, RowCount, Verdict
+from treesens.cores import diagnostic_of
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 
@@ -32,6 +33,7 @@ class Progress:
         self.console = Console(stderr=True, highlight=False)
         self.active = self.console.is_terminal and not (quiet and not sys.stderr.isatty())
         self.status: Any = None
+        self.name = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -45,8 +47,14 @@ class Progress:
         if not self.active:
             return
         self.clear()
-        self.status = self.console.status(f"[{number + 1}/{self.total}] {name}")
+        self.name = f"[{number + 1}/{self.total}] {name}"
+        self.status = self.console.status(self.name)
         self.status.start()
+
+    def say(self, text: str) -> None:
+        """What is being done about the question."""
+        if self.status is not None:
+            self.status.update(f"{self.name}: {text}")
 
     def clear(self) -> None:
         if self.status is not None:
@@ -89,6 +97,29 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     if as_expected(query, result) is False:
         line.append(f"  expected {query.expect}", style="bold red")
     console.print(line)
+    if result.count is not None:
+        console.print(f"  {_counted(result.count)}")
+        if result.witness is not None:
+            console.print(f"  for example row {result.count.shown}:")
+    if result.ranked is None:
+        _show_found(console, bound, result)
+    else:
+        for number, one in enumerate(result.ranked.answers, 1):
+            console.print(f"  answer {number} of {len(result.ranked.answers)}")
+            _show_found(console, bound, one)
+        if result.ranked.answers:
+            console.print(f"  {_how_many(result.ranked)}")
+    if result.core is not None:
+        console.print(diagnostic_of(result.core).render(), markup=False)
+    for note in result.notes:
+        console.print(f"  note: {note}")
+    if result.near_miss:
+        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+    console.print()
+
+
+def _show_found(console: Console, bound: BoundQuery, result: Result) -> None:
+    """One witness with its objective and its nearest row."""
     if result.witness is not None:
         console.print(_pair_table(bound, result))
     if result.objective is not None:
@@ -102,11 +133,24 @@ def show_result(bound: BoundQuery, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
-    for note in result.notes:
-        console.print(f"  note: {note}")
-    if result.near_miss:
-        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
-    console.print()
+
+
+def _counted(count: RowCount) -> str:
+    """A count in words, with its bounds and the first of its rows."""
+    outside = f" ({count.outside} outside the domain)" if count.outside else ""
+    between = "" if not count.undecided else f" to {count.at_most}"
+    listed = ", ".join(map(str, count.rows[:10])) + (", …" if len(count.rows) > 10 else "")
+    return f"{count.at_least}{between} of {count.total} rows{outside}" + (f": {listed}" if listed else "")
+
+
+def _how_many(ranked: Ranked) -> str:
+    """How many answers there are, and why no more of them."""
+    found, regions = len(ranked.answers), "region" if len(ranked.answers) == 1 else "regions"
+    if found == ranked.wanted:
+        return f"{found} answers, each in a region of its own"
+    if ranked.complete:
+        return f"only {found} {regions} ({ranked.proof} proof), {ranked.wanted} were wanted"
+    return f"{found} {regions} found, {ranked.wanted} were wanted; there may be more: {ranked.reason}"
 
 
 def _how(result: Result) -> str:

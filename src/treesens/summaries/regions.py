@@ -17,7 +17,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
-from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Masks, Region
 from treesens.summaries.flips import base_units, leaf_values
 
@@ -59,15 +59,19 @@ class ScoreRange:
 
     def leaf_box(self, cells: Int32Array) -> list[BoolArray]:
         """The cells of every feature that lead to the same leaf as `cells` int32[features] in every tree."""
-        box = [np.ones(n, bool) for n in np.diff(self.start) - 1]
-        point = [np.zeros(len(mask), bool) for mask in box]
+        point = [np.zeros(n, bool) for n in np.diff(self.start) - 1]
         for f, cell in enumerate(cells):
             point[f][cell] = True
-        for leaf in np.flatnonzero(self.reached(tuple(point))):
-            for literal in range(self.boxes.offset[leaf], self.boxes.offset[leaf + 1]):
-                f = int(self.boxes.feature[literal])
-                box[f] &= self.boxes.allowed(literal)
-        return box
+        return box_of_leaves(self.boxes, np.flatnonzero(self.reached(tuple(point))))
+
+
+def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
+    """The cells that some leaves (one per tree) have in common, bool[n_cells] per feature."""
+    box = [np.ones(feature.n_cells, bool) for feature in boxes.grid]
+    for leaf in leaves:
+        for literal in range(boxes.offset[leaf], boxes.offset[leaf + 1]):
+            box[int(boxes.feature[literal])] &= boxes.allowed(literal)
+    return box
 
 
 class RegionFinder:
@@ -78,6 +82,7 @@ class RegionFinder:
         self.rows: list[tuple[AtLeast, int, int]] = []  # constraint, shift, bound in its units
         self.cavities: list[AvoidBoxes] = []
         self.sets: list[CellSet] = []
+        self.choices: list[tuple[CellSet, ...]] = []  # of each, one set has to hold
         self.supported = True
         same: list[SameExcept] = []
         self._sort(query.constraints, same)
@@ -97,6 +102,9 @@ class RegionFinder:
                     self._sort(constraint.parts, same)
                 case CellSet():
                     self.sets.append(constraint)
+                case AnyOf() if sets := tuple(part for part in constraint.parts if isinstance(part, CellSet)):
+                    self.choices.append(sets)
+                    self.supported &= len(sets) == len(constraint.parts)
                 case AvoidBoxes():
                     self.cavities.append(constraint)
                 case AtLeast() if not (constraint.form.changes or constraint.form.pairs or constraint.form.levels):
@@ -115,6 +123,9 @@ class RegionFinder:
             for (model, _), found in self.ranges.items():
                 if model == point.model:
                     box = [a & b for a, b in zip(box, found.leaf_box(cells[number]), strict=True)]
+            for chosen in self.sets:
+                if chosen.point == number:
+                    box[chosen.feature] = box[chosen.feature] & chosen.mask
             boxes.append([_run_around(mask, int(cell)) for mask, cell in zip(box, cells[number], strict=True)])
         if len(boxes) > 1:
             for f in self.shared:
@@ -134,9 +145,10 @@ class RegionFinder:
 
     def holds(self, region: Region) -> bool:
         """Whether every point (pair) of the region satisfies every constraint of the question, as far as bounds can tell."""
-        for chosen in self.sets:
-            if (region.boxes[chosen.point][chosen.feature] & ~chosen.mask).any():
-                return False
+        if not all(_within(region, chosen) for chosen in self.sets):
+            return False
+        if not all(any(_within(region, chosen) for chosen in sets) for sets in self.choices):
+            return False
         if any(_enters(cavity, region.boxes[cavity.point]) for cavity in self.cavities):
             return False
         ranges: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
@@ -251,6 +263,11 @@ def _with(region: Region, point: int | None, feature: int, mask: BoolArray) -> R
         for p, box in enumerate(region.boxes)
     )
     return Region(boxes, region.shared)
+
+
+def _within(region: Region, chosen: CellSet) -> bool:
+    """Whether every point of the region lies in a set of cells."""
+    return not (region.boxes[chosen.point][chosen.feature] & ~chosen.mask).any()
 
 
 def _enters(cavities: AvoidBoxes, box: Masks) -> bool:

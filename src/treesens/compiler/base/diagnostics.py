@@ -65,19 +65,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: a stable code, a sentence, where, and what to do."""
+    """One message: a stable code, a sentence, where (`related`: other places that take part in it), and what to do."""
 
     code: str
     message: str
     span: Span | None = None
     remedy: str = ""
     severity: str = "error"
+    related: tuple[Span, ...] = ()
 
     def render(self) -> str:
         place = f"{self.span.place}: " if self.span else ""
         lines = [f"{place}{self.severity}[{self.code}]: {self.message}"]
         if self.span:
             lines.append(self.span.excerpt())
+        lines += [other.excerpt() for other in self.related]
         if self.remedy:
             lines.append(f"  help: {self.remedy}")
         return "\n".join(lines)
@@ -100,8 +102,10 @@ class Diagnostics:
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.items)
 
-    def error(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
-        self.items.append(Diagnostic(code, message, span, remedy))
+    def error(
+        self, code: str, message: str, span: Span | None = None, remedy: str = "", related: tuple[Span, ...] = ()
+    ) -> None:
+        self.items.append(Diagnostic(code, message, span, remedy, related=related))
 
     def warning(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))

@@ -26,6 +26,7 @@ _BITS = 30
 """The bound of a row whose exact coefficients are too long, which become whole numbers up to it."""
 
 _EXACT = 1 << 40
+_LONGEST = 1 << 56
 
 Part = tuple[Int32Array, IntegerArray, int]
 """Variables, coefficients and the shift of their unit."""
@@ -121,6 +122,8 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
         assert unit.denominator == 1
         allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
         constant += int(allowed.max(initial=0)) * unit
+        if int(np.abs(cost.costs).max(initial=0)) * int(unit) >= _LONGEST:
+            return None  # too long for a row; what it would have excluded is refuted when values are chosen
         shown.append(q.PairCost(cost.left, cost.right, frozen(-cost.costs * int(unit), np.int64), 0))
     # The pairs gain U - f, of which -f is in the form.
     wanted = slack * scale

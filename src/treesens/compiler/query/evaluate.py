@@ -135,7 +135,7 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
         case ValueSum():
             return constraint.holds(x.at)
         case AvoidBoxes():
-            return _avoids(constraint, x.cells[constraint.point])
+            return avoids(constraint, x.cells[constraint.point])
         case OneHot():
             return sum(holds(member, x) for member in constraint.members) == 1
         case AllOf():
@@ -159,7 +159,8 @@ def difference_holds(relation: Difference, left: float, right: float) -> bool:
     )
 
 
-def _avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
+def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
+    """Whether cells int32[features] lie in none of the boxes."""
     inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
     counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
     return not bool(np.any(counts == np.diff(boxes.indptr)))

@@ -49,12 +49,17 @@ Split Branching::best_cut(const Domains& domains, const std::vector<double>& tot
     const std::int32_t base = problem_.cell_offset[split.variable];
     const Cell first = domains.first(split.variable);
     const Cell last = domains.last(split.variable);
+    // Balanced cuts: one that only isolates the point leaves the other side as hard as the node was.
+    const double width = last - first + 1;
     double votes = 0;
-    double most_votes = -1;
+    double most_worth = -1;
     split.cut = first;
     for (Cell k = 0; k < last; ++k) {
         votes += vote_[base + k];
-        if (k >= first && votes > most_votes) most_votes = votes, split.cut = k;
+        if (k < first) continue;
+        const double below = (k - first + 1) / width;
+        const double worth = votes * below * (1 - below);
+        if (worth > most_worth) most_worth = worth, split.cut = k;
     }
     return split;
 }

@@ -20,7 +20,9 @@ public:
     Branching(const Problem& problem, const Clauses& clauses);
 
     // By deficit: theta(best entry) - theta(entry at x), shared among the variables on which the two conflict, at the
-    // cut that separates x from most deficit. -1 when x attains the best entry of every factor.
+    // cut that separates x from most deficit and halves the domain (deficit times the shares of both sides: on large
+    // models the tree has half to a third of the nodes that it has with the deficit alone). -1 when x attains the best
+    // entry of every factor.
     Split by_deficit(const Messages& messages, const Domains& domains, const std::vector<Cell>& x);
     // Between x and a literal of a clause that x violates.
     Split by_clause(const Domains& domains, const std::vector<Cell>& x) const;

@@ -44,7 +44,7 @@ public:
     // One trial of other multipliers: step, refresh, a few sweeps, keep if better. False when it did not help.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome);
     // Seldom worth its time: few of the nodes that it tried were pruned.
-    bool idle() const { return statistics.tried >= 40 && statistics.pruned * 25 < statistics.tried; }
+    bool idle() const { return statistics.tried >= 40 && statistics.pruned * 12 < statistics.tried; }
 
 private:
     std::shared_ptr<const FactorSet> set_;

@@ -1,0 +1,38 @@
+"""What a constraint is about: the points and the scores that it reads."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    AvoidBoxes,
+    CellSet,
+    Constraint,
+    Difference,
+    OneHot,
+    SameExcept,
+)
+from treesens.compiler.query.values import ValueSum
+
+
+def points_in(constraint: Constraint) -> frozenset[int]:
+    """The points that a constraint reads."""
+    match constraint:
+        case SameExcept() | Difference():
+            return frozenset((constraint.left, constraint.right))
+        case CellSet() | AvoidBoxes() | OneHot():
+            return frozenset((constraint.point,))
+        case AtLeast(form=form):
+            read = {t.point for t in form.scores} | {c.point for c in form.costs}
+            read |= {point for pair in form.pairs for point, _ in (pair.left, pair.right)}
+            steps = [points_in(s) for level in form.levels for s in (level.below, level.above) if s is not None]
+            return frozenset(read.union(*({c.left, c.right} for c in form.changes), *steps))
+        case ValueSum():
+            return frozenset(point for point, _ in constraint.places)
+        case AllOf() | AnyOf():
+            return frozenset[int]().union(*(points_in(part) for part in constraint.parts))
+        case _:
+            assert_never(constraint)
