@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -334,6 +336,37 @@ def test_two_documents_and_one_that_is_closed(folder: Path) -> None:
     session(folder, script)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in the file system")
+@pytest.mark.parametrize("politely", [True, False])
+def test_a_file_that_cannot_be_read_to_its_end_does_not_keep_the_server_alive(folder: Path, politely: bool) -> None:
+    os.mkfifo(folder / "endless.csv")
+    text = HEAD.replace("people.csv", "endless.csv")
+    document = {"uri": (folder / "q.sens").as_uri(), "languageId": "sens", "version": 1, "text": text}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
+    ]
+    last: list[dict[str, Any]] = [{"id": 2, "method": "shutdown"}, {"method": "exit"}] if politely else []
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in messages:
+            server.stdin.write(framed(message))
+        server.stdin.flush()
+        assert server.stdout.readline().startswith(b"Content-Length")
+        with open(folder / "endless.csv", "wb"):  # opened for writing as soon as the server reads
+            for message in last:
+                server.stdin.write(framed(message))
+            server.stdin.close()
+            assert server.wait(60) == 0
+
+
+def framed(message: dict[str, Any]) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_positions_and_offsets_are_inverse(encoding: str) -> None:
     text = "aé🦊\r\n\u2028b\rc\n\n𝒳"
@@ -351,8 +384,6 @@ def test_positions_and_offsets_are_inverse(encoding: str) -> None:
 
 
 def test_without_pygls_the_command_says_what_to_install(tmp_path: Path) -> None:
-    import subprocess
-
     hide = "import sys; sys.modules['pygls'] = None; sys.modules['lsprotocol'] = None; " + SERVER
     done = subprocess.run([sys.executable, "-c", hide], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -113,6 +113,19 @@ def test_several_questions_in_one_file(stump: Path) -> None:
         each.answer(stump)
 
 
+def test_several_answers_and_counts_are_asked_as_objects(stump: Path, frame: Any) -> None:
+    rows = frame[["age", "sex"]]
+    flips = q.count("people", A, B).such_that(B.except_("sex") == A, A.margin() >= 0.5, B.margin() <= -0.5)
+    counted = flips.answer(stump, rows, declare=[q.domain_from("people"), q.data("people", "-")])
+    assert counted.count is not None
+    assert counted.count.rows == (1, 2)
+    assert q.count(rows, A).such_that(A.margin() <= -0.5).answer(stump).count.rows == (0,)  # type: ignore[union-attr]
+    best = q.find(A).such_that(A["sex"].is_in([0, 1]), A["age"].between(0, 1)).maximize(A.margin()).top(2)
+    ranked = best.answer(stump).ranked
+    assert ranked is not None
+    assert len(ranked.answers) == 2
+
+
 def test_what_is_not_given_is_named(stump: Path) -> None:
     question = q.sensitive("m", "sex", margin=0.5, near="people")
     with pytest.raises(DiagnosticsError, match=r"E102.*no data is called `people`"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -9,7 +10,7 @@ import click
 
 @click.command("lsp")
 @click.option("--trust-pickle", is_flag=True, help="Open pickled models, which can run any code.")
-def command(trust_pickle: bool) -> int:
+def command(trust_pickle: bool) -> None:
     """Serve the Language Server Protocol on standard input and output: messages while typing, completion, hover, formatting.
 
     Editors start it; it needs the extra `treesens[lsp]`.
@@ -27,4 +28,6 @@ def command(trust_pickle: bool) -> int:
     # Whatever a library prints would break the protocol.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     make_server(trust_pickle=trust_pickle).start_io(stdout=out)
-    return 0
+    sys.stderr.flush()
+    # A file that is still being read must not keep a server alive that nobody listens to; there is nothing to save.
+    os._exit(0)
