@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
@@ -60,9 +61,9 @@ def instances(bench: Path, every: int) -> list[tuple[str, str, list[tuple[int, s
 
 
 def run_model(
-    bench: Path, name: str, data: str, picked: list[tuple[int, str]], limit: float
+    bench: Path, name: str, data: str, picked: list[tuple[int, str]], methods: list[str], limits: tuple[float, float]
 ) -> Iterator[dict[str, Any]]:
-    """All methods on the instances of one model."""
+    """Some methods on the instances of one model; `limits` in seconds, for the paper's methods and for the nearest pair."""
     from treesens.audits import fitted
     from treesens.engine import Options, answer
     from treesens.frontends.query import bind
@@ -77,22 +78,21 @@ def run_model(
     names = model.ensemble.feature_names
     lines = ['model m from "m"', 'data d from "d"', "domain from d"]
     for i, (feature, margin) in enumerate(picked):
-        for j, tail in enumerate(METHODS.values()):
-            lines.append(f"query q{i}_{j}: sensitive m to `{names[feature]}` margin {margin}{tail}")
+        for j, method in enumerate(methods):
+            lines.append(f"query q{i}_{j}: sensitive m to `{names[feature]}` margin {margin}{METHODS[method]}")
     started = time.perf_counter()
     bound = bind(parse("\n".join(lines)), Path(), load_model=lambda _p, _f: model, load_table=lambda _p, _l, _r: table)
     build = time.perf_counter() - started
     asked = iter(bound.queries)
     for feature, margin in picked:
-        mine = {method: next(asked) for method in METHODS}
-        plain = mine["none"].query
+        mine = {method: next(asked) for method in methods}
+        some = mine[methods[0]]
+        plain = replace(some.query, objective=None)
         finder = RegionFinder(plain)
-        rows = mine["none"].rows["d"]
+        rows = some.rows["d"]
         for method, question in mine.items():
-            backend = "search" if method == "nearest pair" else "auto"
-            result = answer(
-                question.query, Options(backend=backend, time_limit=limit if method != "nearest pair" else 3 * limit)
-            )
+            backend, limit = ("search", limits[1]) if method == "nearest pair" else ("auto", limits[0])
+            result = answer(question.query, Options(backend=backend, time_limit=limit))
             record = {
                 "model": name,
                 "feature": names[feature],
@@ -194,6 +194,7 @@ def main() -> int:
     parser.add_argument("--bench", type=Path, required=True)
     parser.add_argument("--every", type=int, default=4)
     parser.add_argument("--limit", type=float, default=1.0)
+    parser.add_argument("--nearest-limit", type=float, default=15.0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("out/data_aware.jsonl"))
     parser.add_argument("--markdown", type=Path)
@@ -201,13 +202,13 @@ def main() -> int:
     given = parser.parse_args()
     given.output.parent.mkdir(parents=True, exist_ok=True)
     records = [json.loads(line) for line in given.output.read_text().splitlines()] if given.output.is_file() else []
-    done = {r["model"] for r in records}
+    done = {(r["model"], r["method"]) for r in records}
     started = time.perf_counter()
     with ProcessPoolExecutor(given.workers) as pool, given.output.open("a") as file:
         work = [
-            pool.submit(run_model_list, given.bench, name, data, picked, given.limit)
+            pool.submit(run_model_list, given.bench, name, data, picked, left, (given.limit, given.nearest_limit))
             for name, data, picked in instances(given.bench, given.every)
-            if name not in done
+            if (left := [method for method in METHODS if (name, method) not in done])
         ]
         for future in as_completed(work):
             mine = future.result()
@@ -218,7 +219,7 @@ def main() -> int:
     text = tables(records)
     print(text)
     if given.markdown is not None:
-        limits = f"{given.limit:g} s per question ({3 * given.limit:g} s for the nearest pair)"
+        limits = f"{given.limit:g} s per question ({given.nearest_limit:g} s for the nearest pair)"
         settings = f"Every {given.every}th instance that has a pair, domains from the data, {limits}."
         given.markdown.write_text(f"# Data-aware search\n\n{settings}\n\n{text}\n")
     if given.plot is not None:

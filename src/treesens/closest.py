@@ -27,6 +27,7 @@ from treesens.compiler.verify import verify_cells, verify_values
 from treesens.engine import Options
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
+from treesens.summaries.neighbours import Neighbours
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""
@@ -36,6 +37,9 @@ _ROW_SLICE = 0.25
 
 _SINGLE_ROWS = 0.4
 """Share of the time for single rows before groups of rows are asked about."""
+
+_MOVED_ROWS = 0.2
+"""Share of the time for moves of single features from the most promising rows."""
 
 _TRIED = 50
 _CLOSE = 1e-6
@@ -62,6 +66,8 @@ class _Closest:
         self.deadline = time.monotonic() + self.options.time_limit
         self.plain = replace(self.query, objective=None)
         self.rows = Rows(self.query.space, self.nearest)
+        shape = flip_question(self.plain)
+        self.neighbours = None if shape is None else Neighbours(self.plain, shape, self.rows)
 
     def left(self) -> float:
         """Seconds until the limit; none once somebody asked to stop."""
@@ -81,9 +87,37 @@ class _Closest:
             return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
         if first.cells is not None:
             self._offer(first.cells)
+        self._move_rows(order)
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
         return self._result(bound, "search")
+
+    def _move_rows(self, order: Int64Array) -> None:
+        """Pairs by moves of single features: from the best pair towards its row, and from the most promising rows."""
+        near = self.neighbours
+        if near is None or len(order) == 0:
+            return
+        until = self.left() * (1 - _MOVED_ROWS)
+
+        def left() -> float:
+            return self.left() - until
+
+        start = self._legal_cells()
+        for row in order:
+            if left() <= 0:
+                break
+            cells = start.copy()
+            for column, f in enumerate(self.nearest.features):
+                cells[f] = self.rows.cells[column][row]
+            if (cells < 0).any() or not all(self.query.space.legal[f][c] for f, c in enumerate(cells)):
+                continue
+            found = near.towards(cells, int(row), self.best.value, left)
+            if found is not None and found[1] < self.best.value:
+                self._offer(found[0], int(row))
+
+    def _legal_cells(self) -> Int32Array:
+        """Some legal cell of every feature, int32[features]."""
+        return np.array([int(np.flatnonzero(legal)[0]) for legal in self.query.space.legal], np.int32)
 
     def _rows_one_by_one(self, engine: RepeatedSearch, order: Int64Array) -> None:
         """The row nearest to the first pair, and then the most promising ones for a share of the time."""
@@ -106,7 +140,7 @@ class _Closest:
             return np.arange(count)
         space = self.query.space
         cells = np.empty((count, len(space.names)), np.int32)
-        cells[:] = [int(np.flatnonzero(legal)[0]) for legal in space.legal]
+        cells[:] = self._legal_cells()
         usable = np.ones(count, bool)
         for column, f in enumerate(self.nearest.features):
             cells[:, f] = self.rows.cells[column]
@@ -143,9 +177,17 @@ class _Closest:
             row = int(np.argmin(self.rows.to_point(points)))
         near = np.full(len(self.query.space.names), np.nan)
         near[list(self.nearest.features)] = self.rows.values[row]
+        before = self.best.value
         verdict = verify_cells(self.plain, cells, near=near, native=self.options.native)
         if isinstance(verdict, Witness):
             self._keep(verdict)
+        if self.best.value < before and self.neighbours is not None:
+            # The better pair may come nearer still.
+            back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.left)
+            if back is not None and back[1] < self.best.value:
+                closer = verify_cells(self.plain, back[0], near=near, native=self.options.native)
+                if isinstance(closer, Witness):
+                    self._keep(closer)
 
     def _typical(self, cells: Int32Array, column: int) -> float:
         f = self.nearest.features[column]
