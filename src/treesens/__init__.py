@@ -8,13 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Answers", "__version__", "audit", "check", "check_text", "load", "sensitivity"]
+__all__ = ["Answer", "Answers", "__version__", "audit", "check", "check_text", "load", "query", "sensitivity"]
 
 if TYPE_CHECKING:
+    from treesens import query
     from treesens.api import Answer, Answers, audit, check, check_text, load, sensitivity
 
 
 def __getattr__(name: str) -> Any:
+    if name == "query":
+        from importlib import import_module
+
+        return import_module("treesens.query")
     if name in __all__:
         from treesens import api
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from treesens.answers import answer_bound, explained, interruptible, native_of
 from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
@@ -26,6 +26,9 @@ from treesens.frontends.registry import load as load_model
 from treesens.frontends.tables import Table, read_table
 from treesens.grammar.parser import parse, read
 from treesens.report.records import points_of, record
+
+if TYPE_CHECKING:
+    from treesens.query import File, Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +154,17 @@ def check(file: str | Path, *queries: str, **options: Any) -> Answers:
 
 
 def check_text(
-    text: str, *, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
+    text: str | Question | File, *, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
 ) -> Answers:
-    """Answers questions given as text over live models and frames.
+    """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
 
-    In the text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`.
+    In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
+    their questions do.
     """
+    if not isinstance(text, str):
+        from treesens.query import Question, file
+
+        return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
     tables = dict(data or {})
     bound = bind(
         parse(text, "<query>"),
@@ -186,15 +194,17 @@ def sensitivity(
     """
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
-    lines = ['model m from "m"']
-    if data is not None:
-        lines.append('data d from "d"' + (f" label `{label}`" if label else ""))
-        lines.append("domain from d")
-    names = ", ".join(f"`{name}`" for name in vary)
-    clause = f"gap {gap!r}" if gap is not None else f"margin {margin!r}"
-    tail = f" near d using {near}" if near is not None else ""
-    lines.append(f"query sensitivity: sensitive m to {{{names}}} {clause}{tail}")
-    answers = check_text("\n".join(lines), models={"m": model}, data={} if data is None else {"d": data}, **options)
+    if near is not None and data is None:
+        raise UsageError(
+            "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
+        )
+    from treesens import query
+
+    question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
+        "sensitivity"
+    )
+    declared = [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
+    answers = query.file(*declared, question).answers({"m": model}, {} if data is None else {"d": data}, **options)
     return next(iter(answers.values()))
 
 

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("treesens.commands.info", "Describe a model file."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
+    "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
     "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }

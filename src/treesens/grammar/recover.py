@@ -60,6 +60,23 @@ class DeclarationParser:
             index = self._step(index)
         return self._finish()
 
+    def fits(self, *, new_line: bool) -> frozenset[str]:
+        """The terminals that may follow all the tokens, for editors; `new_line` where they would start a line."""
+        index = 0
+        while index < len(self.tokens):
+            index = self._step(index)
+        found = self.parser.accepts()
+        if new_line and self.in_constraints and not self.brackets and "_SEP" in found:
+            found |= self._after_separator()
+        return frozenset(found)
+
+    def _after_separator(self) -> set[str]:
+        from lark import Token
+
+        ahead = self.parser.copy(deepcopy_values=False)
+        ahead.feed_token(Token("_SEP", ";", start_pos=0, line=1, column=1, end_line=1, end_column=1, end_pos=0))
+        return ahead.accepts()
+
     def _step(self, index: int) -> int:
         """Takes the token at `index` and says which is next."""
         token = self.tokens[index]
