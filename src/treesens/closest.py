@@ -35,10 +35,10 @@ _SLICE = 2.0
 _ROW_SLICE = 0.25
 """Most seconds on one row while there are others."""
 
-_SINGLE_ROWS = 0.4
+_SINGLE_ROWS = 0.5
 """Share of the time for single rows before groups of rows are asked about."""
 
-_MOVED_ROWS = 0.4
+_MOVED_ROWS = 0.65
 """Share of the time for moves of single features from the most promising rows."""
 
 _TRIED = 50
