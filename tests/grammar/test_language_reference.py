@@ -3,32 +3,34 @@
 An example is a fenced block marked `sens`, or `sens constraints` for lines that stand after `such that`. A comment
 `# error: 7 [S018] "text"` states the column of a caret, the code and a part of the message, for its own line; standing
 alone, for the next line with code; where none follows, for the first. An example gives exactly the errors it states.
+
+Blocks marked `sens loan` stand after the block `sens declarations`, and are bound to the models of `examples/train.py` as well.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.grammar import ast
+from treesens.frontends.query import bind
 from treesens.grammar.catalogue import CATALOGUE, SYNTAX
 from treesens.grammar.formatter import format_text
 from treesens.grammar.parser import parse
 from treesens.grammar.printer import to_text
 
-PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")
 BLOCK = re.compile(r"^```sens( constraints)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 STATED = re.compile(r'# error: (\d+) \[([A-Z]\d+)\] "([^"]*)"')
 HEADER = "query q:\n  find a, b such that\n"
 
-Stage = Callable[[ast.File], None]
-"""A later stage takes the tree of a text and raises `DiagnosticsError`, as the parser does for the text."""
-STAGES: tuple[Stage, ...] = ()
+DECLARATIONS = re.compile(r"^```sens declarations\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LOAN = re.compile(r"^```sens loan\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NEED_FILES = {"S006", "S007", "S060", "S061", "S062", "S063"}
 """Errors that need a whole file, or more text than anyone would read in an example."""
@@ -68,18 +70,56 @@ EXAMPLES = examples()
 def test_example(example: Example) -> None:
     given: list[tuple[int, int, str, str]] = []
     try:
-        tree = parse(example.text, f"docs/language.md (line {example.line})")
-        for stage in STAGES:
-            stage(tree)
+        parse(example.text, f"docs/language.md (line {example.line})")
     except DiagnosticsError as error:
-        for diagnostic in error.diagnostics:
-            assert diagnostic.span is not None
-            line, column = diagnostic.span.source.position(diagnostic.span.start)
-            given.append((line, column, diagnostic.code, diagnostic.message))
+        given = places_of(error)
+    agree(given, example)
+
+
+def places_of(error: DiagnosticsError) -> list[tuple[int, int, str, str]]:
+    given: list[tuple[int, int, str, str]] = []
+    for diagnostic in error.diagnostics:
+        assert diagnostic.span is not None
+        line, column = diagnostic.span.source.position(diagnostic.span.start)
+        given.append((line, column, diagnostic.code, diagnostic.message))
+    return given
+
+
+def agree(given: list[tuple[int, int, str, str]], example: Example) -> None:
+    """The errors are those that the example states: line, column, code and part of the message."""
     stated = example.stated()
     assert [error[:3] for error in sorted(given)] == [error[:3] for error in stated], given
     for (*_, message), (*_, part) in zip(sorted(given), stated, strict=True):
         assert part in message
+
+
+def bound_examples() -> list[Example]:
+    declared = DECLARATIONS.search(PAGE)
+    assert declared is not None
+    blocks = LOAN.finditer(PAGE)
+    return [Example(PAGE[: block.start()].count("\n") + 1, f"{declared[1]}\n{block[1]}") for block in blocks]
+
+
+@pytest.fixture(scope="module")
+def loan_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The models of the examples, made by their own script."""
+    pytest.importorskip("xgboost")
+    spec = importlib.util.spec_from_file_location("train_examples", ROOT / "examples" / "train.py")
+    assert spec is not None
+    assert spec.loader is not None
+    train = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(train)
+    folder = tmp_path_factory.mktemp("examples")
+    train.OUT = folder / "out"
+    train.main()
+    return folder
+
+
+@pytest.mark.parametrize("example", bound_examples(), ids=lambda example: f"line{example.line}")
+def test_bound_example(example: Example, loan_folder: Path) -> None:
+    with pytest.raises(DiagnosticsError) as raised:
+        bind(parse(example.text, f"docs/language.md (line {example.line})"), loan_folder)
+    agree(places_of(raised.value), example)
 
 
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if not e.stated()], ids=lambda example: f"line{example.line}")
