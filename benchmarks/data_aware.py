@@ -171,12 +171,14 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=4)
     parser.add_argument("--limit", type=float, default=1.0)
     parser.add_argument("--nearest-limit", type=float, default=15.0)
+    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all of them by default")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("out/data_aware.jsonl"))
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     given.output.parent.mkdir(parents=True, exist_ok=True)
+    methods = [m for m in METHODS if m in given.methods.split(",")]
     records = [json.loads(line) for line in given.output.read_text().splitlines()] if given.output.is_file() else []
     done = {(r["model"], r["method"]) for r in records}
     started = time.perf_counter()
@@ -184,7 +186,7 @@ def main() -> int:
         work = [
             pool.submit(run_model_list, given.bench, name, data, picked, left, (given.limit, given.nearest_limit))
             for name, data, picked in instances(given.bench, given.every)
-            if (left := [method for method in METHODS if (name, method) not in done])
+            if (left := [method for method in methods if (name, method) not in done])
         ]
         for future in as_completed(work):
             mine = future.result()

@@ -28,6 +28,7 @@ from treesens.engine import Options
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
 from treesens.summaries.neighbours import Neighbours
+from treesens.summaries.row_search import RowSearch
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""
@@ -40,6 +41,9 @@ _SINGLE_ROWS = 0.5
 
 _MOVED_ROWS = 0.65
 """Share of the time for moves of single features from the most promising rows."""
+
+_MOVED_FIRST = 0.1
+"""The same where a complete search around all rows follows."""
 
 _TRIED = 50
 _CLOSE = 1e-6
@@ -68,6 +72,8 @@ class _Closest:
         self.rows = Rows(self.query.space, self.nearest)
         shape = flip_question(self.plain)
         self.neighbours = None if shape is None else Neighbours(self.plain, shape, self.rows)
+        around = RowSearch(self.plain, shape, self.rows) if shape is not None and shape.only else None
+        self.around = around if around is not None and around.possible else None
 
     def left(self) -> float:
         """Seconds until the limit; none once somebody asked to stop."""
@@ -88,6 +94,10 @@ class _Closest:
         if first.cells is not None:
             self._offer(first.cells)
         self._move_rows(order)
+        if self.around is not None:
+            bound = self.around.run(order, lambda: self.best.value, self._offer, self.left)
+            if self.best.witness is not None:
+                return self._result(bound, "search")
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
         return self._result(bound, "search")
@@ -97,7 +107,7 @@ class _Closest:
         near = self.neighbours
         if near is None or len(order) == 0:
             return
-        until = self.left() * (1 - _MOVED_ROWS)
+        until = self.left() * (1 - (_MOVED_ROWS if self.around is None else _MOVED_FIRST))
 
         def left() -> float:
             return self.left() - until
