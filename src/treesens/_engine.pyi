@@ -98,6 +98,15 @@ class NearestPairs:
         stopped: Callable[[], bool],
         pair: NDArray[np.int32],
     ) -> tuple[int, int, float, bool]: ...
+    def descend(
+        self,
+        order: NDArray[np.int64],
+        first: int,
+        cutoff: float,
+        seconds: float,
+        stopped: Callable[[], bool],
+        pair: NDArray[np.int32],
+    ) -> tuple[int, int, float, bool]: ...
 
 class Search:
     """Raw form of treesens.backends.search.solver.Solver, which documents it; SearchProblem documents the arrays."""

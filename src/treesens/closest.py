@@ -42,9 +42,6 @@ _SINGLE_ROWS = 0.5
 _MOVED_ROWS = 0.65
 """Share of the time for moves of single features from the most promising rows."""
 
-_MOVED_FIRST = 0.1
-"""The same where a complete search around all rows follows."""
-
 _TRIED = 50
 _CLOSE = 1e-6
 _LEAST = 0.02
@@ -93,11 +90,11 @@ class _Closest:
             return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
         if first.cells is not None:
             self._offer(first.cells)
-        self._move_rows(order)
         if self.around is not None:
             bound = self.around.run(order, lambda: self.best.value, self._offer, self.left)
             if self.best.witness is not None:
                 return self._result(bound, "search")
+        self._move_rows(order)
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
         return self._result(bound, "search")
@@ -107,7 +104,7 @@ class _Closest:
         near = self.neighbours
         if near is None or len(order) == 0:
             return
-        until = self.left() * (1 - (_MOVED_ROWS if self.around is None else _MOVED_FIRST))
+        until = self.left() * (1 - _MOVED_ROWS)
 
         def left() -> float:
             return self.left() - until

@@ -19,15 +19,14 @@ from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import FlipQuestion, base_units, leaf_values
 
 _NORMS = {"l0": 0, "l1": 1, "l2": 2, "linf": 3}
-_LARGEST_GOAL = 1 << 59
+_LARGEST_SUM = 1 << 59
 _BOXES = 250
 _MORE_BOXES = 8
 _RADII = (1 / 64, 1 / 16, 1 / 4, 1 / 2)
 """Radii before the best known distance, as shares of it."""
 
-_FIRST_ROWS = 200
-_FIRST_SHARE = 0.1
-"""Most rows, and most of the time, for a short search around the most promising rows."""
+_FIRST_SHARE = 0.2
+"""Most of the time that goes to greedy moves."""
 
 _CLOSE = 1e-9
 
@@ -105,8 +104,9 @@ class RowSearch:
     @property
     def possible(self) -> bool:
         """Whether the numbers of the question fit the native search."""
-        goals = (self.top, self.bottom, self.swing or 0, self.slack)
-        return (self.sides or self.swing is not None) and all(abs(goal) <= _LARGEST_GOAL for goal in goals)
+        leaves = int(np.abs(self.values_of_leaves).max(initial=0)) * self.model.n_trees
+        sums = (self.top, self.bottom, self.swing or 0, self.slack, leaves)
+        return (self.sides or self.swing is not None) and all(abs(each) <= _LARGEST_SUM for each in sums)
 
     def run(
         self,
@@ -153,29 +153,32 @@ class RowSearch:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
     def _promising(self, order: Int64Array) -> None:
-        """A short search around the rows that come closest to being pairs, for a pair that cuts the others short."""
+        """Greedy moves around the most promising rows, for a pair that cuts all searches short."""
         assert self.native is not None
         until = self.left() * (1 - _FIRST_SHARE)
-        for row in order[:_FIRST_ROWS]:
-            seconds = self.left() - until
-            if seconds <= 0:
-                return
-            _, found, cost, closed = self.native.around(
-                int(row), self._cost(self.best()), _BOXES, seconds, self._stopped, self.pair
+        place = 0
+        while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:
+            place, row, cost, _ = self.native.descend(
+                order, place, self._cost(self.best()), seconds, self._stopped, self.pair
             )
-            if found >= 0:
-                self._found(int(row), self._distance(cost), closed)
-            elif closed:
-                self.proven[row] = self.best()
+            if row < 0:
+                continue
+            self._found(row, self._distance(cost), False)
+            # The search around that row improves the pair, or shows that it is the best one there.
+            _, row, cost, closed = self.native.around(
+                row, self._cost(self.best()), _BOXES, self.left(), self._stopped, self.pair
+            )
+            if row >= 0:
+                self._found(row, self._distance(cost), closed)
 
     def _stopped(self) -> bool:
         return self.left() <= 0
 
     def _found(self, row: int, distance: float, closed: bool) -> None:
         """Offers the pair that was found around a row; where the search is `closed`, no other is nearer to it."""
-        before = self.best()
         if closed:
             self.proven[row] = max(float(self.proven[row]), distance)
+        before = self.best()
         self.offer(self.pair.copy(), row)
         self.done[row] = closed or self.best() >= before
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "descent.hpp"
 #include "row_groups.hpp"
 
 namespace nb = nanobind;
@@ -15,6 +16,7 @@ namespace treesens {
 
 namespace {
 
+// Seven times as much must fit int64: sums are weighted by up to 3 and 2, and compared with goals that are weighted as well.
 constexpr std::int64_t kLargestGoal = std::int64_t{1} << 59;
 // Seconds between two calls of `stopped`, and the most that are waited for.
 constexpr double kLookEvery = 0.05;
@@ -40,6 +42,10 @@ public:
         CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
                                         set_member, missing_cell, cell_count);
         check_leaf_values(trees, feature, leaf, leaf_value);
+        for (std::size_t i = 0; i < leaf_value.size(); ++i) {
+            const std::int64_t size = leaf_value(i) < 0 ? -leaf_value(i) : leaf_value(i);
+            require(trees.trees == 0 || size <= kLargestGoal / trees.trees, "the sum of the leaf values is not below 2^59");
+        }
         const std::size_t features = cell_count.size();
         std::vector<std::int64_t>& offset = longs_[2];
         for (std::size_t f = 0; f < features; ++f) {
@@ -77,6 +83,7 @@ public:
         const PairGoal goal{has_sides, top, bottom, has_swing, swing, slack};
         shrinker_ = std::make_unique<Shrinker>(trees, static_cast<std::int64_t>(feature.size()), longs_[1].data(), bytes_[2].data());
         search_ = std::make_unique<PairSearch>(*shrinker_, trees, costs, goal, bytes_[2].data());
+        descent_ = std::make_unique<Descent>(trees, longs_[1].data(), costs, goal, bytes_[2].data());
         groups_ = std::make_unique<RowGroups>(table, costs, bytes_[2].data());
         rows_ = table.rows;
         features_ = features;
@@ -88,7 +95,7 @@ public:
         require(static_cast<std::int64_t>(active.size()) == rows_ && closed.size() == active.size(),
                 "active and closed must have one entry per row");
         require(first >= 0 && first <= rows_, "first is out of range");
-        return timed(seconds, stopped, pair, [&](const std::function<bool()>& over) {
+        return timed(seconds, stopped, pair, *search_, [&](const std::function<bool()>& over) {
             return groups_->pass(*search_, active.data(), first, cutoff, boxes, over, closed.data());
         });
     }
@@ -96,14 +103,32 @@ public:
     nb::tuple around(std::int64_t row, double cutoff, std::int64_t boxes, double seconds, const nb::callable& stopped,
                      const MutableMatrix<std::int32_t>& pair) {
         require(row >= 0 && row < rows_, "the row is out of range");
-        return timed(seconds, stopped, pair, [&](const std::function<bool()>& over) {
+        return timed(seconds, stopped, pair, *search_, [&](const std::function<bool()>& over) {
             return groups_->around(*search_, row, cutoff, boxes, over);
         });
     }
 
+    // Greedy moves around the rows order[first], order[first + 1], ... until one leads to a pair below the cutoff.
+    nb::tuple descend(const Vector<std::int64_t>& order, std::int64_t first, double cutoff, double seconds,
+                      const nb::callable& stopped, const MutableMatrix<std::int32_t>& pair) {
+        const std::int64_t count = static_cast<std::int64_t>(order.size());
+        require(first >= 0 && first <= count, "first is out of range");
+        for (std::int64_t i = 0; i < count; ++i) require(order(i) >= 0 && order(i) < rows_, "a row is out of range");
+        return timed(seconds, stopped, pair, *descent_, [&](const std::function<bool()>& over) {
+            RowGroups::Found found{first, -1, 0.0, false};
+            while (found.next < count && found.row < 0 && !over()) {
+                const std::int64_t row = order(found.next++);
+                const RowOutcome outcome = descent_->search(search_->costs_of(groups_->values_of(row)), cutoff, over);
+                if (outcome.found) found.row = row, found.cost = outcome.cost;
+            }
+            return found;
+        });
+    }
+
 private:
-    template <typename Work>
-    nb::tuple timed(double seconds, const nb::callable& stopped, const MutableMatrix<std::int32_t>& pair, Work work) {
+    template <typename Source, typename Work>
+    nb::tuple timed(double seconds, const nb::callable& stopped, const MutableMatrix<std::int32_t>& pair, const Source& source,
+                    Work work) {
         require(pair.shape(0) == 2 && pair.shape(1) == features_, "pair must be 2 x features");
         using Clock = std::chrono::steady_clock;
         const auto after = [](double s) {
@@ -127,8 +152,8 @@ private:
             found = work(over);
         }
         if (found.row >= 0) {
-            std::copy(search_->upper().begin(), search_->upper().end(), pair.data());
-            std::copy(search_->lower().begin(), search_->lower().end(), pair.data() + features_);
+            std::copy(source.upper().begin(), source.upper().end(), pair.data());
+            std::copy(source.lower().begin(), source.lower().end(), pair.data() + features_);
         }
         return nb::make_tuple(found.next, found.row, found.cost, found.closed);
     }
@@ -140,6 +165,7 @@ private:
     std::vector<std::int32_t> own_;
     std::unique_ptr<Shrinker> shrinker_;
     std::unique_ptr<PairSearch> search_;
+    std::unique_ptr<Descent> descent_;
     std::unique_ptr<RowGroups> groups_;
     std::int64_t rows_ = 0;
     std::size_t features_ = 0;
@@ -161,7 +187,8 @@ void bind_nearest(nb::module_& m) {
              "bottom"_a, "has_swing"_a, "swing"_a, "slack"_a, "values"_a, "own"_a)
         .def("run", &NearestPairs::run, "active"_a, "first"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a, "closed"_a,
              "pair"_a)
-        .def("around", &NearestPairs::around, "row"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a, "pair"_a);
+        .def("around", &NearestPairs::around, "row"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a, "pair"_a)
+        .def("descend", &NearestPairs::descend, "order"_a, "first"_a, "cutoff"_a, "seconds"_a, "stopped"_a, "pair"_a);
 }
 
 }  // namespace treesens

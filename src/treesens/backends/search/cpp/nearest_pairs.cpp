@@ -76,6 +76,11 @@ void PairSearch::set_costs(const std::vector<ValueRange>& ranges, const PairBox&
     }
 }
 
+const std::vector<double>& PairSearch::costs_of(const std::vector<ValueRange>& row) {
+    set_costs(row, everything_.box);
+    return cost_;
+}
+
 bool PairSearch::narrow(const PairLevel& from, const std::vector<ValueRange>& ranges, double cutoff, PairLevel& to) {
     set_costs(ranges, from.box);
     cutoff_ = cutoff;

@@ -78,6 +78,8 @@ public:
     // Gives up after so many boxes, and when `over` says so.
     RowOutcome search(const PairLevel& from, const std::vector<ValueRange>& row, double cutoff, std::int64_t boxes,
                       const std::function<bool()>& over);
+    // What every cell costs for a row, [cells].
+    const std::vector<double>& costs_of(const std::vector<ValueRange>& row);
     const std::vector<std::int32_t>& upper() const { return best_upper_; }
     const std::vector<std::int32_t>& lower() const { return best_lower_; }
 

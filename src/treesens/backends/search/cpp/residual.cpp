@@ -23,7 +23,9 @@ Shrinker::Shrinker(const CellTrees& trees, std::int64_t nodes, const std::int64_
     : trees_(trees), leaf_value_(leaf_value), varied_(varied) {
     for (std::int64_t n = 0; n < nodes; ++n) {
         const bool inner = trees.feature[n] >= 0;
-        whole_.nodes.push_back({static_cast<std::int32_t>(n), inner ? trees.left[n] : -1, inner ? trees.right[n] : -1});
+        const bool plain = inner && trees.category_set[n] < 0 && trees.missing_cell[trees.feature[n]] < 0;
+        whole_.nodes.push_back({static_cast<std::int32_t>(n), inner ? trees.left[n] : -1, inner ? trees.right[n] : -1,
+                                inner ? trees.feature[n] : -1, trees.cut[n], plain});
     }
     whole_.roots.assign(trees.root, trees.root + trees.trees);
 }
@@ -58,7 +60,7 @@ std::int32_t Shrinker::leaf(std::int32_t source, Residual& to) const {
     const std::int64_t value = leaf_value_[trees_.leaf[source]];
     PairBounds bounds;
     for (int k = 0; k < kWeights; ++k) bounds[k] = (kWeight[k].high - kWeight[k].low) * value;
-    to.nodes.push_back({source, -1, -1});
+    to.nodes.push_back({source, -1, -1, -1, 0, false});
     to.bounds.push_back(bounds);
     return static_cast<std::int32_t>(to.nodes.size()) - 1;
 }
@@ -67,13 +69,13 @@ std::int32_t Shrinker::leaf(std::int32_t source, Residual& to) const {
 std::int32_t Shrinker::copy(const Residual& from, std::int32_t node, const PairBox& box, std::uint8_t points,
                             Residual& to) const {
     const Residual::Node here = from.nodes[node];
-    const std::int32_t f = trees_.feature[here.source];
+    const std::int32_t f = here.feature;
     if (f < 0) return leaf(here.source, to);
-    std::uint8_t upper = sides(here.source, box.low[f], box.high[f]);
+    std::uint8_t upper = sides_of(here, box.low[f], box.high[f]);
     std::uint8_t lower = upper;
     if (varied_[f]) {
         upper = (points & kUpper) ? upper : 0;
-        lower = (points & kLower) ? sides(here.source, box.lower_low[f], box.lower_high[f]) : 0;
+        lower = (points & kLower) ? sides_of(here, box.lower_low[f], box.lower_high[f]) : 0;
     }
     const std::uint8_t both = upper | lower;
     const auto comes = [&](std::uint8_t side) -> std::uint8_t {
@@ -103,7 +105,7 @@ std::int32_t Shrinker::copy(const Residual& from, std::int32_t node, const PairB
             bounds[k] = best;
         }
     }
-    to.nodes.push_back({here.source, left, right});
+    to.nodes.push_back({here.source, left, right, f, here.cut, here.plain});
     to.bounds.push_back(bounds);
     return static_cast<std::int32_t>(to.nodes.size()) - 1;
 }

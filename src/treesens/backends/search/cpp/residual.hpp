@@ -15,8 +15,8 @@ struct Weight {
     std::int64_t high;
     std::int64_t low;
 };
-constexpr int kWeights = 5;
-constexpr std::array<Weight, kWeights> kWeight{{{1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}}};
+constexpr int kWeights = 7;
+constexpr std::array<Weight, kWeights> kWeight{{{1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}, {3, 2}, {2, 3}}};
 using PairBounds = std::array<std::int64_t, kWeights>;
 
 // Closed ranges of cells. Features that the question does not vary have one range, of the upper point; varied ones have a
@@ -31,9 +31,12 @@ struct PairBox {
 // The trees with every test that the box decides taken out. Trees that are decided as a whole are summed up.
 struct Residual {
     struct Node {
-        std::int32_t source;  // node of the ensemble
-        std::int32_t left;    // node of the residual, -1 for leaves
+        std::int32_t source;   // node of the ensemble
+        std::int32_t left;     // node of the residual, -1 for leaves
         std::int32_t right;
+        std::int32_t feature;  // of the test, -1 for leaves
+        std::int32_t cut;      // cells up to it go left, where the test is `plain`: no set, and no missing cell
+        bool plain;
     };
     std::vector<Node> nodes;
     std::vector<PairBounds> bounds;    // [nodes]
@@ -51,7 +54,7 @@ constexpr std::uint8_t kRight = 2;
 class Shrinker {
 public:
     // `varied` [features] flags the features in which the points may differ. All arrays must outlive the object; the sum
-    // of the sizes of the largest leaves must be below 2^61.
+    // of the sizes of the largest leaves must be below 2^59.
     Shrinker(const CellTrees& trees, std::int64_t nodes, const std::int64_t* leaf_value, const std::uint8_t* varied);
 
     // The whole ensemble, without bounds.
@@ -64,6 +67,10 @@ public:
 
 private:
     std::int32_t copy(const Residual& from, std::int32_t node, const PairBox& box, std::uint8_t points, Residual& to) const;
+    std::uint8_t sides_of(const Residual::Node& node, std::int32_t low, std::int32_t high) const {
+        if (!node.plain) return sides(node.source, low, high);
+        return static_cast<std::uint8_t>((low <= node.cut ? kLeft : 0) | (high > node.cut ? kRight : 0));
+    }
     std::int32_t leaf(std::int32_t source, Residual& to) const;
 
     const CellTrees trees_;

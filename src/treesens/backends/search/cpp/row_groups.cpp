@@ -149,8 +149,7 @@ RowGroups::Found RowGroups::pass(PairSearch& search, const std::uint8_t* active,
     return pass.found;
 }
 
-RowGroups::Found RowGroups::around(PairSearch& search, std::int64_t row, double cutoff, std::int64_t boxes,
-                                   const std::function<bool()>& over) const {
+std::vector<ValueRange> RowGroups::values_of(std::int64_t row) const {
     std::vector<ValueRange> values(costs_.features);
     for (std::int64_t f = 0; f < costs_.features; ++f) {
         const double value = table_.values[row * costs_.features + f];
@@ -158,7 +157,12 @@ RowGroups::Found RowGroups::around(PairSearch& search, std::int64_t row, double 
         const bool absent = std::isnan(value);
         values[f] = {value, value, absent || cell < 0 ? 0 : cell, absent ? -1 : cell, !absent, absent};
     }
-    const RowOutcome outcome = search.search(search.everything(), values, cutoff, boxes, over);
+    return values;
+}
+
+RowGroups::Found RowGroups::around(PairSearch& search, std::int64_t row, double cutoff, std::int64_t boxes,
+                                   const std::function<bool()>& over) const {
+    const RowOutcome outcome = search.search(search.everything(), values_of(row), cutoff, boxes, over);
     return {0, outcome.found ? row : -1, outcome.cost, outcome.closed};
 }
 

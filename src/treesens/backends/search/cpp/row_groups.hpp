@@ -33,6 +33,7 @@ public:
     // Rows without a pair below the cutoff are flagged in `closed` [rows].
     Found pass(PairSearch& search, const std::uint8_t* active, std::int64_t first, double cutoff, std::int64_t boxes,
                const std::function<bool()>& over, std::uint8_t* closed);
+    std::vector<ValueRange> values_of(std::int64_t row) const;
     // The same around one row.
     Found around(PairSearch& search, std::int64_t row, double cutoff, std::int64_t boxes, const std::function<bool()>& over) const;
 
