@@ -118,7 +118,12 @@ def run_model_list(*arguments: Any) -> list[dict[str, Any]]:
 
 def tables(records: list[dict[str, Any]]) -> str:
     """The tables of section 6: mean distances, and wins, draws and losses of every pair of methods."""
-    by = {m: {(r["model"], r["feature"], r["margin"]): r for r in records if r["method"] == m} for m in METHODS}
+    asked = {r["method"] for r in records}
+    by = {
+        m: {(r["model"], r["feature"], r["margin"]): r for r in records if r["method"] == m}
+        for m in METHODS
+        if m in asked
+    }
     lines = [
         "| method | instances | found | mean l2 | median | at distance 0 | mean seconds |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -130,10 +135,10 @@ def tables(records: list[dict[str, Any]]) -> str:
             f"| {method} | {len(mine)} | {len(distances)} | {mean(distances):.4f} | {median(distances):.4f} | {zero:.0%} | "
             f"{mean(r['seconds'] for r in mine.values()):.2f} |"
         )
-    common = [k for k in by["none"] if all(k in by[m] and by[m][k]["distance"] is not None for m in METHODS)]
+    common = [k for k in by[next(iter(by))] if all(k in by[m] and by[m][k]["distance"] is not None for m in by)]
     lines += ["", f"On the {len(common)} instances that every method found:", ""]
     lines += ["| method | mean l2 |", "| --- | --- |"]
-    lines += [f"| {m} | {mean(by[m][k]['distance'] for k in common):.4f} |" for m in METHODS] if common else []
+    lines += [f"| {m} | {mean(by[m][k]['distance'] for k in common):.4f} |" for m in by] if common else []
     lines += [
         "",
         "Wins (nearer to the data), draws and losses of the first method against the second, with mean advantage and deficit:",
@@ -141,7 +146,7 @@ def tables(records: list[dict[str, Any]]) -> str:
         "| first | second | wins | draws | losses | advantage on wins | deficit on losses |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for second, first in combinations(METHODS, 2):
+    for second, first in combinations(by, 2):
         both = [
             k
             for k in by[first]
@@ -185,7 +190,7 @@ def main() -> int:
     with ProcessPoolExecutor(given.workers) as pool, given.output.open("a") as file:
         work = [
             pool.submit(run_model_list, given.bench, name, data, picked, left, (given.limit, given.nearest_limit))
-            for name, data, picked in instances(given.bench, given.every)
+            for name, data, picked in sorted(instances(given.bench, given.every), key=lambda item: -len(item[2]))
             if (left := [method for method in methods if (name, method) not in done])
         ]
         for future in as_completed(work):

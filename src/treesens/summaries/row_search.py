@@ -25,8 +25,11 @@ _MORE_BOXES = 8
 _RADII = (1 / 64, 1 / 16, 1 / 4, 1 / 2)
 """Radii before the best known distance, as shares of it."""
 
-_FIRST_SHARE = 0.2
-"""Most of the time that goes to greedy moves."""
+_GREEDY_SHARE = 0.3
+"""Share of the time that is left for greedy moves, before rows are searched with more boxes."""
+
+_MANY = 0.1
+"""Share of the rows that need more boxes before larger radii make sense."""
 
 _CLOSE = 1e-9
 
@@ -122,13 +125,13 @@ class RowSearch:
         """
         self.best, self.offer, self.left = best, offer, left
         self.done = np.zeros(len(self.proven), bool)  # what the search can say about these rows it has said
-        self._promising(order)
-        boxes = _BOXES
+        place, boxes = 0, _BOXES
         while True:
+            place = self._promising(order, place)
             waiting = np.zeros(len(self.proven), bool)
             for radius in self._radii(best()):
                 self._pass(radius, boxes, waiting)
-                if left() <= 0:
+                if left() <= 0 or waiting.sum() > _MANY * len(waiting):
                     break
             if left() <= 0 or not waiting.any():
                 return min(float(self.proven.min(initial=math.inf)), best())
@@ -152,11 +155,10 @@ class RowSearch:
     def _distance(self, cost: float) -> float:
         return math.sqrt(cost) if self.rows.norm == "l2" else cost
 
-    def _promising(self, order: Int64Array) -> None:
-        """Greedy moves around the most promising rows, for a pair that cuts all searches short."""
+    def _promising(self, order: Int64Array, place: int) -> int:
+        """Greedy moves around rows from a place of their order on, for a pair that cuts all searches short."""
         assert self.native is not None
-        until = self.left() * (1 - _FIRST_SHARE)
-        place = 0
+        until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:
             place, row, cost, _ = self.native.descend(
                 order, place, self._cost(self.best()), seconds, self._stopped, self.pair
@@ -170,6 +172,7 @@ class RowSearch:
             )
             if row >= 0:
                 self._found(row, self._distance(cost), closed)
+        return place
 
     def _stopped(self) -> bool:
         return self.left() <= 0

@@ -36,6 +36,8 @@ Descent::Descent(const CellTrees& trees, const std::int64_t* leaf_value, const C
         asked_offset_.push_back(static_cast<std::int64_t>(asked_.size()));
     }
     start_.resize(costs.features);
+    low_.resize(costs.features);
+    high_.resize(costs.features);
     for (auto& change : change_) change.resize(costs.cell_offset[costs.features] + costs.features);
 }
 
@@ -92,15 +94,15 @@ void Descent::score() {
             total_[p] += value;
             for (std::int64_t i = asked_offset_[t]; i < asked_offset_[t + 1]; ++i) {
                 const std::int32_t f = asked_[i];
-                const std::int32_t last = static_cast<std::int32_t>(costs_.cell_offset[f + 1] - costs_.cell_offset[f]) - 1;
+                if (low_[f] == high_[f]) continue;
                 std::int64_t* mine = change + costs_.cell_offset[f] + f;
-                add_open(trees_.root[t], cells, f, 0, last, mine);
-                mine[0] -= value;
+                add_open(trees_.root[t], cells, f, low_[f], high_[f], mine);
+                mine[low_[f]] -= value;
             }
         }
         for (std::int64_t f = 0; f < costs_.features; ++f) {
             std::int64_t* mine = change + costs_.cell_offset[f] + f;
-            for (std::int64_t k = 1; k < costs_.cell_offset[f + 1] - costs_.cell_offset[f]; ++k) mine[k] += mine[k - 1];
+            for (std::int32_t k = low_[f] + 1; k <= high_[f]; ++k) mine[k] += mine[k - 1];
         }
     }
 }
@@ -132,9 +134,8 @@ void Descent::for_moves(double below, Visit visit) const {
     for (std::int64_t f = 0; f < costs_.features; ++f) {
         if (varied_[f]) continue;
         const std::int64_t first = costs_.cell_offset[f];
-        const std::int32_t count = static_cast<std::int32_t>(costs_.cell_offset[f + 1] - first);
         const double others = costs_.norm == Norm::kLinf ? cost_with(f, start_[f]) : paid_ - cost_[first + point_[0][f]];
-        for (std::int32_t k = 0; k < count; ++k) {
+        for (std::int32_t k = low_[f]; k <= high_[f]; ++k) {
             const double one = cost_[first + k];
             const double cost = costs_.norm == Norm::kLinf ? std::max(others, one) : others + one;
             if (k == point_[0][f] || !(cost < below)) continue;
@@ -160,7 +161,7 @@ void Descent::settle_varied() {
             for (std::int64_t f = 0; f < costs_.features; ++f) {
                 if (!varied_[f]) continue;
                 const std::int64_t first = costs_.cell_offset[f];
-                for (std::int32_t k = 0; k < costs_.cell_offset[f + 1] - first; ++k) {
+                for (std::int32_t k = low_[f]; k <= high_[f]; ++k) {
                     const std::int64_t gain = sign * change_[p][first + f + k];
                     if (cost_[first + k] != kNever && gain > most) most = gain, best = {f, k};
                 }
@@ -222,6 +223,11 @@ RowOutcome Descent::search(const std::vector<double>& cell_cost, double cutoff, 
         const double* last = cost_ + costs_.cell_offset[f + 1];
         start_[f] = static_cast<std::int32_t>(std::min_element(first, last) - first);
         if (first[start_[f]] == kNever) return outcome;
+        // Cells that cost too much by themselves are out of reach.
+        low_[f] = 0;
+        high_[f] = static_cast<std::int32_t>(last - first) - 1;
+        while (low_[f] < start_[f] && !(first[low_[f]] < cutoff)) ++low_[f];
+        while (high_[f] > start_[f] && !(first[high_[f]] < cutoff)) --high_[f];
     }
     for (const double patience : kPatience) {
         if (!towards(patience, outcome.cost, over)) continue;

@@ -48,6 +48,8 @@ private:
     std::vector<std::int64_t> asked_offset_;  // [trees + 1]
     const double* cost_ = nullptr;            // [cells]
     std::vector<std::int32_t> start_;         // [features]: the cheapest cells
+    std::vector<std::int32_t> low_;           // [features]: the range of cells that are tried
+    std::vector<std::int32_t> high_;
     std::vector<std::int32_t> point_[2];      // [features]: upper and lower
     std::vector<std::int32_t> best_[2];
     std::int64_t total_[2] = {0, 0};
