@@ -64,8 +64,8 @@ def run_model(
     bench: Path, name: str, data: str, picked: list[tuple[int, str]], methods: list[str], limits: tuple[float, float]
 ) -> Iterator[dict[str, Any]]:
     """Some methods on the instances of one model; `limits` in seconds, for the paper's methods and for the nearest pair."""
-    from treesens.audits import fitted
     from treesens.engine import Options, answer
+    from treesens.frontends.fitting import fitted
     from treesens.frontends.query import bind
     from treesens.frontends.registry import load
     from treesens.frontends.tables import read_table

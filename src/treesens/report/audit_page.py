@@ -64,7 +64,13 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
             )
     bottom = _LINE * (len(groups) + 1) + 8
     legend = [
-        {"x": left + _STEP * i, "y": bottom, "width": _STEP, "fill": colour(strength_of(share)), "text": f"{100 * share:g} %"}
+        {
+            "x": left + _STEP * i,
+            "y": bottom,
+            "width": _STEP,
+            "fill": colour(strength_of(share)),
+            "text": f"{100 * share:g} %",
+        }
         for i, share in enumerate(_LEGEND)
     ]
     return {

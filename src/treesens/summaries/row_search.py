@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from treesens import _engine
-from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.query.query import Query
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import FlipQuestion, base_units, leaf_values
