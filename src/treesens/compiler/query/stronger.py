@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept
 from treesens.compiler.query.realise import root_below
