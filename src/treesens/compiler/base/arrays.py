@@ -82,8 +82,8 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
 def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerArray) -> Int64Array:
     """Of every row of a CSR structure the first row with the same entries and the same heads (int[rows] each), int64[rows].
 
-    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only where it equals the first of its group entry by entry: a
-    collision costs an equality that is not seen, and never makes one up.
+    Entries ascend within rows. Rows are grouped by a hash, and a row counts as equal only where it equals the first of its
+    group entry by entry: a collision costs an equality that is not seen, and never makes one up.
     """
     count = len(indptr) - 1
     lengths = np.diff(indptr)
