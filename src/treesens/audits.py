@@ -33,10 +33,16 @@ from treesens.frontends.tables import Table
 from treesens.grammar.parser import parse
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
 from treesens.report.records import label_of, record
-from treesens.summaries.flips import FlipQuestion, Flips, flip_question, swing_bound
+from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""
+
+WALKS_PER_SECOND = 60_000_000
+"""Walks through a tree for every second of the limit: what the sweep of all rows takes, and several times as much."""
+
+LEAST_COMBINATIONS = 16
+"""Combinations of values of several features that are tried for every row in any case."""
 
 _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
@@ -237,7 +243,9 @@ class _SetAudit:
         assert table is not None
         assert shape is not None
         self.rows = rows = table[1]
-        found = sweep_rows(first.query, shape, rows)
+        walks = WALKS_PER_SECOND * self.limit / (max(1, len(rows)) * first.query.models[shape.model].n_trees)
+        combinations = max(LEAST_COMBINATIONS, min(MOST_COMBINATIONS, int(walks)))
+        found = sweep_rows(first.query, shape, rows, combinations=combinations)
         if len(found) == 0:
             raise DataError("no row of the table lies in the domain", place=table[0])
         self.deadline = time.monotonic() + self.limit

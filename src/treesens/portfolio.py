@@ -14,11 +14,21 @@ from dataclasses import dataclass, field, replace
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
-from treesens.backends.worker import Worker, run_all
+from treesens.backends.worker import Flag, Worker, run_all
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
-from treesens.engine import Candidate, Compilation, Options, compile_query, conclude, decided, emit, unknown
+from treesens.engine import (
+    Candidate,
+    Compilation,
+    Options,
+    clear_of_band,
+    compile_query,
+    conclude,
+    decided,
+    emit,
+    unknown,
+)
 from treesens.errors import BackendError
 
 RACERS = ("cpsat", "highs", "z3")
@@ -26,6 +36,9 @@ RACERS = ("cpsat", "highs", "z3")
 HEAD_START = 2.0
 """Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
 start."""
+NONZEROS_PER_SECOND = 100_000
+"""What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
+_ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
 
 
 @dataclass
@@ -55,6 +68,12 @@ class EngineRun:
         finally:
             self.over.set()
 
+    def is_set(self) -> bool:
+        """Whether the race is over for the others: not where the engine came back without an answer (its memory was full)."""
+        if not self.over.is_set():
+            return False
+        return self.outcome is None or self.outcome.termination in _ANSWERS
+
     def result(self) -> RawOutcome:
         """The outcome, after asking the engine to stop if it has not."""
         self.stop.set()
@@ -67,13 +86,13 @@ class EngineRun:
 
 
 class _Either:
-    """Set when one of several events is; `run_all` polls it."""
+    """Set when one of several flags is; `run_all` polls it."""
 
-    def __init__(self, *events: threading.Event | None) -> None:
-        self.events = [event for event in events if event is not None]
+    def __init__(self, *flags: Flag | None) -> None:
+        self.flags = [flag for flag in flags if flag is not None]
 
     def is_set(self) -> bool:
-        return any(event.is_set() for event in self.events)
+        return any(flag.is_set() for flag in self.flags)
 
 
 def race(
@@ -88,12 +107,15 @@ def race(
     The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
     """
     start = time.perf_counter()
-    text = "search" if options.pipeline == "default" else options.pipeline
-    compilation = compile_query(query, text, verify_each=options.verify_each)
+    compilation = compile_query(query, _for_engine(options), verify_each=options.verify_each)
     build = time.perf_counter() - start
     result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def _for_engine(options: Options) -> str:
+    return "search" if options.pipeline == "default" else options.pipeline
 
 
 class _Race:
@@ -115,6 +137,7 @@ class _Race:
         self.won_by = ""
         self.near_miss: dict[str, float] | None = None
         self.solvers: Compilation | None = None
+        self._cleared = False
 
     def run(self) -> Result:
         engine = self._start_engine()
@@ -123,11 +146,32 @@ class _Race:
             if engine.over.is_set():
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
                 engine = None
+                self._clear_of_band()
         if not self._decided() and not self._stopped():
             self._race_solvers(engine)
+            self._clear_of_band()
         elif engine is not None:
             self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
         return self._result()
+
+    def _clear_of_band(self) -> None:
+        """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
+        rejected = self.best.rejected
+        if self._decided() or self._stopped() or self._cleared or rejected is None or not rejected.numerical:
+            return
+        self._cleared = True
+        result = clear_of_band(
+            self.compilation.query,
+            _for_engine(self.options),
+            SearchBackend(),
+            self.options,
+            self.deadline,
+            self.best,
+            self.attempts,
+            self.stop,
+        )
+        if result is not None:
+            self.winner, self.won_by = result, "search"
 
     def _start_engine(self) -> EngineRun | None:
         backend = SearchBackend()
@@ -157,7 +201,11 @@ class _Race:
         cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
         seats = max(1, cores - (engine is not None))
         left = self.deadline - time.monotonic()
-        if left < 0.5:
+        too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
+        if left < 0.5 or too_large:
+            if too_large:
+                words = "the module is too large to be handed to a solver in the time that is left"
+                self.attempts.append(Attempt("solvers", self.options.pipeline, "skipped", Verdict.UNKNOWN, words))
             if engine is not None:
                 self._wait(engine.over, max(0.0, left))
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
@@ -172,7 +220,7 @@ class _Race:
         artifacts = {b.name: b.emit(solvers.module) for b in backends}
         limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
-        either = _Either(self.stop, engine.over if engine is not None else None)
+        either = _Either(self.stop, engine)
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
                 continue
@@ -192,7 +240,7 @@ class _Race:
                         self.options.pipeline,
                         "stopped",
                         Verdict.UNKNOWN,
-                        "another runner was faster",
+                        "the time was up" if self.winner is None else "another runner was faster",
                         {"solve": worker.seconds},
                     )
                 )
