@@ -16,6 +16,7 @@ from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termin
 from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
 from treesens.engine import Candidate, Compilation, Options, compile_query, conclude, decided, emit, unknown
@@ -88,8 +89,7 @@ def race(
     The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
     """
     start = time.perf_counter()
-    text = "search" if options.pipeline == "default" else options.pipeline
-    compilation = compile_query(query, text, verify_each=options.verify_each)
+    compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
     build = time.perf_counter() - start
     result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
@@ -169,7 +169,7 @@ class _Race:
         if (result := decided(solvers)) is not None:
             self.winner, self.won_by = result, "compiler"
             backends = []
-        artifacts = {b.name: b.emit(solvers.module) for b in backends}
+        artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
         limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
         either = _Either(self.stop, engine.over if engine is not None else None)

@@ -53,8 +53,8 @@ class Settings:
 
     @property
     def passes(self) -> str:
-        """The pipeline that runs: the engine compiles for itself and needs the short one only."""
-        return "search" if (self.backend, self.pipeline) == ("search", "default") else self.pipeline
+        """The pipeline that runs."""
+        return pipeline_for(self.backend, self.pipeline)
 
 
 @dataclass

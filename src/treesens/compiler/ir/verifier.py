@@ -24,6 +24,10 @@ def _variables_in_range(module: Module) -> Iterator[str]:
         for literals in _literals_of(module, i):
             if len(literals) and not (literals.min() >= 0 and literals.max() < 2 * module.variables):
                 yield f"op {i} ({type(op).__name__})"
+    start = module.start
+    if start is not None and len(start.variables):
+        if not (start.variables.min() >= 0 and start.variables.max() < module.variables):
+            yield "the start"
 
 
 def _literals_of(module: Module, index: int) -> list[Int32Array]:

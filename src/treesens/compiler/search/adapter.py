@@ -18,7 +18,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from treesens.backends.search.problem import SearchProblem
+from treesens.compiler.search.problem import SearchProblem
 from treesens.compiler.base.arrays import (
     BoolArray,
     Int32Array,
@@ -79,6 +79,8 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
+    leaf_variable: Int32Array
+    """int32[L]: the module variable of every leaf of the problem."""
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
 
@@ -123,6 +125,7 @@ def adapt(module: Module, hints: Int32Array | None = None) -> Adapted:
         0 if objective is None else objective.shift,
         0 if objective is None else objective.constant,
         max((row.shift for row in module.ops_of(Linear)), default=0),
+        groups.leaf_variable,
         rows.objective_dropped,
     )
 
