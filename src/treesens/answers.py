@@ -81,7 +81,8 @@ def answer_bound(
     confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine), `progress` is told of long work.
+    """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine),
+    `progress` is told of long work.
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
@@ -108,7 +109,9 @@ def answer_bound(
     if confirm is None or (stop is not None and stop.is_set()):
         return result
     # A second opinion that leans on the first would be none.
-    pipeline = "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
+    pipeline = (
+        "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
+    )
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
     return confirmed(result, second, confirm)
 

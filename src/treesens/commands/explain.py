@@ -14,7 +14,13 @@ from treesens.commands.common import EXPECTED, chosen, file_argument, load_file,
 @file_argument
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="search", show_default=True, help="Whose legalisations are shown.")
-@click.option("--pipeline", "-p", default="default", show_default=True, help="kant, ensense, independent, bounded, default, or passes.")
+@click.option(
+    "--pipeline",
+    "-p",
+    default="default",
+    show_default=True,
+    help="kant, ensense, independent, bounded, default, or passes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(file: Path, queries: tuple[str, ...], backend: str, pipeline: str, as_json: bool) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""

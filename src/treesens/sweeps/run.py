@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import treesens
+from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.engine import Options
 from treesens.sweeps.executor import Executor

@@ -41,7 +41,9 @@ NO_VERDICT = {
 }
 """A backend may end a small case so; anything else without an answer is a failure."""
 
-STARTED = frozenset({"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"})
+STARTED = frozenset(
+    {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
+)
 """Cases on which starts are tried: a contradiction, a decision, a guide, objectives."""
 
 _SLOW_START_SECONDS = 8.0

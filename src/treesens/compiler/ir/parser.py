@@ -53,7 +53,9 @@ def _node(kind: type, text: str) -> Any:
     given = dict(_FIELD.findall(text))
     wanted = {f.name: str(f.type) for f in fields(kind)}
     if set(given) != set(wanted):
-        raise ValueError(f"a {KINDS.get(kind, 'start' if kind is Start else 'maximize')} node has the fields {', '.join(wanted)}")
+        raise ValueError(
+            f"a {KINDS.get(kind, 'start' if kind is Start else 'maximize')} node has the fields {', '.join(wanted)}"
+        )
     return kind(**{name: _field(name, value, wanted[name]) for name, value in given.items()})
 
 

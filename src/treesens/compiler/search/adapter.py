@@ -18,7 +18,6 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from treesens.compiler.search.problem import SearchProblem
 from treesens.compiler.base.arrays import (
     BoolArray,
     Int32Array,
@@ -31,6 +30,7 @@ from treesens.compiler.base.arrays import (
 from treesens.compiler.ir import TRUE, Bool, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.legalise.rounding import Rounded, round_row
+from treesens.compiler.search.problem import SearchProblem
 from treesens.errors import BackendError
 
 _BITS = 61
