@@ -73,7 +73,8 @@ def test_at_the_threshold_and_one_unit_beside_it() -> None:
             assert brute_force(result.module).solutions == truth.solutions
             asked += offset > 0
             refuted += offset > 0 and result.module.contradictory
-    print("STAT", asked, refuted)
+    assert asked >= 4
+    assert refuted > asked / 2  # most are seen at the root
 
 
 def test_cases_of_every_kind_keep_their_solutions() -> None:

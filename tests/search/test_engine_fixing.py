@@ -41,7 +41,7 @@ def cells_used(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.
 def test_what_is_out_of_reach_is_used_by_no_solution(name: str, probe: bool) -> None:
     rng = np.random.default_rng(11 + sum(map(ord, name)))
     impossible = refuted = unused = dropped = 0
-    for trial in range(40):
+    for trial in range(30):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -63,9 +63,11 @@ def test_what_is_out_of_reach_is_used_by_no_solution(name: str, probe: bool) -> 
             assert not (leaves & ~fixing.leaves).any()
             unused += int((~cells).sum())
             dropped += int((~fixing.cells).sum())
-    # It is of use: most contradictions are seen, and much of what no solution uses goes.
+    # It is of use: many contradictions are seen at once, and much of what no solution uses goes.
     assert impossible
-    print("STAT", name, probe, impossible, refuted, unused, dropped)
+    # One unit below the optimum is too fine for a grid of 35 bits where values are large.
+    assert refuted > (0.4 if name == "large values" else 0.5) * impossible
+    assert dropped > 0.2 * unused
 
 
 def test_the_objective_is_not_looked_at() -> None:
