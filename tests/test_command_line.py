@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -82,6 +83,18 @@ def test_a_pair_is_found_and_recorded(folder: Path) -> None:
     assert (record["verdict"], record["replay"], record["varied"]) == ("found", "native", ["sex"])
     assert record["points"]["a"]["age"] == record["points"]["b"]["age"]
     assert record["scores"]["a"]["margin"] >= 0.5 >= -0.5 >= record["scores"]["b"]["margin"]
+
+
+def test_a_record_names_the_files_that_it_rests_on(folder: Path) -> None:
+    data = b"age,sex\n1,0\n2,1\n"
+    (folder / "d.csv").write_bytes(data)
+    (folder / "q.sens").write_text(
+        'model m from "m.json"\ndata d from "d.csv"\nquery q: sensitive m to {sex} margin 0.5 near d\n'
+    )
+    done = run(folder, "check", "q.sens", "--json")
+    record = json.loads(done.stdout)["results"][0]
+    assert record["data"] == [{"name": "d", "sha256": hashlib.sha256(data).hexdigest()}]
+    assert record["models"][0]["sha256"] == hashlib.sha256((folder / "m.json").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("backend", ["auto", "search", "cpsat", "highs", "z3", "cbc", "scip", "gurobi"])

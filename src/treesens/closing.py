@@ -16,14 +16,22 @@ from fractions import Fraction
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
+from treesens.compiler.query.stronger import stronger_questions
 from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import verify_values
 from treesens.engine import Options, answer_once, shown_value
 
 CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""
 
 _LEAST = 0.05
+_SEEDED = ("auto", "search")
+_SHARE = 0.25
+"""Of the time that is left, for stronger questions."""
+_LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
+"""Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
+_NOTE = "found by way of a stronger question: features bounded one by one"
 _DISTANCES = ("distance l1", "distance l2", "distance linf")
 
 
@@ -53,10 +61,55 @@ class _Closing:
         return self.deadline - time.monotonic()
 
     def run(self) -> Result:
-        result = self._closer(self._search(self.query))
+        result = self._seeded() if self.options.backend in _SEEDED else None
+        if result is None:
+            result = self._search(self.query)
+        result = self._closer(result)
         note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
         notes = (*result.notes, note) if self.cuts else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _seeded(self) -> Result | None:
+        """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
+
+        For a distance that is minimised, the limits of `_LIMITS` are tried from the least one on.
+        """
+        goal = self.query.objective
+        if goal is None:
+            return self._by_stronger(self.query)
+        if goal.maximize or goal.largest or not goal.values:
+            return None
+        for limit in _LIMITS:
+            bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
+            found = self._by_stronger(replace(self.query, constraints=(*self.query.constraints, bounded)))
+            if found is None:
+                continue
+            assert found.witness is not None
+            reached = float(objective_value(goal, inputs_of(self.query, found.witness.values)))
+            found = replace(found, objective=ObjectiveValue(shown_value(goal, reached), None, "minimize", goal.kind))
+            return self._improved(goal, found) or found
+        return None
+
+    def _by_stronger(self, query: Query) -> Result | None:
+        """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
+        until = time.monotonic() + _SHARE * self.left()
+        for asked in stronger_questions(query):
+            left = min(self.left(), until - time.monotonic())
+            if left < _LEAST:
+                return None
+            found = closed(asked, replace(self.options, time_limit=left), stop=self.stop)
+            self.attempts += found.attempts
+            self._count(found)
+            if found.witness is None:
+                continue
+            witness = verify_values(query, found.witness.values, native=self.options.native)
+            if isinstance(witness, Witness):
+                return replace(found, witness=witness, notes=(*found.notes, _NOTE))
+        return None
+
+    def _count(self, result: Result) -> None:
+        for phase, seconds in result.seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def _search(self, query: Query) -> Result:
         """The answer with all cells ruled out that hold no values."""
@@ -65,8 +118,7 @@ class _Closing:
             options = replace(self.options, time_limit=max(_LEAST, self.left()))
             result = answer_once(asked, options, stop=self.stop, on_better=self.on_better)
             self.attempts += result.attempts
-            for phase, seconds in result.seconds.items():
-                self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+            self._count(result)
             if result.verdict is not Verdict.UNKNOWN or not result.refuted:
                 return self._honest(result)
             self.cuts += [found.cut for found in result.refuted]
@@ -111,6 +163,8 @@ class _Closing:
         assert result.objective is not None
         reached = objective_value(goal, inputs_of(self.query, result.witness.values))
         wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
+        if wanted < 0 and not goal.maximize and goal.kind in _DISTANCES:
+            return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative
         better = better_than(goal, wanted)
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
         if found.verdict is Verdict.NONE:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
-from treesens.backends.worker import Worker, run_all
+from treesens.backends.worker import Flag, Worker, run_all
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
@@ -27,6 +27,7 @@ RACERS = ("cpsat", "highs", "z3")
 HEAD_START = 2.0
 """Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
 start."""
+_ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
 
 
 @dataclass
@@ -56,6 +57,12 @@ class EngineRun:
         finally:
             self.over.set()
 
+    def is_set(self) -> bool:
+        """Whether the race is over for the others: not where the engine came back without an answer (its memory was full)."""
+        if not self.over.is_set():
+            return False
+        return self.outcome is None or self.outcome.termination in _ANSWERS
+
     def result(self) -> RawOutcome:
         """The outcome, after asking the engine to stop if it has not."""
         self.stop.set()
@@ -68,13 +75,13 @@ class EngineRun:
 
 
 class _Either:
-    """Set when one of several events is; `run_all` polls it."""
+    """Set when one of several flags is; `run_all` polls it."""
 
-    def __init__(self, *events: threading.Event | None) -> None:
-        self.events = [event for event in events if event is not None]
+    def __init__(self, *flags: Flag | None) -> None:
+        self.flags = [flag for flag in flags if flag is not None]
 
     def is_set(self) -> bool:
-        return any(event.is_set() for event in self.events)
+        return any(flag.is_set() for flag in self.flags)
 
 
 def race(
@@ -172,7 +179,7 @@ class _Race:
         artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
         limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
-        either = _Either(self.stop, engine.over if engine is not None else None)
+        either = _Either(self.stop, engine)
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
                 continue
@@ -192,7 +199,7 @@ class _Race:
                         self.options.pipeline,
                         "stopped",
                         Verdict.UNKNOWN,
-                        "another runner was faster",
+                        "the time was up" if self.winner is None else "another runner was faster",
                         {"solve": worker.seconds},
                     )
                 )

@@ -13,13 +13,18 @@ from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.engine import Options
 from treesens.frontends.query import BoundQuery
-from treesens.summaries.flips import FlipQuestion, Flips, flip_question, flips
+from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.summaries.nearest import cells_near, nearest_row
 from treesens.summaries.regions import RegionFinder
 from treesens.summaries.rows import cells_of_rows
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""
+
+MOST_WALKS = 25_000_000
+"""Walks through a tree (rows x combinations of sensitive cells x trees) before a search: a second or two on one core."""
+
+_FEW_ROWS = 2_000
 
 _TRIED = 20
 _HINTS = 32
@@ -51,14 +56,24 @@ def _allowed(domain: Domain, values: FloatArray) -> FloatArray:
     return np.where(np.isnan(values), domain.missing, inside)
 
 
-def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, most: int | None = None) -> Flips:
-    """The extremes of all legal rows (evenly spread ones where there are more than `most`)."""
+def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks: int | None = None) -> Flips:
+    """The extremes of all legal rows over all combinations of cells of the sensitive features, up to `MOST_COMBINATIONS`.
+
+    With `walks` at most so many walks through a tree are made: of evenly spread rows (`MOST_ROWS` of them at most) and, where
+    even few rows are too much, of evenly spread combinations.
+    """
     index = legal_rows(query, rows)
-    if most is not None and len(index) > most:
-        index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
-    cells = cells_of_rows(query.space.grid, rows[index])
     model = query.models[question.model]
-    return flips(model, cells, question.features, query.space.legal, index=index, output=question.output)
+    combinations = MOST_COMBINATIONS
+    if walks is not None:
+        asked = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
+        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (asked * model.n_trees)))
+        if len(index) > most:
+            index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
+        combinations = max(1, min(asked, walks // (max(1, len(index)) * model.n_trees)))
+    cells = cells_of_rows(query.space.grid, rows[index])
+    legal = query.space.legal
+    return flips(model, cells, question.features, legal, index=index, output=question.output, limit=combinations)
 
 
 def pair_of_row(query: Query, question: FlipQuestion, found: Flips, place: int, row: FloatArray) -> FloatArray:
@@ -117,7 +132,7 @@ def among_rows(query: BoundQuery, options: Options) -> tuple[Result | None, Opti
     table, question = table_in_play(query), flip_question(query.query)
     if table is None or question is None:
         return None, options
-    found = sweep_rows(query.query, question, table[1], most=MOST_ROWS)
+    found = sweep_rows(query.query, question, table[1], walks=MOST_WALKS)
     if len(found) == 0:
         return None, options
     if query.query.objective is None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.data.settings import ask, needs_bench, table
 from treesens.compiler.query.bounds import Bound
+from treesens.real_rows import sweep_rows
 from treesens.summaries.flips import Flips, flip_question, flips
 
 pytestmark = needs_bench
@@ -63,6 +64,24 @@ def test_a_limit_thins_the_combinations_and_says_so() -> None:
     assert not few.complete
     assert (few.highest <= every.highest).all()
     assert (few.lowest >= every.lowest).all()
+
+
+@pytest.mark.parametrize("walks", [1, 10_000_000])
+def test_before_a_search_a_sweep_makes_only_so_many_walks(walks: int) -> None:
+    bound = ask("query q: sensitive m to {age, workclass, education} margin 0.5", "adult_t300_d5", "adult")["q"]
+    question = flip_question(bound.query)
+    assert question is not None
+    few = sweep_rows(bound.query, question, bound.rows["d"], walks=walks)
+    assert len(few) == 2000
+    assert not few.complete
+    every = flips(
+        bound.query.models[0],
+        bound.query.space.grid.cells(bound.rows["d"][few.index[::100]]),
+        question.features,
+        bound.query.space.legal,
+    )
+    assert (few.highest[::100] <= every.highest).all()
+    assert (few.lowest[::100] >= every.lowest).all()
 
 
 def test_the_form_of_a_question() -> None:

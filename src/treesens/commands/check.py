@@ -171,7 +171,7 @@ def _check_backend(name: str) -> None:
 
 
 def _hashes(query: BoundQuery) -> list[dict[str, Any]]:
-    return [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
+    return [{"name": name, "sha256": table.sha256} for name, table in query.tables.items()]
 
 
 def exit_code(results: list[tuple[BoundQuery, Result]], interruption: Interruption) -> int:

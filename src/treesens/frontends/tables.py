@@ -7,12 +7,13 @@ columns whose category names are known (declared, or stored in the model); every
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,16 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none)."""
+    """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none).
+
+    `sha256` is that of the file, None for a data frame.
+    """
 
     name: str
     columns: Mapping[str, Column]
     rows: int
     label: str | None = None
+    sha256: str | None = None
 
     def __contains__(self, column: str) -> bool:
         return column in self.columns and column != self.label
@@ -92,7 +97,7 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
     zeros = np.zeros(table.rows)
     zeros.flags.writeable = False
     added = {column: zeros for column in columns if column not in table}
-    return Table(table.name, {**table.columns, **added}, table.rows, table.label) if added else table
+    return replace(table, columns={**table.columns, **added}) if added else table
 
 
 def _number(text: str) -> float | None:
@@ -113,10 +118,13 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
     `label` names the column that is no input, `rows` keeps the first rows only. DataError with place and remedy.
     """
+    digest: str | None = None
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         place = name or str(path)
         columns = _read_file(path, place)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     else:
         place = name or "the data frame"
         columns = _read_frame(source, place)
@@ -129,7 +137,7 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
         raise DataError(f"the table has no column `{label}`", place=place, remedy=did_you_mean(label, columns))
     for values in columns.values():
         values.flags.writeable = False
-    return Table(place, columns, count, label)
+    return Table(place, columns, count, label, digest)
 
 
 def _read_file(path: Path, place: str) -> dict[str, Column]:

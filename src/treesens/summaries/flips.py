@@ -7,6 +7,7 @@ highest and the lowest score of every row; all margins are then answered by comp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,7 +107,7 @@ def flips(
     """
     values, shift, slack = leaf_values(model, output)
     chosen = tuple(features)
-    widest = max(chosen, key=lambda f: int(legal[f].sum()))
+    widest = _widest(chosen, legal)
     others = [f for f in chosen if f != widest]
     options, complete = _thinned([np.flatnonzero(legal[f]) for f in others], limit)
     rows = len(cells)
@@ -131,6 +132,16 @@ def flips(
     own = _scores(model, cells, values) + base if with_own else np.zeros(rows, np.int64)
     numbers = np.arange(rows) if index is None else index
     return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
+
+
+def combinations_of(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
+    """How many combinations of cells of all `features` but the one with the most legal cells there are."""
+    widest = _widest(features, legal)
+    return math.prod(int(legal[f].sum()) for f in features if f != widest)
+
+
+def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
+    return max(features, key=lambda f: int(legal[f].sum()))
 
 
 @lru_cache(maxsize=4)

@@ -136,5 +136,5 @@ class SearchBackend(Backend):
             near = {"best_slack": result.level * unit}
             if result.upper is not None:
                 near["slack_bound"] = result.upper * unit
-        detail = f"stopped in {result.tier}" if result.status == "open" else ""
+        detail = f"in tier `{result.tier}`" if result.status == "open" else ""
         return RawOutcome(termination, assignment, bound, detail, numbers, near)

@@ -1,0 +1,88 @@
+"""`auto`: who wins, who goes on when the engine cannot, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.questions import oracle, random_query
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
+from treesens.backends.search.backend import SearchBackend
+from treesens.compiler.query.query import Query
+from treesens.engine import Options, compile_query, decided, emit
+from treesens.portfolio import EngineRun, race
+
+
+def questions(number: int) -> list[Query]:
+    """Random questions that the compiler alone does not decide."""
+    found: list[Query] = []
+    for seed in range(10_000):
+        query = random_query(np.random.default_rng(seed))
+        pipelines = ("search", "default")
+        if len(query.points) == 2 and all(decided(compile_query(query, text)) is None for text in pipelines):
+            found.append(query)
+        if len(found) == number:
+            break
+    return found
+
+
+@pytest.fixture
+def tight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The native engine has no memory to work in."""
+    solve = SearchBackend.solve
+
+    def starved(
+        self: SearchBackend,
+        artifact: Artifact,
+        limits: Limits,
+        on_incumbent: OnIncumbent | None = None,
+        stop: threading.Event | None = None,
+    ) -> RawOutcome:
+        return solve(self, artifact, replace(limits, memory=1), on_incumbent, stop)
+
+    monkeypatch.setattr(SearchBackend, "solve", starved)
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+def test_the_engine_alone_answers_what_it_can() -> None:
+    (query,) = questions(1)
+    result = race(query, Options(time_limit=20))
+    assert result.backend == "search"
+    assert [a.backend for a in result.attempts] == ["search"]
+
+
+@pytest.mark.usefixtures("tight")
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for child processes in /proc")
+def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind() -> None:
+    before = children()
+    for query in questions(3):
+        some, best = oracle(query)
+        result = race(query, Options(time_limit=60, threads=3))
+        assert str(result.verdict) == ("found" if some else "none"), result.reason
+        assert best is None or result.objective is None or result.objective.value == pytest.approx(float(best))
+        attempts = {a.backend: a for a in result.attempts}
+        assert attempts["search"].termination == "memory"
+        assert result.backend in {"cpsat", "highs", "z3"}
+        assert set(attempts) == {"search", "cpsat", "highs", "z3"}
+        for name in set(attempts) - {"search", result.backend}:
+            assert attempts[name].termination in {"stopped", "satisfied", "optimal", "infeasible"}
+        assert children() <= before
+
+
+@pytest.mark.parametrize(("memory", "over"), [(1, False), (None, True)])
+def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bool) -> None:
+    (query,) = questions(1)
+    backend = SearchBackend()
+    artifact = emit(compile_query(query, "search"), backend, Options())
+    run = EngineRun(backend, artifact, Limits(20, memory)).start()
+    assert run.over.wait(20)
+    assert run.is_set() == over
+    assert (run.result().termination is Termination.MEMORY) == (memory == 1)
