@@ -149,7 +149,9 @@ def test_pipelines_without_the_engine_hold_nothing_of_it() -> None:
     for name in ("kant", "ensense", "independent"):
         assert not {"bound-fixing", "engine-start"} & {step.name for step in Pipeline.parse(name).steps}
     assert "engine-start" not in PIPELINES["bounded"]
-    assert pipeline_for("search", "default") == "search"
+    assert pipeline_for("search", "default") == pipeline_for("search", "bounded") == "search"
+    assert pipeline_for("auto", "default") == "search"
+    assert pipeline_for("auto", "independent") == "independent"
     assert pipeline_for("highs", "default") == "default"
     assert pipeline_for("search", "kant") == "kant"
 

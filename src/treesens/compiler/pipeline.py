@@ -39,14 +39,16 @@ PIPELINES: dict[str, str] = {
     "search": _SHARED,
 }
 
-_BEST = {"search": "search", "auto": "search"}
-"""What `default` means for a backend where it is not the pipeline of that name. The portfolio starts with the engine, and
-compiles `default` for the solvers when they are needed."""
+_HELPED = frozenset({"bounded", "default"})
+"""Pipelines with help from the native engine."""
 
 
 def pipeline_for(backend: str, pipeline: str) -> str:
-    """The pipeline that runs for a backend: `default` is whatever is best for it."""
-    return _BEST.get(backend, pipeline) if pipeline == "default" else pipeline
+    """The pipeline that runs for a backend: the engine needs no help from itself, and reads leaves that cover everything.
+
+    The portfolio (`auto`) starts with the engine, and compiles the pipeline of that name when solvers are needed.
+    """
+    return "search" if backend in {"search", "auto"} and pipeline in _HELPED else pipeline
 
 
 LOWERED = frozenset({"guards"})
