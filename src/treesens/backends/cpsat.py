@@ -51,7 +51,7 @@ class CpSatBackend(Backend):
         solver.parameters.random_seed = limits.seed
         # A guide orders the search and answers nothing: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.guided
-        # Presolve (its probing, foremost) takes three to ten times as long as deciding does (docs/encodings.md).
+        # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.has_objective and not artifact.guided
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 

@@ -160,6 +160,8 @@ def _how(result: Result) -> str:
         who = f"{result.proof} proof by {result.backend}"
         if len(result.rests_on) > 1:
             who += f", resting on {' and '.join(result.rests_on)}"
+        elif result.rests_on:
+            who += ", whose bound refutes the question before a solver is asked"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
         who = f"verified ({replay} replay), by {result.backend}{_START if result.started else ''}"
