@@ -195,10 +195,7 @@ def with_backend(
     result = _refine(compilation, backend, options, deadline, best, attempts, stop)
     if result is None and best.rejected is not None and best.rejected.numerical:
         # Exact arithmetic says yes and the library no: ask for a pair that is clear of the numerical band.
-        clear = compile_query(tightened(compilation.query), pipeline_for(backend.name, options.pipeline))
-        clear.query = compilation.query
-        clear_result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
-        result = clear_result if clear_result is not None and clear_result.verdict is Verdict.FOUND else None
+        result = clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
         label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
@@ -206,6 +203,22 @@ def with_backend(
             unknown(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
         )
     return replace(result, backend=backend.name, attempts=tuple(attempts))
+
+
+def clear_of_band(
+    query: Query,
+    backend: Backend,
+    options: Options,
+    deadline: float,
+    best: Candidate,
+    attempts: list[Attempt],
+    stop: threading.Event | None,
+) -> Result | None:
+    """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
+    clear = compile_query(tightened(query), pipeline_for(backend.name, options.pipeline))
+    clear.query = query
+    result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
+    return result if result is not None and result.verdict is Verdict.FOUND else None
 
 
 def _refine(

@@ -19,7 +19,17 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
-from treesens.engine import Candidate, Compilation, Options, compile_query, conclude, decided, emit, unknown
+from treesens.engine import (
+    Candidate,
+    Compilation,
+    Options,
+    clear_of_band,
+    compile_query,
+    conclude,
+    decided,
+    emit,
+    unknown,
+)
 from treesens.errors import BackendError
 
 RACERS = ("cpsat", "highs", "z3")
@@ -27,6 +37,8 @@ RACERS = ("cpsat", "highs", "z3")
 HEAD_START = 2.0
 """Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
 start."""
+NONZEROS_PER_SECOND = 100_000
+"""What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
 
 
@@ -122,6 +134,7 @@ class _Race:
         self.won_by = ""
         self.near_miss: dict[str, float] | None = None
         self.solvers: Compilation | None = None
+        self._cleared = False
 
     def run(self) -> Result:
         engine = self._start_engine()
@@ -130,11 +143,31 @@ class _Race:
             if engine.over.is_set():
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
                 engine = None
+                self._clear_of_band()
         if not self._decided() and not self._stopped():
             self._race_solvers(engine)
+            self._clear_of_band()
         elif engine is not None:
             self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
         return self._result()
+
+    def _clear_of_band(self) -> None:
+        """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
+        rejected = self.best.rejected
+        if self._decided() or self._stopped() or self._cleared or rejected is None or not rejected.numerical:
+            return
+        self._cleared = True
+        result = clear_of_band(
+            self.compilation.query,
+            SearchBackend(),
+            self.options,
+            self.deadline,
+            self.best,
+            self.attempts,
+            self.stop,
+        )
+        if result is not None:
+            self.winner, self.won_by = result, "search"
 
     def _start_engine(self) -> EngineRun | None:
         backend = SearchBackend()
@@ -164,7 +197,11 @@ class _Race:
         cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
         seats = max(1, cores - (engine is not None))
         left = self.deadline - time.monotonic()
-        if left < 0.5:
+        too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
+        if left < 0.5 or too_large:
+            if too_large:
+                words = "the module is too large to be handed to a solver in the time that is left"
+                self.attempts.append(Attempt("solvers", self.options.pipeline, "skipped", Verdict.UNKNOWN, words))
             if engine is not None:
                 self._wait(engine.over, max(0.0, left))
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)

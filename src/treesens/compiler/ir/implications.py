@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, row_of
+from treesens.compiler.base.arrays import Int32Array, distinct, row_of
 from treesens.compiler.ir.module import Module
 from treesens.compiler.ir.ops import LeafSum, Path
 
@@ -22,5 +22,5 @@ def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
         literals.append(op.literals[row_of(op.indptr)])
     if not leaves:
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
-    key = np.unique(np.concatenate(leaves).astype(np.int64) << 32 | np.concatenate(literals).astype(np.int64))
+    key = distinct(np.concatenate(leaves).astype(np.int64) << 32 | np.concatenate(literals).astype(np.int64))
     return (key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)

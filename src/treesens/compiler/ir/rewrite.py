@@ -16,9 +16,10 @@ from treesens.compiler.base.arrays import (
     ArrayRecord,
     BoolArray,
     Int32Array,
-    Int64Array,
     IntegerArray,
     concatenated_ranges,
+    distinct,
+    first_equal_rows,
     indptr_of,
     row_of,
 )
@@ -52,11 +53,16 @@ class Substitution(ArrayRecord):
     @staticmethod
     def compact(target: Int32Array) -> Substitution:
         """Renumbers the variables that are still used, in their old order: `target` is over old variable numbers."""
-        used = np.unique(target[target >= 0] >> 1)
-        number = np.zeros(len(target), np.int32)
-        number[used] = np.arange(len(used), dtype=np.int32)
+        kept = np.zeros(len(target), bool)
+        kept[target[target >= 0] >> 1] = True
+        number = (np.cumsum(kept) - 1).astype(np.int32)
         renumbered = np.where(target < 0, target, (number[np.maximum(target, 0) >> 1] << 1) | (target & 1))
-        return Substitution(renumbered.astype(np.int32), len(used))
+        return Substitution(renumbered.astype(np.int32), int(kept.sum()))
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Every variable stands for itself."""
+        return self.variables == len(self.target) and bool(np.all(self.target == 2 * np.arange(len(self.target))))
 
 
 def substitute(module: Module, by: Substitution) -> Module:
@@ -71,7 +77,7 @@ def substitute(module: Module, by: Substitution) -> Module:
     for block in module.blocks_of(Unit):
         ops.extend(_fixed_trees(block, by, extra))
     if extra:
-        literals = np.unique(np.concatenate(extra))
+        literals = distinct(np.concatenate(extra))
         if np.any(literals == FALSE):
             ops.append(contradiction())
         literals = literals[literals >= 0]
@@ -201,7 +207,7 @@ def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
     keep = (leaves >= 0) & (literals >= 0)
     if not keep.any():
         return []
-    key = np.unique(leaves[keep].astype(np.int64) << 32 | literals[keep])
+    key = distinct(leaves[keep].astype(np.int64) << 32 | literals[keep])
     return [Path((key >> 33).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32))]
 
 
@@ -237,53 +243,21 @@ def dedupe_leaf_sums(
 ) -> LeafSum:
     """A `LeafSum` of the kept rows and leaves, in which equal rows (same leaves, same literal, same kind) stand once."""
     select = keep_leaf & keep_row[rows]
-    order = np.lexsort((leaves[select], rows[select]))
-    row, leaf = rows[select][order], leaves[select][order]
-    first = np.ones(len(row), bool)
-    first[1:] = (row[1:] != row[:-1]) | (leaf[1:] != leaf[:-1])
-    row, leaf = row[first], leaf[first]
+    key = rows[select].astype(np.int64) << 32 | leaves[select]
+    if not np.all(key[1:] > key[:-1]):  # substitutions mostly keep the order
+        key = distinct(key)
+    row, leaf = key >> 32, (key & 0xFFFFFFFF).astype(np.int32)
     numbers = np.flatnonzero(keep_row)
     counts = np.bincount(row, minlength=len(keep_row))[numbers]
     starts = indptr_of(counts)
-    unique = ~_repeated_rows(starts, leaf, np.stack((literals[numbers], equality[numbers]), axis=1))
+    unique = first_equal_rows(starts, leaf, literals[numbers], equality[numbers]) == np.arange(len(numbers))
     index = concatenated_ranges(starts[:-1][unique], counts[unique])
     return LeafSum(
         indptr_of(counts[unique]),
-        leaf[index].astype(np.int32),
+        leaf[index],
         literals[numbers[unique]].astype(np.int32),
         equality[numbers[unique]],
     )
-
-
-def _repeated_rows(indptr: Int64Array, entries: IntegerArray, heads: IntegerArray) -> BoolArray:
-    """Rows of a CSR structure that equal an earlier one, entries and heads (int[rows, k]); entries sorted within rows.
-
-    Rows are grouped by a hash of their entries; a row counts as repeated only where every entry equals that of the first row
-    of its group, so that a collision costs a duplicate and never a row.
-    """
-    count = len(indptr) - 1
-    if count == 0:
-        return np.zeros(0, bool)
-    lengths = np.diff(indptr)
-    mixed = entries.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
-    sums = running[indptr[1:]] - running[indptr[:-1]]
-    keys = np.stack((sums.astype(np.int64), lengths, *heads.T.astype(np.int64)), axis=1)
-    order = np.lexsort((np.arange(count), *keys.T[::-1]))
-    new = np.ones(count, bool)
-    new[1:] = np.any(keys[order][1:] != keys[order][:-1], axis=1)
-    first = np.empty(count, np.int64)
-    first[order] = order[np.maximum.accumulate(np.where(new, np.arange(count), 0))]
-    later = np.flatnonzero(first != np.arange(count))
-    mine = concatenated_ranges(indptr[later], lengths[later])
-    theirs = concatenated_ranges(indptr[first[later]], lengths[later])
-    differs = np.zeros(len(later), bool)
-    differs[np.repeat(np.arange(len(later)), lengths[later])[entries[mine] != entries[theirs]]] = True
-    repeated = np.zeros(count, bool)
-    repeated[later[~differs]] = True
-    return repeated
 
 
 def _equal(op: Equal, by: Substitution, extra: list[Int32Array]) -> list[Op]:

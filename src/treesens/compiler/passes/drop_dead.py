@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int64Array
+from treesens.compiler.base.arrays import BoolArray, Int64Array, groups_of
 from treesens.compiler.ir import FALSE, TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.rewrite import Substitution, substitute
@@ -37,10 +37,10 @@ class DropDead:
         target[dead & (target >= 0)] = FALSE
         _last_leaf_standing(module, target)
         by = Substitution.compact(target)
-        reduced = substitute(module, by)
+        reduced = module if by.changes_nothing else substitute(module, by)
         unused = _unused_predicates(reduced)
         second = Substitution.compact(_merge_unused(reduced, unused))
-        final = substitute(reduced, second)
+        final = reduced if second.changes_nothing else substitute(reduced, second)
         return PassResult(
             final, Chain((by, second)), {"leaves dropped": int(dead.sum()), "predicates dropped": int(unused.sum())}
         )
@@ -64,14 +64,15 @@ def _dead_leaves(module: Module) -> BoolArray:
     block_of, position = _positions(module)
     variable = literals >> 1
     ordered = block_of[variable] >= 0
-    key = leaves[ordered].astype(np.int64) * (len(module.blocks) + 1) + block_of[variable[ordered]]
-    unique, group = np.unique(key, return_inverse=True)
-    below = np.full(len(unique), np.iinfo(np.int64).max)  # the cell is at most this position
-    above = np.full(len(unique), -1, np.int64)  # and above this one
-    negative = literals[ordered] & 1 == 1
-    np.minimum.at(below, group[~negative], position[variable[ordered][~negative]])
-    np.maximum.at(above, group[negative], position[variable[ordered][negative]])
-    dead[unique[below <= above] // (len(module.blocks) + 1)] = True
+    literal, here = literals[ordered], variable[ordered]
+    key = leaves[ordered].astype(np.int64) * (len(module.blocks) + 1) + block_of[here]
+    boxes, order, starts = groups_of(key)
+    if len(boxes):
+        negative = literal & 1 == 1
+        # The cell is at most the least position, and above the greatest one that is negated.
+        below = np.minimum.reduceat(np.where(negative, len(position), position[here])[order], starts)
+        above = np.maximum.reduceat(np.where(negative, position[here], -1)[order], starts)
+        dead[boxes[below <= above] // (len(module.blocks) + 1)] = True
     # Contradictory members of a table.
     pairs, counts = np.unique(leaves[~ordered].astype(np.int64) << 32 | variable[~ordered], return_counts=True)
     dead[pairs[counts > 1] >> 32] = True

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges
+from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges, distinct
 from treesens.compiler.ir import LeafSum, Module, Op, Order, Path, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
@@ -64,7 +64,7 @@ def _aggregate(module: Module, leaves: Int32Array, literals: Int32Array, interva
     row_keys, row_leaves = [], []
     for tree in _tree_of(module):
         mine = tree[leaves] >= 0
-        keys = np.unique(tree[leaves[mine]] << 32 | literals[mine])
+        keys = distinct(tree[leaves[mine]] << 32 | literals[mine])
         expand = _Expansion(module, keys)
         here = tree[tight_leaves] >= 0
         key, leaf = expand.rows(tree[tight_leaves[here]], tight_literals[here], tight_leaves[here], intervals)

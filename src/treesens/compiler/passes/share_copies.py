@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, indptr_of, row_of
+from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, distinct, indptr_of, row_of
 from treesens.compiler.ir import Block, LeafSum, Module, Op, Order, Path, Table, Unit
 from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, substitute
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
@@ -112,7 +112,7 @@ def _merge_rows(module: Module) -> Module:
         )
     if paths:
         leaves = np.concatenate([op.leaves for op in paths]).astype(np.int64)
-        key = np.unique(leaves << 32 | np.concatenate([op.literals for op in paths]))
+        key = distinct(leaves << 32 | np.concatenate([op.literals for op in paths]))
         ops.insert(0, Path((key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)))
     return replace(module, ops=tuple(ops))
 

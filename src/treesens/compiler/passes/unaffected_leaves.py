@@ -9,12 +9,11 @@ thm:optimisations-are-sound of the paper: the solutions stay the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import Int32Array, Int64Array, distinct, first_equal_rows
 from treesens.compiler.ir import Equal, Module, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
@@ -64,15 +63,10 @@ def _signatures(module: Module) -> Int64Array:
     """A number per variable that is equal exactly for leaves that imply the same literals (up to equal variables)."""
     representative = guard_classes(module)
     leaves, literals = leaf_implications(module)
-    image = (representative[literals >> 1] << 1 | (literals & 1)).astype(np.int64)
-    order = np.lexsort((image, leaves))
-    leaves, image = leaves[order], image[order]
-    first: BoolArray = np.ones(len(leaves), bool)
-    first[1:] = (leaves[1:] != leaves[:-1]) | (image[1:] != image[:-1])
-    leaves, image = leaves[first], image[first]
+    image = representative[literals >> 1].astype(np.int64) << 1 | (literals & 1)
+    key = distinct(leaves.astype(np.int64) << 32 | image)
+    leaves, image = key >> 32, key & 0xFFFFFFFF
+    starts = np.flatnonzero(np.concatenate((np.ones(min(1, len(leaves)), bool), leaves[1:] != leaves[:-1])))
     result = np.full(module.variables, -1, np.int64)
-    numbers: dict[bytes, int] = {}
-    starts = np.flatnonzero(np.concatenate(([True], leaves[1:] != leaves[:-1]))).tolist() if len(leaves) else []
-    for start, end in pairwise([*starts, len(leaves)]):
-        result[leaves[start]] = numbers.setdefault(image[start:end].tobytes(), len(numbers))
+    result[leaves[starts]] = first_equal_rows(np.append(starts, len(leaves)), image)
     return result

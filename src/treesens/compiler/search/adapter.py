@@ -24,6 +24,7 @@ from treesens.compiler.base.arrays import (
     Int64Array,
     IntegerArray,
     concatenated_ranges,
+    groups_of,
     indptr_of,
     runs_of,
 )
@@ -190,8 +191,8 @@ class _Boxes:
     variable: Int32Array
     low: Int32Array
     high: Int32Array
-    of: dict[int, tuple[int, int]]
-    """Range of boxes of a module variable (its first leaf)."""
+    of: Int64Array
+    """int64[module variables, 2]: the range of boxes of a leaf variable."""
 
 
 def _boxes(module: Module, places: Places, leaf_variable: Int32Array) -> _Boxes:
@@ -201,14 +202,15 @@ def _boxes(module: Module, places: Places, leaf_variable: Int32Array) -> _Boxes:
     is_member = np.isin(variable, np.fromiter(places.member, np.int64, len(places.member)))
     count = max(1, len(places.size))
     key = leaves[~is_member].astype(np.int64) * count + places.variable[variable[~is_member]]
-    unique, group = np.unique(key, return_inverse=True)
+    unique, order, starts = groups_of(key)
     size = np.array(places.size, np.int64) if places.size else np.ones(1, np.int64)
     low = np.zeros(len(unique), np.int64)
     high = size[unique % count] - 1
-    position = places.position[variable[~is_member]].astype(np.int64)
-    negative = literals[~is_member] & 1 == 1
-    np.maximum.at(low, group[negative], position[negative] + 1)
-    np.minimum.at(high, group[~negative], position[~negative])
+    if len(unique):
+        position = places.position[variable[~is_member]].astype(np.int64)[order]
+        negative = (literals[~is_member] & 1 == 1)[order]
+        low = np.maximum.reduceat(np.where(negative, position + 1, 0), starts)
+        high = np.minimum(high, np.minimum.reduceat(np.where(negative, np.iinfo(np.int64).max, position), starts))
     start = np.searchsorted(unique, np.arange(module.variables + 1, dtype=np.int64) * count)
     special: dict[int, list[int]] = {}
     for leaf, literal in zip(leaves[is_member].tolist(), literals[is_member].tolist(), strict=True):
@@ -222,7 +224,8 @@ def _boxes(module: Module, places: Places, leaf_variable: Int32Array) -> _Boxes:
         first, lengths = start[kept], start[kept + 1] - start[kept]
         index = concatenated_ranges(first, lengths)
         box_of = indptr_of(alive)
-        of = {int(v): (int(box_of[i]), int(box_of[i + 1])) for i, v in enumerate(leaf_variable)}
+        of = np.zeros((module.variables, 2), np.int64)
+        of[leaf_variable] = np.stack((box_of[:-1], box_of[1:]), axis=1)
         return _Boxes(
             box_of,
             indptr_of(lengths),
@@ -246,7 +249,7 @@ def _mixed_boxes(
     box_counts: list[int] = []
     literal_counts: list[int] = []
     out: list[tuple[int, int, int]] = []
-    of: dict[int, tuple[int, int]] = {}
+    of = np.zeros((len(places.variable), 2), np.int64)
     for leaf in leaf_variable.tolist():
         masks: dict[int, BoolArray] = {}
         for i in range(start[leaf], start[leaf + 1]):
@@ -364,12 +367,15 @@ class _Rows:
 def _clauses(module: Module, places: Places, boxes: _Boxes) -> dict[str, Any]:
     counts: list[int] = []
     out: list[tuple[int, int, int]] = []
+    known: dict[int, list[tuple[int, int, int]]] = {}  # staircases name each literal hundreds of times
 
     def add(literals: list[int]) -> None:
         before = len(out)
         for literal in literals:
-            variable, runs = places.ranges(literal)
-            out.extend((variable, low, high) for low, high in runs)
+            if literal not in known:
+                variable, runs = places.ranges(literal)
+                known[literal] = [(variable, low, high) for low, high in runs]
+            out.extend(known[literal])
         counts.append(len(out) - before)
 
     for op in module.ops:
@@ -404,7 +410,7 @@ def _clauses(module: Module, places: Places, boxes: _Boxes) -> dict[str, Any]:
 
 def _forbid_leaf(leaf: int, places: Places, boxes: _Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
     """A leaf that may not be reached: outside each of its boxes in some variable."""
-    for box in range(*boxes.of[leaf]):
+    for box in range(*boxes.of[leaf].tolist()):
         before = len(out)
         for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):
             variable, low, high = int(boxes.variable[i]), int(boxes.low[i]), int(boxes.high[i])
