@@ -269,7 +269,11 @@ class _Race:
         self.near_miss = outcome.near_miss or self.near_miss
         if self.on_better is not None and self.best.witness is not None and self.best.witness is not known:
             self.on_better(self.best.witness)
-        if result is not None and (self.winner is None or self.best.witness is not known):
+        if result is None:
+            return
+        result = with_tighter_bound(result, self.winner)
+        # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
+        if self.winner is None or self.best.witness is not known or _bound(result) != _bound(self.winner):
             self.winner, self.won_by = result, backend.name
 
     def _result(self) -> Result:
@@ -282,3 +286,21 @@ class _Race:
                 words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
             winner = replace(unknown(self.compilation, words), refuted=tuple(self.best.refuted))
         return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)
+
+
+def _bound(result: Result) -> float | None:
+    return None if result.objective is None else result.objective.bound
+
+
+def with_tighter_bound(new: Result, old: Result | None) -> Result:
+    """A result with the tighter of two bounds of its objective, and what that one rests on."""
+    known = None if old is None else _bound(old)
+    if old is None or known is None or new.objective is None:
+        return new
+    goal = new.objective
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
+    if tighter:
+        return new
+    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+    known = max(known, goal.value) if goal.sense == "maximize" else min(known, goal.value)
+    return replace(new, objective=replace(goal, bound=known), rests_on=old.rests_on)
