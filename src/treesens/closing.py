@@ -17,7 +17,7 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
 from treesens.compiler.query.stronger import stronger_questions
-from treesens.compiler.query.values import ValueSum
+from treesens.compiler.query.values import Apart, ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.engine import Options, answer_once, shown_value
@@ -163,7 +163,7 @@ class _Closing:
         assert result.objective is not None
         reached = objective_value(goal, inputs_of(self.query, result.witness.values))
         wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
-        if wanted < 0 and not goal.maximize and goal.kind in _DISTANCES:
+        if wanted < 0 and not goal.maximize and all(isinstance(t, Apart) and t.factor > 0 for t in goal.values):
             return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative
         better = better_than(goal, wanted)
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
