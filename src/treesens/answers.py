@@ -81,7 +81,8 @@ def answer_bound(
     confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too, `progress` is told of long work.
+    """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine),
+    `progress` is told of long work.
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
@@ -107,7 +108,11 @@ def answer_bound(
     result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
     if confirm is None or (stop is not None and stop.is_set()):
         return result
-    second = answer(query.query, replace(options, backend=confirm), stop=stop)
+    # A second opinion that leans on the first would be none.
+    pipeline = (
+        "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
+    )
+    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
     return confirmed(result, second, confirm)
 
 

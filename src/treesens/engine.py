@@ -13,14 +13,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, nextafter, sqrt
 
+import numpy as np
+
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination, get_backend
 from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.ir import Module
+from treesens.compiler.ir.evaluate import satisfied
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import size_of
-from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.pipeline import Compiled, Pipeline, pipeline_for
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import cost_bound, inputs_of, objective_value
@@ -157,7 +160,8 @@ def answer_once(
 
         return race(query, options, stop=stop, on_better=on_better)
     start = time.perf_counter()
-    compilation = compile_query(query, options.pipeline, verify_each=options.verify_each)
+    text = pipeline_for(options.backend, options.pipeline)
+    compilation = compile_query(query, text, verify_each=options.verify_each)
     build = time.perf_counter() - start
     result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
@@ -168,8 +172,13 @@ def decided(compilation: Compilation) -> Result | None:
     """`none` where the compiler itself has found a contradiction."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
-    reason = "the compiler decides it: no cell of the domain satisfies the constraints"
-    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend="compiler")
+    premises = compilation.compiled.premises
+    if premises:
+        # The native engine has proved it, not the compiler.
+        reason, backend = "bound-fixing: no cell is left that a solution could use", "search"
+    else:
+        reason, backend = "the compiler decides it: no cell of the domain satisfies the constraints", "compiler"
+    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend=backend, rests_on=premises)
 
 
 def with_backend(
@@ -186,7 +195,7 @@ def with_backend(
     result = _refine(compilation, backend, options, deadline, best, attempts, stop)
     if result is None and best.rejected is not None and best.rejected.numerical:
         # Exact arithmetic says yes and the library no: ask for a pair that is clear of the numerical band.
-        result = clear_of_band(compilation.query, options.pipeline, backend, options, deadline, best, attempts, stop)
+        result = clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
         label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
@@ -198,7 +207,6 @@ def with_backend(
 
 def clear_of_band(
     query: Query,
-    pipeline: str,
     backend: Backend,
     options: Options,
     deadline: float,
@@ -207,7 +215,7 @@ def clear_of_band(
     stop: threading.Event | None,
 ) -> Result | None:
     """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
-    clear = compile_query(tightened(query), pipeline)
+    clear = compile_query(tightened(query), pipeline_for(backend.name, options.pipeline))
     clear.query = query
     result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None
@@ -263,10 +271,22 @@ def _refine(
 
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
-    """What a backend gets; the native engine also gets the inputs worth trying first."""
+    """What a backend gets: also the start of the module, if it is a solution and the backend takes one; the native engine
+    gets the inputs worth trying first instead.
+    """
     if isinstance(backend, SearchBackend):
         return backend.emit(compilation.module, precision=precision, hints=options.hints)
-    return backend.emit(compilation.module, precision=precision)
+    artifact = backend.emit(compilation.module, precision=precision)
+    return replace(artifact, start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
+
+
+def start_of(module: Module) -> BoolArray | None:
+    """The start of a module where it is a solution: a pass may have renumbered it away."""
+    if module.start is None:
+        return None
+    point = np.zeros(module.variables, bool)
+    point[module.start.variables] = True
+    return point if satisfied(module, point[None, :])[0] else None
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
@@ -294,15 +314,30 @@ def conclude(
     if outcome.assignment is not None and compiled.found_survives:
         best.offer(query, judge(compilation, outcome.assignment, options))
     if best.witness is not None:
-        return found(compilation, backend, outcome, best, restricted=restricted or artifact.restricted)
+        return found(
+            compilation,
+            backend,
+            outcome,
+            best,
+            restricted=restricted or artifact.restricted,
+            started=artifact.start is not None,
+        )
     proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
     if proves and compiled.none_survives:
-        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=backend.capabilities.proof.value)
+        proof = backend.capabilities.proof.value
+        parts = (*compiled.premises, f"infeasible by {backend.name} ({proof})") if compiled.premises else ()
+        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=proof, rests_on=parts)
     return None
 
 
 def found(
-    compilation: Compilation, backend: Backend, outcome: RawOutcome, best: Candidate, *, restricted: bool
+    compilation: Compilation,
+    backend: Backend,
+    outcome: RawOutcome,
+    best: Candidate,
+    *,
+    restricted: bool,
+    started: bool = False,
 ) -> Result:
     """The result of a verified witness, with the value and the bound of the objective."""
     query = compilation.query
@@ -330,8 +365,18 @@ def found(
             "maximize" if maximize else "minimize",
             query.objective.kind,
         )
+    premises = compilation.compiled.premises if objective is not None and objective.bound is not None else ()
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
-    return Result(query.name, Verdict.FOUND, "verified", witness=best.witness, objective=objective, notes=notes)
+    return Result(
+        query.name,
+        Verdict.FOUND,
+        "verified",
+        witness=best.witness,
+        objective=objective,
+        notes=notes,
+        rests_on=(*premises, f"bound of {backend.name} ({backend.capabilities.proof.value})") if premises else (),
+        started=started,
+    )
 
 
 def _reached(module: Module, outcome: RawOutcome) -> float | None:

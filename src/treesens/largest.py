@@ -17,11 +17,11 @@ from typing import Any
 
 from treesens.audits import one_at_a_time, used_features
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
-from treesens.backends.search.solver import SearchResult, Solver
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Link, Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.result import Verdict, Witness
+from treesens.compiler.search.solver import SearchResult, Solver
 from treesens.compiler.verify import NativePredict, verify_cells
 from treesens.engine import Compilation, Options, compile_query, decided
 from treesens.errors import UsageError

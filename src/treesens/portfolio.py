@@ -16,6 +16,7 @@ from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termin
 from treesens.backends.search.backend import SearchBackend
 from treesens.backends.worker import Flag, Worker, run_all
 from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
 from treesens.engine import (
@@ -107,15 +108,11 @@ def race(
     The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
     """
     start = time.perf_counter()
-    compilation = compile_query(query, _for_engine(options), verify_each=options.verify_each)
+    compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
     build = time.perf_counter() - start
     result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
-
-
-def _for_engine(options: Options) -> str:
-    return "search" if options.pipeline == "default" else options.pipeline
 
 
 class _Race:
@@ -162,7 +159,6 @@ class _Race:
         self._cleared = True
         result = clear_of_band(
             self.compilation.query,
-            _for_engine(self.options),
             SearchBackend(),
             self.options,
             self.deadline,
@@ -217,7 +213,7 @@ class _Race:
         if (result := decided(solvers)) is not None:
             self.winner, self.won_by = result, "compiler"
             backends = []
-        artifacts = {b.name: b.emit(solvers.module) for b in backends}
+        artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
         limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
         either = _Either(self.stop, engine)
@@ -273,7 +269,11 @@ class _Race:
         self.near_miss = outcome.near_miss or self.near_miss
         if self.on_better is not None and self.best.witness is not None and self.best.witness is not known:
             self.on_better(self.best.witness)
-        if result is not None and (self.winner is None or self.best.witness is not known):
+        if result is None:
+            return
+        result = with_tighter_bound(result, self.winner)
+        # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
+        if self.winner is None or self.best.witness is not known or _bound(result) != _bound(self.winner):
             self.winner, self.won_by = result, backend.name
 
     def _result(self) -> Result:
@@ -286,3 +286,21 @@ class _Race:
                 words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
             winner = replace(unknown(self.compilation, words), refuted=tuple(self.best.refuted))
         return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)
+
+
+def _bound(result: Result) -> float | None:
+    return None if result.objective is None else result.objective.bound
+
+
+def with_tighter_bound(new: Result, old: Result | None) -> Result:
+    """A result with the tighter of two bounds of its objective, and what that one rests on."""
+    known = None if old is None else _bound(old)
+    if old is None or known is None or new.objective is None:
+        return new
+    goal = new.objective
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
+    if tighter:
+        return new
+    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+    known = max(known, goal.value) if goal.sense == "maximize" else min(known, goal.value)
+    return replace(new, objective=replace(goal, bound=known), rests_on=old.rests_on)

@@ -16,8 +16,9 @@ from tests.questions import oracle, random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
 from treesens.backends.search.backend import SearchBackend
 from treesens.compiler.query.query import Query
+from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.engine import Options, compile_query, decided, emit
-from treesens.portfolio import EngineRun, race
+from treesens.portfolio import EngineRun, race, with_tighter_bound
 
 
 def questions(number: int) -> list[Query]:
@@ -105,3 +106,25 @@ def test_an_answer_within_the_numerical_band_is_followed_by_one_that_is_clear_of
             assert auto.verdict == single.verdict, (seed, gap, auto.reason, single.reason)
             again += [a.termination for a in auto.result.attempts] == ["satisfied", "satisfied"]
     assert again
+
+
+@pytest.mark.parametrize("sense", ["maximize", "minimize"])
+def test_the_tighter_bound_stays_whoever_found_the_pair(sense: str) -> None:
+    def result(value: float, bound: float | None, *parts: str) -> Result:
+        return Result("q", Verdict.FOUND, "", objective=ObjectiveValue(value, bound, sense, "margin"), rests_on=parts)
+
+    sign = 1 if sense == "maximize" else -1
+    stopped, proved = result(sign * 2.0, None), result(sign * 2.0, sign * 2.5, "a part")
+    loose = result(sign * 2.25, sign * 3.0)
+    assert with_tighter_bound(proved, None) == with_tighter_bound(proved, stopped) == proved
+    for new in (stopped, loose):
+        kept = with_tighter_bound(new, proved)
+        assert kept.objective is not None
+        assert new.objective is not None
+        assert kept.objective.value == new.objective.value
+        assert kept.objective.bound == sign * 2.5
+        assert kept.rests_on == ("a part",)
+    assert with_tighter_bound(proved, loose) == proved
+    beyond = with_tighter_bound(result(sign * 2.6, None), proved)
+    assert beyond.objective is not None
+    assert beyond.objective.bound == sign * 2.6

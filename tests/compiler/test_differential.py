@@ -13,7 +13,7 @@ from treesens.compiler.ir.printer import print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.registry import PASSES
-from treesens.compiler.pipeline import PIPELINES, Pipeline
+from treesens.compiler.pipeline import PIPELINES, Pipeline, pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.engine import Options, answer, compile_query
 
@@ -54,7 +54,7 @@ def test_solvers_agree_with_brute_force_over_cells(seed: int, name: str) -> None
     some, best = oracle(query)
     backend = get_backend(name)
     for pipeline in PIPELINES:
-        compiled = compile_query(query, pipeline).compiled
+        compiled = compile_query(query, pipeline_for(name, pipeline)).compiled
         artifact = backend.emit(compiled.module, precision=backend.exact_precision() if name == "cpsat" else 0)
         outcome = backend.solve(artifact, Limits(seconds=20))
         assert (outcome.termination is not Termination.INFEASIBLE) == some, pipeline

@@ -62,6 +62,7 @@ class Capabilities:
     objective: bool = True
     bounds: bool = True
     warm_start: bool = False
+    """Looks at `Artifact.start` first."""
     threads: bool = True
     native_ops: frozenset[str] = frozenset()
     """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
@@ -90,6 +91,8 @@ class Artifact:
     guided: bool = False
     relaxed: bool = False
     restricted: bool = False
+    start: BoolArray | None = None
+    """bool[variables]: a solution to look at first, verified against the module; None where there is none."""
 
 
 @dataclass(frozen=True)

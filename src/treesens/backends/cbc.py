@@ -18,6 +18,8 @@ class CbcBackend(MilpBackend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import mip
 
+        if (answered := self.at_start(artifact, limits)) is not None:
+            return answered
         real = artifact.has_objective and not artifact.guided
         model = mip.Model(solver_name=mip.CBC)
         model.verbose = 0
@@ -28,6 +30,8 @@ class CbcBackend(MilpBackend):
         model.infeas_tol = FEASIBILITY
         model.integer_tol = max(INTEGRALITY, 1e-9)
         model.max_mip_gap = 1e-6
+        if artifact.start is not None:
+            model.start = [(model.vars[i], float(x)) for i, x in enumerate(artifact.start)]
         started = time.monotonic()
         status = model.optimize(max_seconds=limits.seconds, max_solutions=mip.INT_MAX if real else 1)
         known = mip.OptimizationStatus

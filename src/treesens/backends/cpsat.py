@@ -51,7 +51,21 @@ class CpSatBackend(Backend):
         solver.parameters.random_seed = limits.seed
         # A guide orders the search and answers nothing: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.guided
+        # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
+        solver.parameters.cp_model_presolve = artifact.has_objective and not artifact.guided
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
+
+        if artifact.start is not None:
+            for variable, value in zip(variables, artifact.start, strict=True):
+                model.add_hint(variable, bool(value))
+        if artifact.start is not None and (artifact.guided or not artifact.has_objective):
+            # Any solution will do: the start alone first, which takes no presolve and no search.
+            solver.parameters.fix_variables_to_their_hinted_value = True
+            status = solver.solve(model)
+            if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+                point = np.array([solver.boolean_value(x) for x in variables], bool)
+                return RawOutcome(Termination.SATISFIED, point, detail="the start")
+            solver.parameters.fix_variables_to_their_hinted_value = False
 
         class Incumbents(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
             def on_solution_callback(self) -> None:

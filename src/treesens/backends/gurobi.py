@@ -21,6 +21,8 @@ class GurobiBackend(MilpBackend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import gurobipy as grb
 
+        if (answered := self.at_start(artifact, limits)) is not None:
+            return answered
         try:
             with (
                 grb.Env(params={"OutputFlag": 0}) as environment,
@@ -49,6 +51,9 @@ class GurobiBackend(MilpBackend):
         if not real:
             model.Params.SolutionLimit = 1
         columns = model.getVars()
+        if artifact.start is not None:
+            for column, value in zip(columns, artifact.start, strict=False):  # an empty module has one idle column
+                column.Start = float(value)
 
         def improved(running: grb.Model, where: int) -> None:
             if where == grb.GRB.Callback.MIPSOL and on_incumbent is not None:

@@ -17,6 +17,8 @@ class HighsBackend(MilpBackend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import highspy
 
+        if (answered := self.at_start(artifact, limits)) is not None:
+            return answered
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("time_limit", limits.seconds)
@@ -31,6 +33,11 @@ class HighsBackend(MilpBackend):
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
                 return RawOutcome(Termination.CRASH, detail="HiGHS does not read the emitted model")
+        if artifact.start is not None:
+            start = highspy.HighsSolution()
+            # A module without variables has one idle column (text/mps.py).
+            start.col_value = [float(x) for x in artifact.start] or [0.0]
+            highs.setSolution(start)
         if on_incumbent is not None and artifact.has_objective and not artifact.guided:
 
             def improved(event: object) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Backend, Capabilities, Proof
+from treesens.backends.base import Artifact, Backend, Capabilities, Limits, Proof, RawOutcome
 from treesens.backends.text.mps import write_mps
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Module
@@ -28,13 +29,31 @@ INTEGRALITY = 1e-9
 class MilpBackend(Backend):
     """Base of the backends that read MPS."""
 
-    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.TOLERANCE)
+    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.TOLERANCE, warm_start=True)
 
     def exact_precision(self) -> int:
         return 1
 
+    def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
+        """What the solver says of the start alone, where one is given and any solution will do; None where it says no.
+
+        All columns are fixed: a solver reads its own starts only after presolve, and goes on searching after that.
+        """
+        if artifact.start is None or (artifact.has_objective and not artifact.guided):
+            return None
+        outcome = self.solve(fixed_to_start(artifact), limits)
+        return None if outcome.assignment is None else replace(outcome, detail="the start")
+
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         return write_mps(module, precision=precision)
+
+
+def fixed_to_start(artifact: Artifact) -> Artifact:
+    """The artifact with every column fixed to its value in the start."""
+    assert artifact.start is not None
+    head, bounds, _ = artifact.text.rpartition("BOUNDS\n")
+    fixed = "".join(f" FX BND x{v} {int(value)}\n" for v, value in enumerate(artifact.start))
+    return replace(artifact, text=f"{head}{bounds}{fixed}ENDATA\n", start=None)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ class ScipBackend(MilpBackend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         from pyscipopt import Model
 
+        if (answered := self.at_start(artifact, limits)) is not None:
+            return answered
         real = artifact.has_objective and not artifact.guided
         model = Model()
         model.hideOutput()
@@ -29,13 +31,19 @@ class ScipBackend(MilpBackend):
             model.setParam("limits/memory", limits.memory / 1e6)
         if not real:
             model.setParam("limits/solutions", 1)
+        if artifact.start is not None:
+            start = model.createSol()
+            by_name = {v.name: v for v in model.getVars()}
+            for i, x in enumerate(artifact.start):
+                model.setSolVal(start, by_name[f"x{i}"], float(x))
+            model.addSol(start)
         model.optimize()
         status = model.getStatus()
         assignment = None
         if model.getNSols():
             best = model.getBestSol()
-            by_name = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
-            assignment = rounded([by_name[f"x{i}"] for i in range(artifact.variables)])
+            values = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
+            assignment = rounded([values[f"x{i}"] for i in range(artifact.variables)])
         bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
         if status == "infeasible":
             termination = Termination.INFEASIBLE

@@ -25,6 +25,7 @@ class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
+        warm_start=True,
         threads=False,
         native_ops=frozenset({"Path", "Equal", "Clause", "Const", "Linear"}),
         rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree says the rest"},
@@ -45,10 +46,16 @@ class Z3Backend(Backend):
         if not optimise:
             solver.set("random_seed", limits.seed)
         solver.from_string(artifact.text)
-        answer = solver.check()
+        answer = z3.unknown
+        if artifact.start is not None and not optimise:
+            names = [z3.Bool(f"x{v}") for v in range(artifact.variables)]
+            answer = solver.check(*(x if value else z3.Not(x) for x, value in zip(names, artifact.start, strict=True)))
+        started = answer == z3.sat
+        if not started:
+            answer = solver.check()
         if answer == z3.unsat:
             return RawOutcome(Termination.INFEASIBLE)
-        reason = solver.reason_unknown() if answer == z3.unknown else ""
+        reason = solver.reason_unknown() if answer == z3.unknown else "the start" if started else ""
         assignment = None
         if answer == z3.sat:
             model = solver.model()

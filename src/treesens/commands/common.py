@@ -24,7 +24,11 @@ def engine_options(function: Function) -> Function:
     """The options that every command which solves has."""
     options = [
         click.option(
-            "--pipeline", "-p", default="default", show_default=True, help="kant, ensense, default, or passes."
+            "--pipeline",
+            "-p",
+            default="default",
+            show_default=True,
+            help="kant, ensense, independent, bounded, default, or passes.",
         ),
         click.option(
             "--time-limit",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from treesens.answers import interruptible
 from treesens.commands.common import (
@@ -36,7 +37,11 @@ class Cell:
 @file_argument
 @click.argument("queries", nargs=-1)
 @click.option("--backends", "-b", default="search,cpsat,highs,z3", show_default=True, help="Comma-separated, or `all`.")
-@click.option("--pipelines", default="", help="Semicolon-separated pipelines; default: the one of --pipeline.")
+@click.option(
+    "--pipelines",
+    default="",
+    help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which asks nothing of the engine.",
+)
 @click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
 @engine_options
 def command(
@@ -65,7 +70,9 @@ def command(
     names = BACKENDS.names() if backends == "all" else [name.strip() for name in backends.split(",") if name.strip()]
     for name in names:
         get_backend(name)
-    texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline]
+    # Opinions that lean on one engine are not compared with each other unless that is asked for.
+    given = click.get_current_context().get_parameter_source("pipeline") is not ParameterSource.DEFAULT
+    texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline if given else "independent"]
     for text in texts:
         Pipeline.parse(text)
     asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)

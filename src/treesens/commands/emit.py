@@ -26,7 +26,7 @@ FORMATS = {
 @click.argument("queries", nargs=-1)
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; with several questions, a folder.")
-@click.option("--pipeline", "-p", default="default", show_default=True)
+@click.option("--pipeline", "-p", default="independent", show_default=True)
 @click.option(
     "--precision", type=click.IntRange(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md."
 )

@@ -14,18 +14,25 @@ from treesens.commands.common import EXPECTED, chosen, file_argument, load_file,
 @file_argument
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="search", show_default=True, help="Whose legalisations are shown.")
-@click.option("--pipeline", "-p", default="default", show_default=True, help="kant, ensense, default, or passes.")
+@click.option(
+    "--pipeline",
+    "-p",
+    default="default",
+    show_default=True,
+    help="kant, ensense, independent, bounded, default, or passes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(file: Path, queries: tuple[str, ...], backend: str, pipeline: str, as_json: bool) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
     from treesens.backends.base import get_backend
-    from treesens.compiler.pipeline import Pipeline
+    from treesens.compiler.pipeline import Pipeline, pipeline_for
     from treesens.engine import compile_query
     from treesens.report.explain import explanation
     from treesens.report.records import envelope
 
     # `auto` starts with the native engine; that is whose view is shown.
     chosen_backend = get_backend("search" if backend == "auto" else backend)
+    pipeline = pipeline_for(chosen_backend.name, pipeline)
     Pipeline.parse(pipeline)
     records = [
         explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)

@@ -20,19 +20,36 @@ from treesens.compiler.passes.base import Lift, Pass, Relation, pass_text, size_
 from treesens.compiler.passes.registry import PASSES
 from treesens.errors import InternalError, PipelineError
 
+_SHARED = "merge-guards,drop-dead,unaffected-leaves,share-copies"
+_FOR_SOLVERS = "aff-reduce,gap-objective,score-bounds,order-predicates{by=gain}"
+
 PIPELINES: dict[str, str] = {
     # The baseline of Kantchelian et al. as the paper uses it: two copies, eqs. 1-6 and the gap, nothing else.
     "kant": "",
     # The paper's tool: UnAff, Aff and the objective on top of the baseline.
     "ensense": "unaffected-leaves,aff-reduce,gap-objective",
-    # Ours: the same facts, by removing what cannot matter instead of adding rows (docs/encodings.md).
-    "default": (
-        "merge-guards,drop-dead,unaffected-leaves,share-copies,aff-reduce,gap-objective,score-bounds,"
-        "order-predicates{by=gain}"
-    ),
+    # Ours: the same facts, by removing what cannot matter instead of adding rows (docs/encodings.md). Nothing in it comes
+    # from the native engine: for answers of a solver that are to stand beside the engine's.
+    "independent": f"{_SHARED},{_FOR_SOLVERS}",
+    # And what the engine's bound proves to be out of reach.
+    "bounded": f"{_SHARED},bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
+    # And a solution to start from, if the engine's local search meets one (docs/adr/0008-help-from-the-engine.md).
+    "default": f"{_SHARED},engine-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
     # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
-    "search": "merge-guards,drop-dead,unaffected-leaves,share-copies",
+    "search": _SHARED,
 }
+
+_HELPED = frozenset({"bounded", "default"})
+"""Pipelines with help from the native engine."""
+
+
+def pipeline_for(backend: str, pipeline: str) -> str:
+    """The pipeline that runs for a backend: the engine needs no help from itself, and reads leaves that cover everything.
+
+    The portfolio (`auto`) starts with the engine, and compiles the pipeline of that name when solvers are needed.
+    """
+    return "search" if backend in {"search", "auto"} and pipeline in _HELPED else pipeline
+
 
 LOWERED = frozenset({"guards"})
 """Properties of a freshly lowered module: every leaf says its guards."""
@@ -48,6 +65,7 @@ class StepRecord:
     seconds: float
     size: dict[str, int]
     statistics: dict[str, int]
+    premises: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,11 @@ class Compiled:
         for lift in reversed(self.lifts):
             assignment = lift.lift(assignment)
         return assignment
+
+    @property
+    def premises(self) -> tuple[str, ...]:
+        """What a `none` of this module rests on besides the solver."""
+        return tuple(dict.fromkeys(premise for record in self.records for premise in record.premises))
 
     @property
     def found_survives(self) -> bool:
@@ -140,7 +163,7 @@ class Pipeline:
             relation = combined
             module = rewritten
             lifts.append(result.lift)
-            records.append(StepRecord(text, seconds, size_of(module), dict(result.statistics)))
+            records.append(StepRecord(text, seconds, size_of(module), dict(result.statistics), result.premises))
             if after is not None:
                 after(step.name, module)
         return Compiled(source, module, tuple(lifts), relation, tuple(records))

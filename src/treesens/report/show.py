@@ -17,6 +17,7 @@ from treesens.cores import diagnostic_of
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 
+_START = ", which was given a solution of the native engine to start from"
 COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
 
 
@@ -157,9 +158,13 @@ def _how(result: Result) -> str:
     seconds = sum(result.seconds.values())
     if result.verdict is Verdict.NONE:
         who = f"{result.proof} proof by {result.backend}"
+        if len(result.rests_on) > 1:
+            who += f", resting on {' and '.join(result.rests_on)}"
+        elif result.rests_on:
+            who += ", whose bound refutes the question before a solver is asked"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
-        who = f"verified ({replay} replay), by {result.backend}"
+        who = f"verified ({replay} replay), by {result.backend}{_START if result.started else ''}"
     else:
         who = result.reason
     confirmed = f", confirmed by {result.confirmed_by}" if result.confirmed_by else ""

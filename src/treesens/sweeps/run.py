@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import treesens
+from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.engine import Options
 from treesens.sweeps.executor import Executor
@@ -53,8 +54,8 @@ class Settings:
 
     @property
     def passes(self) -> str:
-        """The pipeline that runs: the engine compiles for itself and needs the short one only."""
-        return "search" if (self.backend, self.pipeline) == ("search", "default") else self.pipeline
+        """The pipeline that runs."""
+        return pipeline_for(self.backend, self.pipeline)
 
 
 @dataclass

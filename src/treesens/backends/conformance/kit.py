@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+
+import numpy as np
 
 from treesens.backends.base import (
     Artifact,
@@ -38,6 +40,11 @@ NO_VERDICT = {
     Termination.MEMORY,
 }
 """A backend may end a small case so; anything else without an answer is a failure."""
+
+STARTED = frozenset(
+    {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
+)
+"""Cases on which starts are tried: a contradiction, a decision, a guide, objectives."""
 
 _SLOW_START_SECONDS = 8.0
 """What a worker may need to import its library on a busy machine, on top of the limit and the grace period."""
@@ -71,6 +78,12 @@ def run(
         for case in cases()
         if wanted is None or case.name in wanted
     ]
+    if tested.capabilities.warm_start and (wanted is None or "start" in wanted):
+        checks += [
+            _guarded(f"start: {case.name}", partial(_check_start, tested, case, apart, seconds))
+            for case in cases()
+            if case.name in STARTED
+        ]
     if wanted is None or "time-limit" in wanted:
         checks.append(_guarded("time-limit", partial(_check_time, tested, apart)))
     if apart and (wanted is None or "memory-limit" in wanted):
@@ -139,6 +152,26 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
         if not artifact.relaxed and not artifact.restricted:
             return Outcome.FAILED, f"no answer to a small exact module: {last}"
     return Outcome.OPEN, f"undecided: {last}"
+
+
+def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
+    """A solution to start from, and a start that is none: both may save time, and neither may change a fact."""
+    module = case.module
+    truth = brute_force(module)
+    nothing = np.zeros(module.variables, bool)
+    starts = [nothing, ~nothing] if truth.assignment is None else [truth.assignment, nothing, ~truth.assignment]
+    for start in starts:
+        artifact = replace(backend.emit(module), start=start)
+        solved = solve(backend, artifact, Limits(seconds=seconds), isolated)
+        if solved.outcome.termination in NO_VERDICT:
+            return Outcome.OPEN, f"undecided: {solved.outcome.termination.value}"
+        wrong = _wrong(backend, module, truth, solved)
+        if wrong is not None:
+            return Outcome.FAILED, wrong
+        decides = artifact.guided or not artifact.has_objective
+        if decides and start is truth.assignment and solved.outcome.assignment is None:
+            return Outcome.FAILED, f"{solved.outcome.termination.value}, from a solution"
+    return Outcome.PASSED, "the facts are those of brute force"
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:

@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
-from treesens.backends.search.adapter import Adapted, adapt
-from treesens.backends.search.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.ir import Equal, Module
 from treesens.compiler.ir.evaluate import satisfied
 from treesens.compiler.passes.base import Chain, Lift
 from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
+from treesens.compiler.search.adapter import Adapted, adapt
+from treesens.compiler.search.solver import SearchResult, Solver
 
 _SLICE = 0.25
 """Seconds between two looks at whether somebody else has won."""

@@ -1,4 +1,7 @@
-"""OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …"""
+"""OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …
+
+A guide is left out: a solver cannot be told here to stop at the first solution, and would optimise what answers nothing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ def write_opb(module: Module, *, precision: int = 0) -> Artifact:
             if block.has_high[i]:
                 lines.append(f"{_terms(variables, values, part, -1)} >= {-high} ;")
     head = [f"* #variable= {rows.variables} #constraint= {len(lines)}", f"* {module.name}"]
-    if module.objective is not None:
+    real = module.objective is not None and not module.objective.guide
+    if module.objective is not None and real:
         terms = _terms(
             module.objective.variables.tolist(),
             module.objective.coefficients.tolist(),
@@ -33,7 +37,7 @@ def write_opb(module: Module, *, precision: int = 0) -> Artifact:
             -1,
         )
         head.append(f"min: {terms} ;")
-    return Artifact("opb", "\n".join(head + lines) + "\n", rows.variables, has_objective=module.objective is not None)
+    return Artifact("opb", "\n".join(head + lines) + "\n", rows.variables, has_objective=real)
 
 
 def _terms(variables: list[int], values: list[int], part: range, sign: int) -> str:

@@ -2,7 +2,7 @@
 
 from treesens.compiler.ir.literals import FALSE, TRUE
 from treesens.compiler.ir.module import FeatureInfo, Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
 from treesens.compiler.ir.types import Block, Bool, Order, Unit
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Op",
     "Order",
     "Path",
+    "Start",
     "Table",
     "Unit",
 ]

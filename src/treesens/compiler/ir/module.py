@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
-from treesens.compiler.ir.ops import Clause, Objective, Op
+from treesens.compiler.ir.ops import Clause, Objective, Op, Start
 from treesens.compiler.ir.types import Block, Order, Unit
 
 Kind = TypeVar("Kind")
@@ -38,6 +38,7 @@ class Module:
     ops: tuple[Op, ...]
     objective: Objective | None = None
     provenance: tuple[str, ...] = ()
+    start: Start | None = None
 
     def ops_of(self, kind: type[Kind]) -> Iterator[Kind]:
         return (op for op in self.ops if isinstance(op, kind))

@@ -107,3 +107,13 @@ class Objective(ArrayRecord):
     constant: int
     shift: int
     guide: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Start(ArrayRecord):
+    """Variables that are true in a point thought to be a solution, all others false; int32[n].
+
+    It says nothing about the module, and nothing may rest on it: a solver may look there first.
+    """
+
+    variables: Int32Array

@@ -11,7 +11,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import IntegerArray
 from treesens.compiler.ir.module import FeatureInfo, Module
-from treesens.compiler.ir.ops import Objective, Op
+from treesens.compiler.ir.ops import Objective, Op, Start
 from treesens.compiler.ir.printer import KINDS
 from treesens.compiler.ir.types import Block, Bool, Order, Unit
 from treesens.errors import IRError
@@ -53,7 +53,9 @@ def _node(kind: type, text: str) -> Any:
     given = dict(_FIELD.findall(text))
     wanted = {f.name: str(f.type) for f in fields(kind)}
     if set(given) != set(wanted):
-        raise ValueError(f"a {KINDS.get(kind, 'maximize')} node has the fields {', '.join(wanted)}")
+        raise ValueError(
+            f"a {KINDS.get(kind, 'start' if kind is Start else 'maximize')} node has the fields {', '.join(wanted)}"
+        )
     return kind(**{name: _field(name, value, wanted[name]) for name, value in given.items()})
 
 
@@ -68,6 +70,7 @@ def parse_module(text: str) -> Module:
     blocks: list[Block] = []
     ops: list[Op] = []
     objective: Objective | None = None
+    start: Start | None = None
     for number, line in enumerate(text.splitlines(), 1):
         head, _, rest = line.strip().partition(" ")
         if not head or head.startswith("#"):
@@ -95,10 +98,12 @@ def parse_module(text: str) -> Module:
                     (blocks if head == "block" else ops).append(_node(kind, values))
                 case "maximize":
                     objective = _node(Objective, rest)
+                case "start":
+                    start = _node(Start, rest)
                 case _:
                     raise ValueError(f"unknown line `{head}`")
         except ValueError as error:
             raise IRError(f"the IR text does not parse: {error}", place=f"line {number}") from error
     return Module(
-        name, tuple(features), tuple(points), variables, tuple(blocks), tuple(ops), objective, tuple(provenance)
+        name, tuple(features), tuple(points), variables, tuple(blocks), tuple(ops), objective, tuple(provenance), start
     )

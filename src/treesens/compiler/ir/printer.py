@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
 from treesens.compiler.ir.types import Block, Bool, Order, Unit
 
 KINDS: dict[type, str] = {
@@ -73,7 +73,7 @@ def _value(value: Any, full: bool) -> str:
     return str(int(value))
 
 
-def _node(kind: str, node: Block | Op | Objective, full: bool) -> str:
+def _node(kind: str, node: Block | Op | Objective | Start, full: bool) -> str:
     values = " ".join(f"{f.name}={_value(getattr(node, f.name), full)}" for f in fields(node))
     return f"{kind} {values}"
 
@@ -89,6 +89,8 @@ def print_module(module: Module, *, full: bool = False) -> str:
     lines += [_node(f"op {KINDS[type(op)]}", op, full) for op in module.ops]
     if module.objective is not None:
         lines.append(_node("maximize", module.objective, full))
+    if module.start is not None:
+        lines.append(_node("start", module.start, full))
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,7 @@ from treesens.compiler.base.arrays import (
 )
 from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
+from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
 from treesens.compiler.ir.types import Block, Bool, Order, Unit
 from treesens.errors import InternalError
 
@@ -84,7 +84,8 @@ def substitute(module: Module, by: Substitution) -> Module:
         if len(literals):
             ops.append(Const(literals.astype(np.int32)))
     objective = None if module.objective is None else _objective(module.objective, by)
-    return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective)
+    start = None if module.start is None else _start(module.start, by)
+    return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective, start=start)
 
 
 def contradiction() -> Clause:
@@ -326,6 +327,19 @@ def _linear(op: Linear, by: Substitution) -> list[Op]:
 def _objective(objective: Objective, by: Substitution) -> Objective:
     variables, coefficients, constant = fold_terms(objective.variables, objective.coefficients, by)
     return replace(objective, variables=variables, coefficients=coefficients, constant=objective.constant + constant)
+
+
+def _start(start: Start, by: Substitution) -> Start:
+    """The same point over the new variables. Of several variables that become one the first decides: a predicate that
+    nothing mentions takes the place of its left neighbour.
+    """
+    point = np.zeros(len(by.target), bool)
+    point[start.variables] = True
+    kept = by.target >= 0
+    moved = np.zeros(by.variables, bool)
+    # Assigned backwards, so that the first one stays.
+    moved[(by.target[kept] >> 1)[::-1]] = (point[kept] ^ is_negative(by.target[kept]))[::-1]
+    return Start(np.flatnonzero(moved).astype(np.int32))
 
 
 def _table(op: Table, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:

@@ -24,6 +24,9 @@ def _variables_in_range(module: Module) -> Iterator[str]:
         for literals in _literals_of(module, i):
             if len(literals) and not (literals.min() >= 0 and literals.max() < 2 * module.variables):
                 yield f"op {i} ({type(op).__name__})"
+    start = None if module.start is None else module.start.variables
+    if start is not None and len(start) and not (start.min() >= 0 and start.max() < module.variables):
+        yield "the start"
 
 
 def _literals_of(module: Module, index: int) -> list[Int32Array]:

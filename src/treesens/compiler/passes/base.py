@@ -63,11 +63,15 @@ class Chain:
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass returns: the new module, its inverse, and numbers worth showing (`statistics`)."""
+    """What a pass returns: the new module, its inverse, and numbers worth showing (`statistics`).
+
+    `premises` names what the module rests on beyond rewriting: proofs of others that a `none` then rests on too.
+    """
 
     module: Module
     lift: Lift = field(default_factory=IdentityLift)
     statistics: dict[str, int] = field(default_factory=dict)
+    premises: tuple[str, ...] = ()
 
 
 @runtime_checkable

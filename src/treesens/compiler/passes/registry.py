@@ -22,6 +22,8 @@ PASSES: Final = Registry(
         "drop-dead": f"{_HERE}.drop_dead:DropDead",
         "leaf-rows": f"{_HERE}.leaf_rows:LeafRows",
         "score-bounds": f"{_HERE}.score_bounds:ScoreBounds",
+        "bound-fixing": f"{_HERE}.bound_fixing:BoundFixing",
+        "engine-start": f"{_HERE}.engine_start:EngineStart",
     },
     error=PipelineError,
 )

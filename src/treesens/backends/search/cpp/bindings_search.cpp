@@ -191,6 +191,23 @@ void bind_search(nb::module_& m) {
                 s.set_gap({relative, absolute, reference});
             },
             "relative"_a, "absolute"_a, "reference"_a)
+        .def(
+            "fix",
+            [](Search& s, std::int64_t work, bool probe) {
+                search::Fixing f;
+                {
+                    nb::gil_scoped_release release;
+                    f = s.fix(work, probe);
+                }
+                nb::dict out;
+                out["infeasible"] = f.infeasible;
+                out["cells"] = f.cells;
+                out["leaves"] = f.leaves;
+                out["sweeps"] = f.sweeps;
+                out["probes"] = f.probes;
+                return out;
+            },
+            "work"_a, "probe"_a)
         .def("result", &result);
 }
 

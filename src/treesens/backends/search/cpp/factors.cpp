@@ -304,12 +304,17 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     std::int64_t charged = 0;
     for (const auto& [tree, groups] : groups_by_tree(p)) {
         static_cast<void>(tree);
-        if (join.run(groups, groups.size() == 1 ? INT64_MAX : kLargestFactor)) {
+        const auto write = [&](const std::vector<std::int32_t>& members) {
+            const std::int32_t before = set.factors();
             writer.add(join);
+            if (set.factors() > before) set.factor_groups.push_back(members);
+        };
+        if (join.run(groups, groups.size() == 1 ? INT64_MAX : kLargestFactor)) {
+            write(groups);
         } else {
             for (std::int32_t g : groups) {
                 join.run({g}, INT64_MAX);
-                writer.add(join);
+                write({g});
             }
         }
         const std::int64_t bytes = 2 * set.bytes();  // vectors grow by doubling

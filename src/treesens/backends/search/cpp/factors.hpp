@@ -27,6 +27,7 @@ struct FactorSet {
     std::int32_t slots() const { return static_cast<std::int32_t>(slot_variable.size()); }
 
     std::vector<std::int64_t> entry_offset;  // [factors + 1]
+    std::vector<std::vector<std::int32_t>> factor_groups;  // [factors]: the groups of the problem that a factor is made of
     std::vector<std::int32_t> slot_offset;   // [factors + 1]: the scope of a factor, one slot per variable
     // Slots. The cells of the variable fall into segments that no entry of the factor tells apart; the entries use few
     // different ranges of segments ("literals"). `column` holds the literal of every entry of the factor.

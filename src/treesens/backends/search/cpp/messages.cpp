@@ -317,6 +317,21 @@ bool Messages::drop_entries(std::int32_t v) {
     return !domains_.empty(v);
 }
 
+void Messages::drop_hopeless() {
+    const std::int64_t slack = bound();
+    if (slack < 0 || empty_) return;
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        std::int32_t* order = order_.data() + set_.entry_offset[t];
+        const std::int64_t least = whole(best_[t]) - slack;
+        work_ += alive_[t];
+        // The best entry stays, so that the factor keeps its maximum.
+        for (std::int32_t i = 0; i < alive_[t];) {
+            if (whole(theta_[order[i]]) < least) std::swap(order[i], order[--alive_[t]]);
+            else ++i;
+        }
+    }
+}
+
 void Messages::sync(const Domains& domains) {
     bool changed = false;
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {

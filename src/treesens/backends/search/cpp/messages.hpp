@@ -58,6 +58,9 @@ public:
     Sweep sweep(bool forward, Domains& domains, Control& control);
     std::int64_t bound() const { return total_ + unscoped_ + constant_; }
 
+    // Drops the entries that no solution uses: with any of them chosen the bound is negative. The bound itself must not be.
+    void drop_hopeless();
+
     // x_v = argmax A_v for the variables of this set; others are left alone.
     void decode(std::vector<Cell>& x) const;
     // Row sums (grid integers, with constants) of the best entry of every factor and the unary terms at x.
@@ -67,6 +70,8 @@ public:
     std::int64_t entry_at(std::int32_t factor, const std::vector<Cell>& x) const;
     double theta(std::int64_t entry) const { return theta_[entry]; }
     std::int32_t alive(std::int32_t factor) const { return alive_[factor]; }
+    // The i-th of the entries of a factor that are left.
+    std::int64_t alive_entry(std::int32_t factor, std::int32_t i) const { return order_[set_.entry_offset[factor] + i]; }
     // The range of cells of an entry in a slot.
     Literal range(std::int32_t slot, std::int64_t entry) const;
     std::int64_t work() const { return work_; }

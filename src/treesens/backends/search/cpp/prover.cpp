@@ -40,6 +40,29 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
     return sets;
 }
 
+std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
+    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two.
+    return {kUnit / static_cast<std::int32_t>(sets.collapsed->rows[0].size())};
+}
+
+std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
+    std::vector<std::int32_t> start(sets.full->rows.size(), 0);
+    if (sets.collapsed) {
+        const RowSum& rows = sets.collapsed->rows[0];
+        const std::int32_t multiplier = collapsed_multiplier(sets)[0];
+        for (std::size_t m = 0; m < start.size(); ++m) {
+            if (std::find(rows.begin(), rows.end(), sets.full->rows[m][0]) != rows.end()) start[m] = multiplier;
+        }
+        return start;
+    }
+    std::int32_t rest = kUnit;
+    for (std::size_t m = 0; m < start.size(); ++m) {
+        start[m] = rest / static_cast<std::int32_t>(start.size() - m);
+        rest -= start[m];
+    }
+    return start;
+}
+
 Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
                const Gap& gap, MemoryBudget& budget)
     : problem_(problem),
@@ -51,22 +74,10 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       branching_(problem, clauses),
       x_(problem.variables(), 0),
       slack_(problem.rows, 0) {
-    std::vector<std::int32_t> start(sets.full->rows.size(), 0);
+    const std::vector<std::int32_t> start = start_multipliers(sets);
     if (sets.collapsed) {
-        const RowSum& rows = sets.collapsed->rows[0];
-        // A single row keeps its weight, two rows halve it: the sums stay below the same power of two.
-        const std::int32_t multiplier = kUnit / static_cast<std::int32_t>(rows.size());
-        tiers_.push_back(std::make_unique<Tier>(problem, goal, sets.collapsed, std::vector<std::int32_t>{multiplier}, budget));
+        tiers_.push_back(std::make_unique<Tier>(problem, goal, sets.collapsed, collapsed_multiplier(sets), budget));
         collapsed_ = tiers_.back().get();
-        for (std::size_t m = 0; m < start.size(); ++m) {
-            if (std::find(rows.begin(), rows.end(), sets.full->rows[m][0]) != rows.end()) start[m] = multiplier;
-        }
-    } else {
-        std::int32_t rest = kUnit;
-        for (std::size_t m = 0; m < start.size(); ++m) {
-            start[m] = rest / static_cast<std::int32_t>(start.size() - m);
-            rest -= start[m];
-        }
     }
     const int sides = start.size() == 2 && start[0] > 0 && start[1] > 0 ? 2 : 1;
     for (int i = 0; i < sides && !start.empty(); ++i) {

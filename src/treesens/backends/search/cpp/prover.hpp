@@ -30,6 +30,11 @@ struct FactorSets {
 };
 FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
 
+// What the tiers start with: the collapsed row at its weight, and the same weights row by row (equal ones where nothing
+// collapses).
+std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
+std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
+
 struct Gap {
     double relative = 0;
     std::int64_t absolute = 1;

@@ -70,6 +70,12 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     turn_left_ = turn_work(0);
 }
 
+Fixing Search::fix(std::int64_t work, bool probe) {
+    MemoryBudget budget(budget_.room() == INT64_MAX ? -1 : budget_.room());
+    control_.start(-1, -1);
+    return Fixer(problem_, forest_, clauses_, goal_.bound, work, probe, budget).run(control_);
+}
+
 std::vector<std::int64_t> Search::slacks() const {
     std::vector<std::int64_t> slack(problem_.rows, 0);
     if (incumbent_.present()) evaluate(problem_, forest_, goal_.bound, incumbent_.x.data(), slack.data());

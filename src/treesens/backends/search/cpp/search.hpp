@@ -8,6 +8,7 @@
 
 #include "clauses.hpp"
 #include "control.hpp"
+#include "fixing.hpp"
 #include "forest.hpp"
 #include "goal.hpp"
 #include "local_search.hpp"
@@ -38,6 +39,8 @@ public:
     void clear_stop() { control_.clear_stop(); }
     // Other bounds or another question: factors, messages, and the points met so far are kept.
     void reset(std::vector<std::int64_t> bound, Mode mode);
+    // What no solution of the constraints at the present bounds can use; independent of the search and its state.
+    Fixing fix(std::int64_t work, bool probe);
     void set_gap(const Gap& gap) { gap_ = gap; }
 
     Status status() const { return status_; }

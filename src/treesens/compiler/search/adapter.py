@@ -18,7 +18,6 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from treesens.backends.search.problem import SearchProblem
 from treesens.compiler.base.arrays import (
     BoolArray,
     Int32Array,
@@ -32,6 +31,7 @@ from treesens.compiler.base.arrays import (
 from treesens.compiler.ir import TRUE, Bool, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.legalise.rounding import Rounded, round_row
+from treesens.compiler.search.problem import SearchProblem
 from treesens.errors import BackendError
 
 _BITS = 61
@@ -80,6 +80,8 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
+    leaf_variable: Int32Array
+    """int32[L]: the module variable of every leaf of the problem."""
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
 
@@ -124,6 +126,7 @@ def adapt(module: Module, hints: Int32Array | None = None) -> Adapted:
         0 if objective is None else objective.shift,
         0 if objective is None else objective.constant,
         max((row.shift for row in module.ops_of(Linear)), default=0),
+        groups.leaf_variable,
         rows.objective_dropped,
     )
 

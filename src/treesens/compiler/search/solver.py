@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens import _engine
-from treesens.backends.search.problem import Mode, SearchProblem
+from treesens.compiler.search.problem import Mode, SearchProblem
 
 SLICE = 0.05  # seconds between two looks at signals
 UNKNOWN = 2**63 - 1
@@ -77,6 +77,24 @@ class SearchResult:
     statistics: SearchStatistics
 
 
+@dataclass(frozen=True)
+class Fixing:
+    """What no solution can use.
+
+    Attributes:
+        infeasible: nothing is left: there is no solution.
+        cells: [N] False where no solution uses the cell; variables one after the other.
+        leaves: [L] False where no solution reaches the leaf.
+        sweeps, probes: work done.
+    """
+
+    infeasible: bool
+    cells: NDArray[np.bool_]
+    leaves: NDArray[np.bool_]
+    sweeps: int
+    probes: int
+
+
 class Solver:
     """One problem, one resumable state.
 
@@ -135,6 +153,21 @@ class Solver:
                 nodes = max(0, nodes - (int(facts.get("nodes", 0)) - before))
             if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
                 return self._result(facts)
+
+    def fix(self, work: int, *, probe: bool = True) -> Fixing:
+        """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
+
+        An objective is not looked at. `work` is counted in entries touched (about a nanosecond each), so that the answer is
+        the same on every machine; `probe` tries runs of cells at the ends of every domain as well.
+        """
+        facts = self._engine.fix(work=work, probe=probe)
+        return Fixing(
+            facts["infeasible"],
+            np.array(facts["cells"], bool),
+            np.array(facts["leaves"], bool),
+            facts["sweeps"],
+            facts["probes"],
+        )
 
     def result(self) -> SearchResult:
         """What is known now."""

@@ -1,0 +1,218 @@
+#include "fixing.hpp"
+
+#include <algorithm>
+
+namespace treesens::search {
+
+namespace {
+
+constexpr int kSweeps = 60;       // of one tier in a row
+constexpr int kPatience = 30;     // see prover.cpp
+constexpr int kSteps = 40;        // of the multipliers
+constexpr int kProbeSweeps = 4;
+constexpr int kRounds = 8;
+// Pairs of a leaf and an entry that are compared at the end; larger factors keep their leaves.
+constexpr std::int64_t kLargestComparison = 4'000'000;
+
+}  // namespace
+
+Fixer::Fixer(const Problem& problem, const Forest& forest, Clauses& clauses, std::vector<std::int64_t> bound,
+             std::int64_t work, bool probe, MemoryBudget& budget)
+    : problem_(problem),
+      clauses_(clauses),
+      goal_(problem, Mode::decide, std::move(bound)),
+      work_(work),
+      probe_(probe),
+      domains_(problem),
+      sets_(build_factor_sets(problem, forest, goal_, budget)) {
+    const std::vector<std::int32_t> start = start_multipliers(sets_);
+    if (sets_.collapsed) {
+        tiers_.push_back(std::make_unique<Tier>(problem, goal_, sets_.collapsed, collapsed_multiplier(sets_), budget));
+    }
+    if (!start.empty()) tiers_.push_back(std::make_unique<Tier>(problem, goal_, sets_.full, start, budget));
+}
+
+std::int64_t Fixer::work() const {
+    std::int64_t sum = 0;
+    for (const auto& t : tiers_) sum += t->messages.work();
+    return sum;
+}
+
+std::int64_t Fixer::left() const {
+    std::int64_t sum = 0;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) sum += domains_.count(v);
+    return sum;
+}
+
+bool Fixer::propagate() {
+    changed_.clear();
+    return clauses_.propagate(domains_, changed_);
+}
+
+Fixing Fixer::run(Control& control) {
+    bool possible = propagate();
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) possible = possible && !domains_.empty(v);
+    for (int round = 0; possible && round < kRounds && !exhausted(control); ++round) {
+        const std::int64_t before = left();
+        for (const auto& tier : tiers_) possible = possible && tighten(*tier, control);
+        // The first tier is the cheaper one; probing the other as well refuted nothing more.
+        if (possible && probe_ && !tiers_.empty()) possible = probe(*tiers_.front(), control);
+        possible = possible && propagate();
+        if (left() == before) break;
+    }
+    result_.infeasible = !possible;
+    result_.cells.assign(problem_.cells(), 0);
+    result_.leaves.assign(problem_.leaves(), 1);
+    if (!possible) return result_;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        for (Cell k = 0; k < problem_.size[v]; ++k) result_.cells[problem_.cell_offset[v] + k] = domains_.has(v, k);
+    }
+    for (const auto& tier : tiers_) {
+        if (tier->loaded >= 0) mark_leaves(*tier, result_.leaves);
+    }
+    return result_;
+}
+
+bool Fixer::tighten(Tier& tier, Control& control) {
+    if (tier.loaded < 0) tier.messages.reset(domains_, false);
+    tier.loaded = 0;
+    tier.messages.sync(domains_);
+    return sweep(tier, control) && (tier.messages.set().rows.size() < 2 || step_multipliers(tier, control));
+}
+
+bool Fixer::sweep(Tier& tier, Control& control) {
+    std::int64_t last = tier.messages.bound();
+    for (int i = 0; i < kSweeps; ++i) {
+        if (last < 0) return false;
+        tier.messages.drop_hopeless();
+        const Sweep outcome = tier.messages.sweep(i % 2 == 0, domains_, control);
+        ++result_.sweeps;
+        if (outcome != Sweep::open) return outcome == Sweep::stopped;
+        const std::int64_t bound = tier.messages.bound();
+        if (last - bound <= bound / kPatience || exhausted(control)) break;
+        last = bound;
+    }
+    tier.messages.drop_hopeless();
+    return true;
+}
+
+bool Fixer::step_multipliers(Tier& tier, Control& control) {
+    std::vector<Cell> x(problem_.variables(), 0);
+    int failures = 0;
+    for (int i = 0; i < kSteps && failures < 4 && !exhausted(control); ++i) {
+        for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+            if (!domains_.has(v, x[v])) x[v] = domains_.nearest(v, x[v]);
+        }
+        tier.messages.decode(x);
+        Sweep outcome = Sweep::open;
+        const bool better = tier.improve_multipliers(x, domains_, control, outcome);
+        if (outcome != Sweep::open) return outcome == Sweep::stopped;
+        tier.messages.sync(domains_);
+        if (tier.messages.bound() < 0) return false;
+        tier.messages.drop_hopeless();
+        failures = better ? 0 : failures + 1;
+    }
+    return true;
+}
+
+// Whether the bound over `part`, a subset of the domains, falls below zero within a few sweeps. Leaves the messages as
+// they were.
+bool Fixer::refuted(Tier& tier, Domains part, Control& control) {
+    ++result_.probes;
+    changed_.clear();
+    if (!clauses_.propagate(part, changed_)) return true;
+    Saved saved;
+    tier.messages.save(saved);
+    tier.messages.sync(part);
+    bool pruned = tier.messages.bound() < 0;
+    for (int i = 0; i < kProbeSweeps && !pruned; ++i) {
+        const Sweep outcome = tier.messages.sweep(i % 2 == 0, part, control);
+        if (outcome == Sweep::stopped) break;
+        pruned = outcome == Sweep::pruned;
+    }
+    tier.messages.restore(saved);
+    return pruned;
+}
+
+bool Fixer::probe(Tier& tier, Control& control) {
+    tier.messages.sync(domains_);
+    for (std::int32_t v = 0; v < problem_.variables() && !exhausted(control); ++v) {
+        if (!probe_end(tier, v, true, control) || !probe_end(tier, v, false, control)) return false;
+    }
+    return true;
+}
+
+// Removes cells at one end of a domain, halving the run that is tried while it is not refuted.
+bool Fixer::probe_end(Tier& tier, std::int32_t v, bool low, Control& control) {
+    std::int32_t count = (domains_.count(v) + 1) / 2;
+    while (count > 0 && domains_.count(v) > 1 && !exhausted(control)) {
+        const Cell first = domains_.first(v);
+        const Cell last = domains_.last(v);
+        Cell cut = low ? first : last;
+        for (std::int32_t i = 1; i < count; ++i) {
+            do cut += low ? 1 : -1;
+            while (!domains_.has(v, cut));
+        }
+        Domains part = domains_;
+        part.keep(v, low ? first : cut, low ? cut : last);
+        if (!refuted(tier, std::move(part), control)) {
+            count /= 2;
+            continue;
+        }
+        domains_.keep(v, low ? cut + 1 : first, low ? last : cut - 1);
+        if (!propagate() || domains_.empty(v)) return false;
+        tier.messages.sync(domains_);
+        if (tier.messages.bound() < 0) return false;
+        count = std::min(count, (domains_.count(v) + 1) / 2);
+    }
+    return true;
+}
+
+void Fixer::mark_leaves(const Tier& tier, std::vector<std::uint8_t>& leaves) const {
+    const FactorSet& set = tier.messages.set();
+    for (std::int32_t t = 0; t < set.factors(); ++t) {
+        for (const std::int32_t g : set.factor_groups[t]) {
+            const std::int64_t count = problem_.group_offset[g + 1] - problem_.group_offset[g];
+            if (count * tier.messages.alive(t) > kLargestComparison) continue;
+            for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
+                mark_leaf(tier.messages, t, l, leaves);
+            }
+        }
+    }
+}
+
+void Fixer::mark_leaf(const Messages& messages, std::int32_t factor, std::int64_t leaf,
+                      std::vector<std::uint8_t>& leaves) const {
+    if (!leaves[leaf]) return;
+    for (std::int64_t b = problem_.leaf_offset[leaf]; b < problem_.leaf_offset[leaf + 1]; ++b) {
+        if (meets(messages, factor, b)) return;
+    }
+    leaves[leaf] = 0;
+}
+
+// Whether a box and an entry that is left have cells in common, as far as variables are looked at one by one.
+bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t box) const {
+    const FactorSet& set = messages.set();
+    const Literal* begin = problem_.literals.data() + problem_.box_offset[box];
+    const Literal* end = problem_.literals.data() + problem_.box_offset[box + 1];
+    for (const Literal* l = begin; l != end; ++l) {
+        if (!domains_.any(l->variable, l->low, l->high)) return false;
+    }
+    for (std::int32_t i = 0; i < messages.alive(factor); ++i) {
+        const std::int64_t e = messages.alive_entry(factor, i);
+        bool common = true;
+        for (std::int32_t s = set.slot_offset[factor]; s < set.slot_offset[factor + 1] && common; ++s) {
+            Literal range = messages.range(s, e);
+            for (const Literal* l = begin; l != end; ++l) {
+                if (l->variable != range.variable) continue;
+                range.low = std::max(range.low, l->low);
+                range.high = std::min(range.high, l->high);
+            }
+            common = range.low <= range.high && domains_.any(range.variable, range.low, range.high);
+        }
+        if (common) return true;
+    }
+    return false;
+}
+
+}  // namespace treesens::search
