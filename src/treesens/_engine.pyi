@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,71 @@ def flip_profiles(
     highest_cell: NDArray[np.int32],
     lowest_cell: NDArray[np.int32],
 ) -> None: ...
+
+class NearestPairs:
+    """Branch and bound around rows; treesens.summaries.row_search.RowSearch documents the arrays."""
+
+    def __init__(
+        self,
+        *,
+        root: NDArray[np.int32],
+        feature: NDArray[np.int32],
+        cut: NDArray[np.int32],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        leaf: NDArray[np.int32],
+        default_left: NDArray[np.uint8],
+        category_set: NDArray[np.int32],
+        set_offset: NDArray[np.int64],
+        set_member: NDArray[np.uint8],
+        missing_cell: NDArray[np.int32],
+        cell_count: NDArray[np.int32],
+        leaf_value: NDArray[np.int64],
+        varied: NDArray[np.uint8],
+        legal: NDArray[np.uint8],
+        value_low: NDArray[np.float64],
+        value_high: NDArray[np.float64],
+        unit: NDArray[np.float64],
+        same_or_not: NDArray[np.uint8],
+        norm: int,
+        has_sides: bool,
+        top: int,
+        bottom: int,
+        has_swing: bool,
+        swing: int,
+        slack: int,
+        values: NDArray[np.float64],
+        own: NDArray[np.int32],
+    ) -> None: ...
+    def run(
+        self,
+        active: NDArray[np.uint8],
+        first: int,
+        cutoff: float,
+        boxes: int,
+        seconds: float,
+        stopped: Callable[[], bool],
+        closed: NDArray[np.uint8],
+        pair: NDArray[np.int32],
+    ) -> tuple[int, int, float, bool]: ...
+    def around(
+        self,
+        row: int,
+        cutoff: float,
+        boxes: int,
+        seconds: float,
+        stopped: Callable[[], bool],
+        pair: NDArray[np.int32],
+    ) -> tuple[int, int, float, bool]: ...
+    def descend(
+        self,
+        order: NDArray[np.int64],
+        first: int,
+        cutoff: float,
+        seconds: float,
+        stopped: Callable[[], bool],
+        pair: NDArray[np.int32],
+    ) -> tuple[int, int, float, bool]: ...
 
 class Search:
     """Raw form of treesens.compiler.search.solver.Solver, which documents it; SearchProblem documents the arrays."""

@@ -27,15 +27,22 @@ from treesens.compiler.verify import NativePredict, verify_values
 from treesens.engine import Options, answer
 from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.fitting import distinct, fitted
 from treesens.frontends.query import BoundQuery, bind
-from treesens.frontends.tables import Table, with_zeros
+from treesens.frontends.tables import Table
 from treesens.grammar.parser import parse
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
 from treesens.report.records import label_of, record
-from treesens.summaries.flips import FlipQuestion, Flips, flip_question, swing_bound
+from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""
+
+WALKS_PER_SECOND = 60_000_000
+"""Walks through a tree for every second of the limit: what the sweep of all rows takes, and several times as much."""
+
+LEAST_COMBINATIONS = 16
+"""Combinations of values of several features that are tried for every row in any case."""
 
 _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
@@ -145,20 +152,16 @@ def questions_of(
     ]
 
 
-def fitted(model: LoadedModel, table: Table) -> Table:
-    """The table with zeros for features that the model names and no tree asks about. DataError where others are missing."""
-    ensemble = model.ensemble
-    used = {ensemble.feature_names[f] for f in np.unique(ensemble.node_feature[ensemble.node_feature >= 0])}
-    absent = [name for name in ensemble.feature_names if name not in table]
-    needed = [name for name in absent if name in used]
-    if needed:
-        listed = ", ".join(f"`{name}`" for name in needed[:8]) + (", …" if len(needed) > 8 else "")
-        raise DataError(
-            f"the table lacks columns that the model asks about: {listed}",
-            place=table.name,
-            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
-        )
-    return with_zeros(table, absent)
+def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
+    """A warning about sets of features that have one value each in the data: nothing can change there."""
+    single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
+    listed = [" and ".join(f"`{name}`" for name in group) for group in groups if single.issuperset(group)]
+    if not listed:
+        return []
+    have = "has" if len(listed) == 1 else "have"
+    return [
+        f"warning: {', '.join(listed)} {have} a single value in {table.name}: the audit finds nothing to change there"
+    ]
 
 
 def used_features(model: LoadedModel) -> list[str]:
@@ -183,7 +186,8 @@ def audit(
     groups = [(name,) for name in used_features(model)] if varied is None else [tuple(group) for group in varied]
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, gaps, diagnostics)
-    result = Audit(model, table, warnings=tuple(item.render() for item in diagnostics))
+    warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
+    result = Audit(model, table, warnings=tuple(warnings))
     halt = stop or threading.Event()
     native = [one_at_a_time(model.margins)] if options.native else None
     done: dict[int, list[dict[str, Any]]] = {}
@@ -239,7 +243,9 @@ class _SetAudit:
         assert table is not None
         assert shape is not None
         self.rows = rows = table[1]
-        found = sweep_rows(first.query, shape, rows)
+        walks = WALKS_PER_SECOND * self.limit / (max(1, len(rows)) * first.query.models[shape.model].n_trees)
+        combinations = max(LEAST_COMBINATIONS, min(MOST_COMBINATIONS, int(walks)))
+        found = sweep_rows(first.query, shape, rows, combinations=combinations)
         if len(found) == 0:
             raise DataError("no row of the table lies in the domain", place=table[0])
         self.deadline = time.monotonic() + self.limit

@@ -28,6 +28,7 @@ from treesens.engine import Options
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
 from treesens.summaries.neighbours import Neighbours
+from treesens.summaries.row_search import RowSearch
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""
@@ -68,6 +69,8 @@ class _Closest:
         self.rows = Rows(self.query.space, self.nearest)
         shape = flip_question(self.plain)
         self.neighbours = None if shape is None else Neighbours(self.plain, shape, self.rows)
+        around = RowSearch(self.plain, shape, self.rows) if shape is not None and shape.only else None
+        self.around = around if around is not None and around.possible else None
 
     def left(self) -> float:
         """Seconds until the limit; none once somebody asked to stop."""
@@ -87,6 +90,10 @@ class _Closest:
             return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
         if first.cells is not None:
             self._offer(first.cells)
+        if self.around is not None:
+            bound = self.around.run(order, lambda: self.best.value, self._offer, self.left)
+            if self.best.witness is not None:
+                return self._result(bound, "search")
         self._move_rows(order)
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from treesens.audits import fitted, one_at_a_time, used_features
+from treesens.audits import one_at_a_time, used_features
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Link, Task
@@ -26,6 +26,7 @@ from treesens.compiler.verify import NativePredict, verify_cells
 from treesens.engine import Compilation, Options, compile_query, decided
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.fitting import fitted
 from treesens.frontends.query import BoundQuery, bind
 from treesens.frontends.tables import Table
 from treesens.grammar.parser import parse

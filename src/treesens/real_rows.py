@@ -56,15 +56,21 @@ def _allowed(domain: Domain, values: FloatArray) -> FloatArray:
     return np.where(np.isnan(values), domain.missing, inside)
 
 
-def sweep_rows(query: Query, question: FlipQuestion, rows: FloatArray, *, walks: int | None = None) -> Flips:
-    """The extremes of all legal rows over all combinations of cells of the sensitive features, up to `MOST_COMBINATIONS`.
+def sweep_rows(
+    query: Query,
+    question: FlipQuestion,
+    rows: FloatArray,
+    *,
+    walks: int | None = None,
+    combinations: int = MOST_COMBINATIONS,
+) -> Flips:
+    """The extremes of all legal rows over all combinations of cells of the sensitive features, up to `combinations`.
 
     With `walks` at most so many walks through a tree are made: of evenly spread rows (`MOST_ROWS` of them at most) and, where
     even few rows are too much, of evenly spread combinations.
     """
     index = legal_rows(query, rows)
     model = query.models[question.model]
-    combinations = MOST_COMBINATIONS
     if walks is not None:
         asked = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
         most = min(MOST_ROWS, max(_FEW_ROWS, walks // (asked * model.n_trees)))

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
-from treesens.audits import AuditOptions, audit, fitted, gaps_of, questions_of
+from treesens.audits import AuditOptions, audit, gaps_of, questions_of
 from treesens.commands.audit import command
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.errors import DataError, UsageError
-from treesens.frontends.tables import Table
+from treesens.frontends.fitting import fitted
+from treesens.frontends.tables import Table, read_table
 
 pytestmark = needs_bench
 DIABETES = str(BENCH / "models/diabetes_unrobust.json"), "--data", str(BENCH / "data/diabetes/train.csv")
@@ -146,3 +147,34 @@ def test_bad_requests_have_a_remedy() -> None:
         fitted(loaded, lacking)
     with pytest.raises(UsageError, match="binary"):
         questions_of(model("iris_t100_d5"), table("iris"), [["x"]], gaps_of([], ["1"]), Diagnostics())
+
+
+def test_numbers_that_no_model_reads_are_refused_with_a_count() -> None:
+    loaded, rows = model("diabetes_unrobust"), table("diabetes")
+    for value in (np.inf, -np.inf, 1e60):
+        column = np.array(rows.columns["f3"])
+        column[[4, 9]] = value
+        beyond = Table("small", {**rows.columns, "f3": column}, rows.rows, "label")
+        with pytest.raises(DataError, match=r"`f3` holds infinite values.* in 2 of 614 rows") as error:
+            fitted(loaded, beyond)
+        assert "row 4" in (error.value.place or "")
+    words = np.array(rows.columns["f3"]).astype(object)
+    words[:] = [str(v) for v in words]
+    words[[5, 6, 8]] = ["high", "low", "high"]
+    texts = Table("small", {**rows.columns, "f3": words}, rows.rows, "label")
+    with pytest.raises(DataError, match="`high` in row 5 \\(and text in 2 more rows\\)"):
+        fitted(loaded, texts)
+
+
+def test_features_that_cannot_change_are_warned_of() -> None:
+    one = pd.read_csv(BENCH / "data/diabetes/train.csv", nrows=1)
+    found = audit(
+        model("diabetes_unrobust"),
+        read_table(one, label="label"),
+        varied=[["f8"], ["f2", "f6"]],
+        gaps=gaps_of([], ["1"]),
+        options=AuditOptions(time_limit=0.5),
+    )
+    (warning,) = (text for text in found.warnings if "single value" in text)
+    assert "`f8`, `f2` and `f6` have a single value" in warning
+    assert {r["verdict"] for r in found.records} == {"none"}

@@ -65,12 +65,14 @@ class Table:
             return values
         known = dict(categories or {})
         result = np.full(len(values), np.nan)
-        for text in {v for v in values if v is not None}:
+        for text in dict.fromkeys(v for v in values if v is not None):
             where = values == text
             if text not in known and _number(text) is None:
                 row = int(np.flatnonzero(where)[0])
+                others = sum(v is not None and v not in known and _number(v) is None for v in values) - 1
+                more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
                 raise DataError(
-                    f"column `{column}` holds the text `{text[:40]}` in row {row}, where the model reads a number",
+                    f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, where the model reads a number",
                     place=f"{self.name}, row {row}, column `{column}`",
                     remedy=_text_remedy(text, column, known),
                 )

@@ -12,6 +12,9 @@ from treesens.report.audit_table import gap_of, swing_of
 
 _CELL = 92
 _LINE = 26
+_STEP = 52
+_LEGEND = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_LONGEST = 40
 _TEMPLATE = "audit.html.j2"
 
 
@@ -28,6 +31,8 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     )
     environment.filters["value"] = shown
     environment.filters["run"] = shown_run
+    environment.filters["features"] = changed_first
+    environment.filters["short"] = short
     template = environment.from_string((files("treesens.report") / _TEMPLATE).read_text(encoding="utf-8"))
     groups = [
         {"name": ", ".join(varied), "varied": list(varied), "records": list(mine)}
@@ -41,12 +46,11 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
 
 def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
     """Squares of the map: how many rows flip, on a logarithmic scale of the share of rows."""
-    left = 12 + 7.5 * max((len(g["name"]) for g in groups), default=1)
+    left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
     squares = []
     for y, group in enumerate(groups):
         for record in group["records"]:
-            share = record["rows_flipped"] / max(1, record["rows"])
-            strength = 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
+            strength = strength_of(record["rows_flipped"] / max(1, record["rows"]))
             squares.append(
                 {
                     "x": left + _CELL * gaps.index(gap_of(record)),
@@ -58,14 +62,42 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
                     "title": f"{group['name']}, {gap_of(record)}: {record['rows_flipped']} of {record['rows']} rows",
                 }
             )
+    bottom = _LINE * (len(groups) + 1) + 8
+    legend = [
+        {
+            "x": left + _STEP * i,
+            "y": bottom,
+            "width": _STEP,
+            "fill": colour(strength_of(share)),
+            "text": f"{100 * share:g} %",
+        }
+        for i, share in enumerate(_LEGEND)
+    ]
     return {
-        "width": left + _CELL * len(gaps) + 4,
-        "height": _LINE * (len(groups) + 1) + 4,
+        "legend": legend,
+        "width": left + max(_CELL * len(gaps), _STEP * len(_LEGEND)) + 4,
+        "height": bottom + 32,
         "left": left,
         "cell": _CELL,
         "line": _LINE,
         "squares": squares,
     }
+
+
+def strength_of(share: float) -> float:
+    """How dark a share of the rows is, 0 to 1: logarithmic, as one row in many thousands counts."""
+    return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
+
+
+def short(name: str) -> str:
+    """A name that fits beside the map."""
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def changed_first(record: dict[str, Any]) -> list[str]:
+    """The features of a pair, those that differ between its points before the others."""
+    points = list(record["points"].values())
+    return sorted(points[0], key=lambda name: points[0][name] == points[-1][name])
 
 
 def colour(strength: float) -> str:

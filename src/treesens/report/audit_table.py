@@ -27,6 +27,15 @@ def swing_of(record: dict[str, Any]) -> str:
     return f"{value:.4g}" if abs(bound - value) <= 1e-6 * max(1.0, abs(value)) else f"{value:.4g} (≤ {bound:.4g})"
 
 
+def distance_of(record: dict[str, Any]) -> str:
+    """The distance to the nearest row, with its proved bound where it may be smaller."""
+    near = record.get("nearest_row")
+    if not near:
+        return "–"
+    value, bound = near["distance_l2"], near.get("bound_l2")
+    return f"{value:.3g}" if bound is None or value - bound <= 1e-6 * value else f"{value:.3g} (≥ {bound:.3g})"
+
+
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """One line per set and gap."""
     console = out()
@@ -57,7 +66,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
             str(record["rows"]),
             Text(record["verdict"], style=COLOURS[record["verdict"]]),
             str(near.get("index", "–")),
-            f"{near['distance_l2']:.3g}" if near else "–",
+            distance_of(record),
             swing_of(record),
         )
     console.print(table)
