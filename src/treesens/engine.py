@@ -57,6 +57,8 @@ class Candidate:
     rejected: Rejected | None = None
     refuted: list[NoValues] = field(default_factory=list)
     """Cells of candidates that hold no values that satisfy the relations."""
+    near_miss: dict[str, float] | None = None
+    """How near the last search came, and what it excluded, where it ended without an answer."""
 
     def offer(self, query: Query, verdict: Witness | Rejected) -> None:
         """Keeps the better of two witnesses, and the last reason against a candidate."""
@@ -202,7 +204,8 @@ def with_backend(
         result = replace(
             unknown(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
         )
-    return replace(result, backend=backend.name, attempts=tuple(attempts))
+    near_miss = best.near_miss if result.verdict is Verdict.UNKNOWN else None
+    return replace(result, backend=backend.name, attempts=tuple(attempts), near_miss=near_miss)
 
 
 def clear_of_band(
@@ -237,14 +240,16 @@ def _refine(
         start = time.perf_counter()
         artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
-        left = deadline - time.monotonic()
-        if left <= 0:
+        left = max(0.0, deadline - time.monotonic())
+        if left == 0 and not isinstance(backend, SearchBackend):
+            # Our own engine needs no time for a first bound.
             attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
             return None
         limits = Limits(left, options.memory_limit, options.threads, options.seed)
         start = time.perf_counter()
         outcome = solve_outcome(backend, artifact, limits, stop)
         solve_seconds = time.perf_counter() - start
+        best.near_miss = outcome.near_miss
         result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
         attempts.append(
             Attempt(

@@ -23,6 +23,7 @@ from treesens.commands.common import (
     file_argument,
     load_file,
     print_json,
+    trust_option,
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.frontends.query import BoundQuery
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
-@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
+@trust_option
 @engine_options
 def command(
     file: Path,

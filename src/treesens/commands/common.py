@@ -57,6 +57,10 @@ def engine_options(function: Function) -> Function:
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 
+trust_option = click.option(
+    "--trust-pickle", is_flag=True, help="Unpickle model files, which can run any code; only for files you trust."
+)
+
 
 def load_file(path: Path, *, trust_pickle: bool = False) -> Bound:
     """Reads, parses and binds a `.sens` file; warnings go to standard error. Pickled models are read only where trusted."""

@@ -19,6 +19,7 @@ from treesens.commands.common import (
     file_argument,
     load_file,
     print_json,
+    trust_option,
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.frontends.query import BoundQuery
@@ -42,7 +43,7 @@ class Cell:
     default="",
     help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which asks nothing of the engine.",
 )
-@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
+@trust_option
 @engine_options
 def command(
     file: Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import chosen, file_argument, load_file
+from treesens.commands.common import chosen, file_argument, load_file, trust_option
 from treesens.errors import UsageError
 
 FORMATS = {
@@ -24,6 +24,7 @@ FORMATS = {
 @click.command("emit")
 @file_argument
 @click.argument("queries", nargs=-1)
+@trust_option
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; with several questions, a folder.")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
@@ -31,13 +32,19 @@ FORMATS = {
     "--precision", type=click.IntRange(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md."
 )
 def command(
-    file: Path, queries: tuple[str, ...], target: str, output: Path | None, pipeline: str, precision: int
+    file: Path,
+    queries: tuple[str, ...],
+    trust_pickle: bool,
+    target: str,
+    output: Path | None,
+    pipeline: str,
+    precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
     from treesens.compiler.ir.printer import print_module
     from treesens.engine import compile_query
 
-    asked = chosen(load_file(file), queries)
+    asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)
     if len(asked) > 1 and output is None:
         raise UsageError(
             f"{len(asked)} questions and one standard output",

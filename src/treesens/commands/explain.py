@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, print_json
+from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, print_json, trust_option
 
 
 @click.command("explain")
 @file_argument
 @click.argument("queries", nargs=-1)
+@trust_option
 @click.option("--backend", "-b", default="search", show_default=True, help="Whose legalisations are shown.")
 @click.option(
     "--pipeline",
@@ -22,7 +23,9 @@ from treesens.commands.common import EXPECTED, chosen, file_argument, load_file,
     help="kant, ensense, independent, bounded, default, or passes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def command(file: Path, queries: tuple[str, ...], backend: str, pipeline: str, as_json: bool) -> int:
+def command(
+    file: Path, queries: tuple[str, ...], trust_pickle: bool, backend: str, pipeline: str, as_json: bool
+) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import Pipeline, pipeline_for
@@ -36,7 +39,7 @@ def command(file: Path, queries: tuple[str, ...], backend: str, pipeline: str, a
     Pipeline.parse(pipeline)
     records = [
         explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
-        for bound in chosen(load_file(file), queries)
+        for bound in chosen(load_file(file, trust_pickle=trust_pickle), queries)
     ]
     if as_json:
         print_json(envelope(file, records))

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, print_json
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, print_json, trust_option
 from treesens.frontends.base import LoadedModel
 
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
-@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code.")
+@trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Random rows of --check.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of these rows.")

@@ -7,9 +7,11 @@ import sys
 
 import click
 
+from treesens.commands.common import trust_option
+
 
 @click.command("lsp")
-@click.option("--trust-pickle", is_flag=True, help="Open pickled models, which can run any code.")
+@trust_option
 def command(trust_pickle: bool) -> None:
     """Serve the Language Server Protocol on standard input and output: messages while typing, completion, hover, formatting.
 

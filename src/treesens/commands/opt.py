@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import chosen, file_argument, load_file
+from treesens.commands.common import chosen, file_argument, load_file, trust_option
 
 
 @click.command("opt")
 @file_argument
 @click.argument("queries", nargs=-1)
+@trust_option
 @click.option("--pipeline", "-p", default="default", show_default=True)
 @click.option(
     "--print-ir-after", "after", multiple=True, metavar="PASS", help="Show the IR after this pass (or `all`)."
@@ -23,6 +24,7 @@ from treesens.commands.common import chosen, file_argument, load_file
 def command(
     file: Path,
     queries: tuple[str, ...],
+    trust_pickle: bool,
     pipeline: str,
     after: tuple[str, ...],
     full: bool,
@@ -41,7 +43,7 @@ def command(
     modules = (
         [parse_module(file.read_text())]
         if file.suffix == ".sir"
-        else [lower(bound.query) for bound in chosen(load_file(file), queries)]
+        else [lower(bound.query) for bound in chosen(load_file(file, trust_pickle=trust_pickle), queries)]
     )
 
     def show(name: str, module: Module) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED, trust_option
 
 if TYPE_CHECKING:
     from treesens.sweeps.journal import Entry, Journal
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--replay", type=click.Choice(["auto", "emulated", "native"]), help="As for check.")
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
-@click.option("--trust-pickle", is_flag=True, help="Unpickle model files; only for files you trust.")
+@trust_option
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
 def command(

@@ -130,11 +130,12 @@ class SearchBackend(Backend):
             "local_seconds": statistics.seconds_local,
             "prove_seconds": statistics.seconds_prove,
         }
-        near = None
-        if result.status == "open" and result.level is not None and not adapted.problem.objective:
+        near: dict[str, float] = {}
+        if result.status == "open" and not adapted.problem.objective:
             unit = 2.0**-adapted.gap_shift
-            near = {"best_slack": result.level * unit}
+            if result.level is not None:
+                near["best_slack"] = result.level * unit
             if result.upper is not None:
                 near["slack_bound"] = result.upper * unit
         detail = f"in tier `{result.tier}`" if result.status == "open" else ""
-        return RawOutcome(termination, assignment, bound, detail, numbers, near)
+        return RawOutcome(termination, assignment, bound, detail, numbers, near or None)

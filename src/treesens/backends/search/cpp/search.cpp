@@ -84,8 +84,35 @@ std::vector<std::int64_t> Search::slacks() const {
 
 std::int64_t Search::upper() const {
     if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
-    if (!prover_) return INT64_MAX;
-    return prover_->upper(incumbent_);
+    return prover_ ? prover_->upper(incumbent_) : largest_level();
+}
+
+// Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and where
+// there is no memory for them. The least over the soft rows, because all of them have to reach the level.
+std::int64_t Search::largest_level() const {
+    std::int64_t level = INT64_MAX;
+    for (std::int32_t r = 0; r < problem_.rows; ++r) {
+        if (!goal_.counts(problem_, r) || !goal_.soft[r]) continue;
+        std::int64_t sum = -goal_.bound[r];
+        for (std::int32_t g = 0; g < problem_.groups(); ++g) {
+            const auto rows = forest_.group_rows.begin();
+            const auto at = std::find(rows + forest_.row_offset[g], rows + forest_.row_offset[g + 1], r);
+            if (at == rows + forest_.row_offset[g + 1]) continue;
+            const std::int64_t place = at - rows - forest_.row_offset[g];
+            std::int64_t best = INT64_MIN;
+            for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
+                best = std::max(best, forest_.values(problem_, g, static_cast<std::int32_t>(l))[place]);
+            }
+            sum += best;
+        }
+        for (std::int32_t v = 0; v < problem_.variables() && problem_.has_unary; ++v) {
+            std::int64_t best = INT64_MIN;
+            for (Cell k = 0; k < problem_.size[v]; ++k) best = std::max(best, problem_.unary_at(r, v, k));
+            sum += best;
+        }
+        level = std::min(level, sum);
+    }
+    return level;
 }
 
 std::int64_t Search::factor_entries() const {

@@ -61,6 +61,7 @@ private:
     void prove_phase(std::int64_t node_limit);
     void next_turn();
     std::int64_t turn_work(int turn) const;
+    std::int64_t largest_level() const;
     bool done();
     void start_prover();
 
