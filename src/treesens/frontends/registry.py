@@ -50,6 +50,10 @@ def frontend(name: str) -> Frontend:
     names = frontend_names()
     if name not in names:
         raise ModelError(f"there is no model format `{name}`", remedy=did_you_mean(name, names))
+    return _made(name, names)
+
+
+def _made(name: str, names: dict[str, str]) -> Frontend:
     try:
         if name in _BUILT_IN:
             module, attribute = names[name].split(":")
@@ -90,9 +94,10 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 def _all() -> list[Frontend]:
     """Every frontend that can be imported: a broken plug-in must not take the others with it."""
     found = []
-    for name in frontend_names():
+    names = frontend_names()  # looks through the metadata of all installed packages
+    for name in names:
         try:
-            found.append(frontend(name))
+            found.append(_made(name, names))
         except ModelError:
             if name in _BUILT_IN:
                 raise
