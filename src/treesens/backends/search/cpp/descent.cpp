@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "add_profile.hpp"
+
 namespace treesens {
 
 namespace {
@@ -41,49 +43,9 @@ Descent::Descent(const CellTrees& trees, const std::int64_t* leaf_value, const C
     for (auto& change : change_) change.resize(costs.cell_offset[costs.features] + costs.features);
 }
 
-bool Descent::goes_left(std::int32_t node, std::int32_t cell) const {
-    if (trees_.category_set[node] >= 0) return trees_.set_member[trees_.set_offset[trees_.category_set[node]] + cell] != 0;
-    if (cell == trees_.missing_cell[trees_.feature[node]]) return trees_.default_left[node] != 0;
-    return cell <= trees_.cut[node];
-}
-
-// Adds what the cells low..high of a feature reach below a node to differences over the cells.
-void Descent::add_open(std::int32_t node, const std::int32_t* cells, std::int64_t feature, std::int32_t low, std::int32_t high,
-                       std::int64_t* profile) const {
-    while (trees_.feature[node] >= 0) {
-        const std::int32_t f = trees_.feature[node];
-        if (f != feature) {
-            node = goes_left(node, cells[f]) ? trees_.left[node] : trees_.right[node];
-            continue;
-        }
-        if (trees_.category_set[node] < 0 && trees_.missing_cell[f] < 0) {
-            const std::int32_t cut = trees_.cut[node];
-            if (low <= cut && cut < high) {
-                add_open(trees_.left[node], cells, feature, low, cut, profile);
-                low = cut + 1;
-            }
-            node = high <= cut ? trees_.left[node] : trees_.right[node];
-            continue;
-        }
-        std::int32_t start = low;
-        bool left = goes_left(node, low);
-        for (std::int32_t k = low + 1; k <= high; ++k) {
-            const bool next = goes_left(node, k);
-            if (next == left) continue;
-            add_open(left ? trees_.left[node] : trees_.right[node], cells, feature, start, k - 1, profile);
-            start = k;
-            left = next;
-        }
-        low = start;
-        node = left ? trees_.left[node] : trees_.right[node];
-    }
-    const std::int64_t value = leaf_value_[trees_.leaf[node]];
-    profile[low] += value;
-    profile[high + 1] -= value;
-}
-
 // The scores of both points, and what each other cell of each feature would change.
 void Descent::score() {
+    const WholeTrees whole{trees_, leaf_value_};
     for (int p = 0; p < 2; ++p) {
         std::int64_t* change = change_[p].data();
         std::fill(change_[p].begin(), change_[p].end(), 0);
@@ -96,7 +58,7 @@ void Descent::score() {
                 const std::int32_t f = asked_[i];
                 if (low_[f] == high_[f]) continue;
                 std::int64_t* mine = change + costs_.cell_offset[f] + f;
-                add_open(trees_.root[t], cells, f, low_[f], high_[f], mine);
+                add_profile(trees_, whole, trees_.root[t], cells, f, low_[f], high_[f], mine);
                 mine[low_[f]] -= value;
             }
         }

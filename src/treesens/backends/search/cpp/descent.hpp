@@ -29,9 +29,6 @@ private:
     bool towards(double patience, double cutoff, const std::function<bool()>& over);
     void back(const std::function<bool()>& over);
     void score();
-    void add_open(std::int32_t node, const std::int32_t* cells, std::int64_t feature, std::int32_t low, std::int32_t high,
-                  std::int64_t* profile) const;
-    bool goes_left(std::int32_t node, std::int32_t cell) const;
     void settle_varied();
     std::int64_t lacks(std::int64_t upper, std::int64_t lower) const;
     double cost_with(std::int64_t feature, std::int32_t cell) const;

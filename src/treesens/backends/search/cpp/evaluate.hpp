@@ -24,21 +24,18 @@ struct CellTrees {
     const std::int32_t* missing_cell = nullptr;   // [features], -1 where the feature has none
 };
 
+// Whether an inner node sends a cell of its feature to the left child.
+inline bool goes_left(const CellTrees& trees, std::int32_t node, std::int32_t cell) {
+    if (trees.category_set[node] >= 0) return trees.set_member[trees.set_offset[trees.category_set[node]] + cell] != 0;
+    if (cell == trees.missing_cell[trees.feature[node]]) return trees.default_left[node] != 0;
+    return cell <= trees.cut[node];
+}
+
 // The leaf that a row of cells reaches in one tree.
 inline std::int32_t reach_leaf(const CellTrees& trees, std::int64_t tree, const std::int32_t* row) {
     std::int32_t node = trees.root[tree];
     while (trees.feature[node] >= 0) {
-        const std::int32_t f = trees.feature[node];
-        const std::int32_t cell = row[f];
-        bool left;
-        if (trees.category_set[node] >= 0) {
-            left = trees.set_member[trees.set_offset[trees.category_set[node]] + cell] != 0;
-        } else if (cell == trees.missing_cell[f]) {
-            left = trees.default_left[node] != 0;
-        } else {
-            left = cell <= trees.cut[node];
-        }
-        node = left ? trees.left[node] : trees.right[node];
+        node = goes_left(trees, node, row[trees.feature[node]]) ? trees.left[node] : trees.right[node];
     }
     return trees.leaf[node];
 }

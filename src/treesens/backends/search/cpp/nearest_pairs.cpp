@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "add_profile.hpp"
+
 namespace treesens {
 
 namespace {
@@ -15,6 +17,18 @@ constexpr std::int64_t kClockEvery = 32;
 constexpr std::int64_t kDeepest = 8;
 constexpr std::uint8_t kUpperPoint = 1;
 constexpr std::uint8_t kLowerPoint = 2;
+
+// What is left of the trees, to look into along a feature.
+struct ResidualTrees {
+    const Residual& residual;
+
+    bool is_leaf(std::int32_t node) const { return residual.nodes[node].left < 0; }
+    // With weights 1 and 0 the bound of a leaf is its value.
+    std::int64_t value(std::int32_t node) const { return residual.bounds[node][0]; }
+    std::int32_t source(std::int32_t node) const { return residual.nodes[node].source; }
+    std::int32_t left(std::int32_t node) const { return residual.nodes[node].left; }
+    std::int32_t right(std::int32_t node) const { return residual.nodes[node].right; }
+};
 
 }  // namespace
 
@@ -176,35 +190,6 @@ bool PairSearch::shrink(PairLevel& level, const Residual& from) {
 // Whether a box may hold better pairs than its cheapest one, which is offered.
 bool PairSearch::evaluate(PairLevel& level, const Residual& from) { return shrink(level, from) && !offer(level); }
 
-// Adds what the trees below a node give to every cell low..high of a feature, the other features at a point.
-void PairSearch::add_profile(const Residual& residual, std::int32_t node, const std::vector<std::int32_t>& point,
-                             std::int32_t f, std::int32_t low, std::int32_t high) {
-    for (;;) {
-        const Residual::Node& here = residual.nodes[node];
-        if (here.left < 0) break;
-        const std::int32_t asked = trees_.feature[here.source];
-        if (asked != f) {
-            node = shrinker_.goes_left(here.source, point[asked]) ? here.left : here.right;
-            continue;
-        }
-        std::int32_t start = low;
-        bool left = shrinker_.goes_left(here.source, low);
-        for (std::int32_t k = low + 1; k <= high; ++k) {
-            const bool next = shrinker_.goes_left(here.source, k);
-            if (next == left) continue;
-            add_profile(residual, left ? here.left : here.right, point, f, start, k - 1);
-            start = k;
-            left = next;
-        }
-        low = start;
-        node = left ? here.left : here.right;
-    }
-    // With weights 1 and 0 the bound of a leaf is its value.
-    const std::int64_t value = residual.bounds[node][0];
-    profile_[low] += value;
-    profile_[high + 1] -= value;
-}
-
 // Tries the cheapest cells of a box, with those of the varied features that suit each point best, one feature at a time.
 bool PairSearch::offer(const PairLevel& level) {
     for (std::int64_t f = 0; f < costs_.features; ++f) {
@@ -223,7 +208,9 @@ bool PairSearch::offer(const PairLevel& level) {
         const double* cost = cost_.data() + costs_.cell_offset[f];
         const auto sweep = [&](const std::vector<std::int32_t>& point, std::int32_t low, std::int32_t high) {
             std::fill(profile_.begin() + low, profile_.begin() + high + 2, 0);
-            for (const std::int32_t root : residual.roots) add_profile(residual, root, point, f, low, high);
+            for (const std::int32_t root : residual.roots) {
+                add_profile(trees_, ResidualTrees{residual}, root, point.data(), f, low, high, profile_.data());
+            }
             for (std::int32_t k = low + 1; k <= high; ++k) profile_[k] += profile_[k - 1];
         };
         const std::int32_t low = level.box.low[f];
@@ -258,8 +245,8 @@ void PairSearch::count_cut(const PairLevel& level, std::int32_t source, bool low
     std::int32_t last = trees_.cut[source];
     if (trees_.category_set[source] >= 0 || last < low || last >= high) {
         last = low;
-        const bool left = shrinker_.goes_left(source, low);
-        while (last + 1 < high && shrinker_.goes_left(source, last + 1) == left) ++last;
+        const bool left = goes_left(trees_, source, low);
+        while (last + 1 < high && goes_left(trees_, source, last + 1) == left) ++last;
     }
     const std::int64_t copy = lower ? 1 : 0;
     // Small enough to be added up over all trees. A test that is worth nothing still is one that the box does not decide.

@@ -101,8 +101,6 @@ private:
     Split choose(const PairLevel& level);
     void count(const PairLevel& level, std::int32_t node, std::int64_t divisor, int weight, std::uint8_t points);
     void count_cut(const PairLevel& level, std::int32_t source, bool lower, std::int64_t gap);
-    void add_profile(const Residual& residual, std::int32_t node, const std::vector<std::int32_t>& point, std::int32_t f,
-                     std::int32_t low, std::int32_t high);
     double joined(double sum, double one) const { return costs_.norm == Norm::kLinf ? (sum > one ? sum : one) : sum + one; }
 
     const Shrinker& shrinker_;

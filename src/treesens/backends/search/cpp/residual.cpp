@@ -30,19 +30,11 @@ Shrinker::Shrinker(const CellTrees& trees, std::int64_t nodes, const std::int64_
     whole_.roots.assign(trees.root, trees.root + trees.trees);
 }
 
-bool Shrinker::goes_left(std::int32_t source, std::int32_t cell) const {
-    if (trees_.category_set[source] >= 0) {
-        return trees_.set_member[trees_.set_offset[trees_.category_set[source]] + cell] != 0;
-    }
-    if (cell == trees_.missing_cell[trees_.feature[source]]) return trees_.default_left[source] != 0;
-    return cell <= trees_.cut[source];
-}
-
 std::uint8_t Shrinker::sides(std::int32_t source, std::int32_t low, std::int32_t high) const {
-    if (low == high) return goes_left(source, low) ? kLeft : kRight;
+    if (low == high) return goes_left(trees_, source, low) ? kLeft : kRight;
     if (trees_.category_set[source] >= 0) {
         std::uint8_t found = 0;
-        for (std::int32_t k = low; k <= high && found != (kLeft | kRight); ++k) found |= goes_left(source, k) ? kLeft : kRight;
+        for (std::int32_t k = low; k <= high && found != (kLeft | kRight); ++k) found |= goes_left(trees_, source, k) ? kLeft : kRight;
         return found;
     }
     // The missing cell is the last one.

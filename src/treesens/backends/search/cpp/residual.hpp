@@ -63,7 +63,6 @@ public:
     void shrink(const Residual& from, const PairBox& box, Residual& to) const;
     // Which children of a node the cells low..high of its feature go to.
     std::uint8_t sides(std::int32_t source, std::int32_t low, std::int32_t high) const;
-    bool goes_left(std::int32_t source, std::int32_t cell) const;
 
 private:
     std::int32_t copy(const Residual& from, std::int32_t node, const PairBox& box, std::uint8_t points, Residual& to) const;
