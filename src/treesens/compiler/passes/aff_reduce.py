@@ -5,7 +5,8 @@
 and for classes c1, c2 the same with + on the trees of c1 and - on those of c2 (Aff-multi). Two rows are opposed when one
 weighs every leaf of its point by exactly the negative of what the other weighs the same leaf of the other point: for the
 rows S(a) >= delta and -S(b) >= delta, and for S_c1(a) - S_c2(a) >= eta and S_c2(b) - S_c1(b) >= eta. The new row is
-implied; it has far fewer terms than its parents.
+implied; it has far fewer terms than its parents. The unaffected leaves are found here (their indicators need not be equal
+in the module): it is their cancelling that makes the row stronger than its parents in the linear relaxation.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.arrays import Int64Array, distinct
 from treesens.compiler.ir import TRUE, Linear, Module, Unit
 from treesens.compiler.ir.rewrite import Substitution, fold_terms
-from treesens.compiler.passes.base import PassResult, Relation, guard_classes
+from treesens.compiler.passes.base import PassResult, Relation, guard_classes, smallest_of_class
+from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
 
 
 @dataclass(frozen=True)
 class AffReduce:
     name: ClassVar[str] = "aff-reduce"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
+    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
     ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         rows = [add_rows(left, right, name=f"aff.{left.name}.{right.name}") for left, right in opposed_rows(module)]
-        merge = Substitution((guard_classes(module) * 2).astype(np.int32), module.variables)
+        if not rows:
+            return PassResult(module, statistics={"aff rows": 0, "aff terms": 0})
+        known = guard_classes(module)
+        same = smallest_of_class(module.variables, *(known[side] for side in unaffected_pairs(module)))
+        merge = Substitution((same[known] * 2).astype(np.int32), module.variables)
         reduced = []
         for row in rows:
             variables, coefficients, constant = fold_terms(row.variables, row.coefficients, merge)
@@ -47,7 +53,7 @@ def opposed_rows(module: Module) -> list[tuple[Linear, Linear]]:
     for row in module.ops_of(Linear):
         if row.when != TRUE or row.implied or len(row.variables) == 0 or np.any(leaf_key[row.variables] < 0):
             continue
-        points = np.unique(point_of[row.variables])
+        points = distinct(point_of[row.variables])
         # Rows over leaves that two points share have been reduced already, or belong to no single point.
         exclusive = points[points >= 0]
         if len(exclusive) <= 1:

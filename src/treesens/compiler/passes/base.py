@@ -113,10 +113,12 @@ def classes_of_equal(module: Module) -> np.ndarray:
     for op in module.ops_of(Equal):
         same = (op.left & 1) == (op.right & 1)
         pairs.append(np.stack((op.left[same] >> 1, op.right[same] >> 1)))
-    representative = np.arange(module.variables, dtype=np.int64)
-    if not pairs:
-        return representative
-    left, right = np.concatenate(pairs, axis=1).astype(np.int64)
+    return smallest_of_class(module.variables, *np.concatenate([np.zeros((2, 0), np.int32), *pairs], axis=1))
+
+
+def smallest_of_class(variables: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The smallest variable of every class, int64[variables], where `left[i]` and `right[i]` are in one class."""
+    representative = np.arange(variables, dtype=np.int64)
     while True:
         low = np.minimum(representative[left], representative[right])
         updated = representative.copy()
