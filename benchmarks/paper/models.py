@@ -99,7 +99,8 @@ def used_features(path: Path) -> list[int]:
     """Indices of the features that a model asks about."""
     from treesens.frontends.registry import load
 
-    return sorted({int(f) for f in load(path).ensemble.node_feature if f >= 0})
+    ensemble = load(path).ensemble
+    return [ensemble.feature_names.index(name) for name in ensemble.used_features]
 
 
 def single_features(plan: Plan, models: list[str], per_model: int | None) -> list[Instance]:

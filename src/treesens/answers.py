@@ -13,13 +13,10 @@ from functools import partial
 from typing import Any
 
 from treesens.compiler.result import Result, Verdict
-from treesens.cores import core_of
-from treesens.counting import count_rows
 from treesens.engine import Options, answer
 from treesens.errors import InternalError
 from treesens.frontends.query import BoundQuery
 from treesens.real_rows import among_rows, placed
-from treesens.several import several
 
 CORE_SECONDS = 2.0
 """Most seconds on the clashing conjuncts of a question nobody asked them of."""
@@ -86,13 +83,18 @@ def answer_bound(
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    # What few questions need is imported where they do: every start of the command would pay for it.
     if query.query.rows is not None and query.pinned is not None:
+        from treesens.counting import count_rows
+
         counted = count_rows(
             query.query, query.pinned, options, partial(answer, stop=stop), stop=stop, progress=progress
         )
         notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
+        from treesens.several import several
+
         return several(
             query.query,
             options,
@@ -129,6 +131,8 @@ def explained(
         return result
     start = time.perf_counter()
     limit = options.time_limit if always else min(options.time_limit, CORE_SECONDS)
+    from treesens.cores import core_of
+
     core = core_of(query, replace(options, time_limit=limit, hints=None), partial(answer, stop=stop), stop=stop)
     return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 

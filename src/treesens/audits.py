@@ -164,12 +164,6 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def used_features(model: LoadedModel) -> list[str]:
-    """The features that some tree asks about, in the order of the model."""
-    asked = np.unique(model.ensemble.node_feature[model.ensemble.node_feature >= 0])
-    return [model.ensemble.feature_names[f] for f in asked]
-
-
 def audit(
     model: LoadedModel,
     table: Table,
@@ -183,7 +177,9 @@ def audit(
     """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
     start = time.perf_counter()
     table = fitted(model, table)
-    groups = [(name,) for name in used_features(model)] if varied is None else [tuple(group) for group in varied]
+    groups = (
+        [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
+    )
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, gaps, diagnostics)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)

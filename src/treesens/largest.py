@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from treesens.audits import one_at_a_time, used_features
+from treesens.audits import one_at_a_time
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Link, Task
@@ -131,7 +131,9 @@ def largest_gaps(
     """The largest gap of every set (default: every feature by itself). A set event keeps what is known by then."""
     options = options or LargestOptions()
     table = None if table is None else fitted(model, table)
-    groups = [(name,) for name in used_features(model)] if varied is None else [tuple(group) for group in varied]
+    groups = (
+        [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
+    )
     halt = stop or threading.Event()
     questions = questions_of(model, table, groups)
     native = [one_at_a_time(model.margins)] if options.native else None

@@ -16,7 +16,7 @@ def fitted(model: LoadedModel, table: Table) -> Table:
     DataError where others are missing, hold text, or numbers past the range of those that the model reads.
     """
     ensemble = model.ensemble
-    used = {ensemble.feature_names[f] for f in np.unique(ensemble.node_feature[ensemble.node_feature >= 0])}
+    used = set(ensemble.used_features)
     absent = [name for name in ensemble.feature_names if name not in table]
     needed = [name for name in absent if name in used]
     if needed:

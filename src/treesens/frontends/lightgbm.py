@@ -23,9 +23,6 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
-from treesens.frontends.lightgbm_json import read_json
-from treesens.frontends.lightgbm_model import read_ensemble, with_classes
-from treesens.frontends.lightgbm_text import read_text
 
 
 class LightGBMFrontend:
@@ -59,6 +56,11 @@ class LightGBMFrontend:
         return self._read(text.encode(), place, "model", classes)
 
     def _read(self, data: bytes, place: str, name: str, classes: Sequence[Any] = ()) -> LoadedModel:
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.lightgbm_json import read_json
+        from treesens.frontends.lightgbm_model import read_ensemble, with_classes
+        from treesens.frontends.lightgbm_text import read_text
+
         text = not is_json(data[:65536])
         if text:
             header, trees = read_text(data, place)

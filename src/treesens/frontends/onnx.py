@@ -18,8 +18,6 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import ensemble_of, feature_tuple
-from treesens.frontends.onnx_trees import Attributes, read_trees
 
 _OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 # What may stand behind the trees: it repeats the scores, or turns them into labels.
@@ -47,6 +45,10 @@ class ONNXFrontend:
         return self._read(obj, obj.SerializeToString(), "<ModelProto>", "model")
 
     def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.columns import ensemble_of, feature_tuple
+        from treesens.frontends.onnx_trees import Attributes, read_trees
+
         node, width = _tree_node(model, place)
         read = read_trees(node.op_type, Attributes(node, place))
         largest = int(read.nodes.feature.max(initial=0))

@@ -5,70 +5,45 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel
 from treesens.frontends.pickles import is_pickle, open_pickle, untrusted
 
-GROUP = "treesens.frontends"
 # Bytes that content sniffing sees, and the largest file that is read at all.
 HEAD_BYTES = 1 << 16
 MAX_FILE_BYTES = 2 << 30
 
-_BUILT_IN = {
-    "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
-    "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
-    "catboost": "treesens.frontends.catboost:CatBoostFrontend",
-    "onnx": "treesens.frontends.onnx:ONNXFrontend",
-    "treelite": "treesens.frontends.treelite:TreeliteFrontend",
-    "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
-}
+FORMATS: Final = Registry(
+    kind="model format",
+    group="treesens.frontends",
+    builtin={
+        "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
+        "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
+        "catboost": "treesens.frontends.catboost:CatBoostFrontend",
+        "onnx": "treesens.frontends.onnx:ONNXFrontend",
+        "treelite": "treesens.frontends.treelite:TreeliteFrontend",
+        "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
+    },
+    error=ModelError,
+)
 
 
-def frontend_names() -> dict[str, str]:
-    """Name and `module:attribute` of every registered frontend; nothing is imported. ModelError for a name used
-    twice.
-    """
-    found = dict(_BUILT_IN)
-    for point in entry_points(group=GROUP):
-        if found.get(point.name, point.value) != point.value:
-            raise ModelError(
-                f"two frontends are called `{point.name}`: {found[point.name]} and {point.value}",
-                remedy=f"uninstall one of the packages, or rename its entry point in the group {GROUP}",
-            )
-        found[point.name] = point.value
-    return found
+def frontend_names() -> list[str]:
+    """Names of all registered frontends; nothing is imported. ModelError for a name used twice."""
+    return FORMATS.names()
 
 
 def frontend(name: str) -> Frontend:
-    """The frontend of that name; ModelError where it is unknown or cannot be imported."""
-    names = frontend_names()
-    if name not in names:
-        raise ModelError(f"there is no model format `{name}`", remedy=did_you_mean(name, names))
-    return _made(name, names)
-
-
-def _made(name: str, names: dict[str, str]) -> Frontend:
-    try:
-        if name in _BUILT_IN:
-            module, attribute = names[name].split(":")
-            made: Any = getattr(import_module(module), attribute)
-        else:
-            made = EntryPoint(name, names[name], GROUP).load()
-    except (ImportError, AttributeError) as error:
-        raise ModelError(
-            f"the frontend `{name}` ({names[name]}) cannot be loaded: {error}",
-            remedy="reinstall the package it comes from",
-        ) from error
+    """The frontend of that name; ModelError where it is unknown, cannot be imported or is none."""
+    made = FORMATS.get(name)
     if isinstance(made, type):
         made = made()
     if not isinstance(made, Frontend):
-        raise ModelError(f"the frontend `{name}` ({names[name]}) lacks members of treesens.frontends.base.Frontend")
+        raise ModelError(f"the model format `{name}` lacks members of treesens.frontends.base.Frontend")
     return made
 
 
@@ -94,12 +69,11 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 def _all() -> list[Frontend]:
     """Every frontend that can be imported: a broken plug-in must not take the others with it."""
     found = []
-    names = frontend_names()  # looks through the metadata of all installed packages
-    for name in names:
+    for name in frontend_names():
         try:
-            found.append(_made(name, names))
+            found.append(frontend(name))
         except ModelError:
-            if name in _BUILT_IN:
+            if name in FORMATS.builtin:
                 raise
     return found
 

@@ -12,10 +12,6 @@ from typing import Any
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import ensemble_of
-from treesens.frontends.sklearn_model import read_estimator
-from treesens.frontends.sklearn_pipeline import read_pipeline
-from treesens.frontends.sklearn_rows import RowMaker, predictor
 
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
@@ -48,6 +44,12 @@ class SklearnFrontend:
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
         from sklearn.pipeline import Pipeline
+
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.columns import ensemble_of
+        from treesens.frontends.sklearn_model import read_estimator
+        from treesens.frontends.sklearn_pipeline import read_pipeline
+        from treesens.frontends.sklearn_rows import RowMaker, predictor
 
         if type(obj) is Pipeline:
             # Imported here: the registry knows this module.

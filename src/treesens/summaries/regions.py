@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, distinct
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Masks, Region
@@ -23,30 +23,49 @@ from treesens.summaries.flips import base_units, leaf_values
 
 
 class ScoreRange:
-    """Bounds on the score of a model over boxes of cells, in units of 2**-shift."""
+    """Bounds on the score of a model over boxes of cells, in units of 2**-shift.
+
+    Boxes of one search differ in few features: what a feature rules out is kept until its cells change.
+    """
 
     def __init__(self, model: CellEnsemble, output: int) -> None:
         self.values, self.shift, self.slack = leaf_values(model, output)
         self.base = base_units(model, output, self.shift)
         self.boxes: LeafBoxes = model.leaf_boxes()
-        self.start = np.concatenate(([0], np.cumsum(model.grid.n_cells + 1)))
         self.first_leaf = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees))
-        self.missing_cell = model.grid.missing_cells[self.boxes.feature]
-        self.masked = np.flatnonzero(self.boxes.mask >= 0)
-        self.literals = len(self.boxes.feature)
+        boxes = self.boxes
+        owner = np.repeat(np.arange(len(boxes.offset) - 1), np.diff(boxes.offset))
+        asking = [np.flatnonzero(boxes.feature == f) for f in range(len(boxes.grid))]
+        self.literals = [(literals, owner[literals]) for literals in asking]
+        self.failed = np.zeros(len(boxes.offset) - 1, np.int32)  # per leaf: literals that no cell of the box meets
+        self.misses: list[tuple[bytes, BoolArray]] = [(b"", np.zeros(len(x), bool)) for x in asking]
 
     def reached(self, box: Masks) -> BoolArray:
         """Leaves that some point of the box reaches, as far as single features can tell, bool[leaves]."""
+        for f, mask in enumerate(box):
+            known, before = self.misses[f]
+            cells = mask.tobytes()
+            if cells == known:
+                continue
+            literals, leaves = self.literals[f]
+            misses = ~self._meets(f, literals, mask)
+            # A leaf has at most one literal per feature, so no index stands here twice.
+            self.failed[leaves] += misses.astype(np.int32) - before
+            self.misses[f] = cells, misses
+        return np.equal(self.failed, 0)
+
+    def _meets(self, f: int, literals: Int64Array, mask: BoolArray) -> BoolArray:
+        """Which literals of a feature allow a cell of `mask` bool[n_cells]."""
         boxes = self.boxes
-        below = np.concatenate([np.concatenate(([0], np.cumsum(mask))) for mask in box])
-        start = self.start[boxes.feature]
-        meets = below[start + np.maximum(boxes.hi + 1, boxes.lo)] > below[start + boxes.lo]
-        at = np.maximum(self.missing_cell, 0)
-        meets |= boxes.missing & (self.missing_cell >= 0) & (below[start + at + 1] > below[start + at])
-        for literal in self.masked:
-            meets[literal] = bool((boxes.allowed(int(literal)) & box[int(boxes.feature[literal])]).any())
-        failed = np.concatenate(([0], np.cumsum(~meets)))
-        return np.asarray(failed[boxes.offset[1:]] == failed[boxes.offset[:-1]])
+        below = np.concatenate(([0], np.cumsum(mask)))
+        low, high = boxes.lo[literals], boxes.hi[literals]
+        meets: BoolArray = below[np.maximum(high + 1, low)] > below[low]
+        feature = boxes.grid[f]
+        if feature.missing and mask[feature.missing_cell]:
+            meets |= boxes.missing[literals]
+        for i in np.flatnonzero(boxes.mask[literals] >= 0):
+            meets[i] = bool((boxes.allowed(int(literals[i])) & mask).any())
+        return meets
 
     def range(self, box: Masks) -> tuple[int, int]:
         """No point of the box scores less than the first or more than the second."""
@@ -59,7 +78,7 @@ class ScoreRange:
 
     def leaf_box(self, cells: Int32Array) -> list[BoolArray]:
         """The cells of every feature that lead to the same leaf as `cells` int32[features] in every tree."""
-        point = [np.zeros(n, bool) for n in np.diff(self.start) - 1]
+        point = [np.zeros(feature.n_cells, bool) for feature in self.boxes.grid]
         for f, cell in enumerate(cells):
             point[f][cell] = True
         return box_of_leaves(self.boxes, np.flatnonzero(self.reached(tuple(point))))
@@ -274,7 +293,7 @@ def _enters(cavities: AvoidBoxes, box: Masks) -> bool:
     """Whether some cavity and the box have a point in common."""
     low, high = cavities.low, cavities.high
     inside = np.zeros(len(low), bool)
-    for f in np.unique(cavities.feature):
+    for f in distinct(cavities.feature):
         mine = cavities.feature == f
         below: Int64Array = np.concatenate(([0], np.cumsum(box[int(f)])))
         inside[mine] = below[high[mine] + 1] > below[low[mine]]

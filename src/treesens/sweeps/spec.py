@@ -14,8 +14,6 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Task
 from treesens.errors import DataError
@@ -197,8 +195,7 @@ def _relative(path: Path, base: Path) -> str:
 def _sets(block: dict[str, Any], place: _Place, model: LoadedModel, seed: int) -> list[tuple[str, ...]]:
     """The sets of features that may vary, each once."""
     names = model.ensemble.feature_names
-    asked = np.unique(model.ensemble.node_feature[model.ensemble.node_feature >= 0])
-    used = [names[f] for f in asked]
+    used = model.ensemble.used_features
     groups: list[tuple[str, ...]] = []
     if not {"features", "pairs", "sets", "random"} & set(block):
         block = {**block, "features": "all"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 BoolArray = NDArray[np.bool_]
 ByteArray = NDArray[np.uint8]
@@ -55,14 +57,19 @@ def _key(value: Any) -> Any:
     return value
 
 
-def distinct(values: IntegerArray) -> IntegerArray:
-    """The different values, ascending, by sorting: `np.unique` hashes, and packed keys (`a << 32 | b`) collide in its table
-    until 10 million of them take a minute instead of a second.
-    """
-    ordered = np.sort(values)
+def begins_run(ordered: NDArray[Any]) -> BoolArray:
+    """Where an element differs from the one before it, bool[n]; the first one does."""
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
+    return first
+
+
+def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """The different values, ascending, by sorting; not for NaN. `np.unique` hashes, and packed keys (`a << 32 | b`) collide in
+    its table until 10 million of them take a minute instead of a second; it also imports masked arrays.
+    """
+    ordered = np.sort(values)
+    return ordered[begins_run(ordered)]
 
 
 def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]:
@@ -73,9 +80,7 @@ def groups_of(keys: IntegerArray) -> tuple[IntegerArray, Int64Array, Int64Array]
     ascending = bool(np.all(keys[1:] >= keys[:-1]))
     order = np.arange(len(keys)) if ascending else np.argsort(keys, kind="stable")
     ordered = keys if ascending else keys[order]
-    first = np.ones(len(keys), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(first)
+    starts = np.flatnonzero(begins_run(ordered))
     return ordered[starts], order, starts
 
 
@@ -92,8 +97,7 @@ def first_equal_rows(indptr: Int64Array, entries: IntegerArray, *heads: IntegerA
     for head in (lengths, *heads):
         code = _mixed(code ^ _mixed(head))
     order = np.argsort(code, kind="stable")
-    new = np.ones(count, bool)
-    new[1:] = code[order][1:] != code[order][:-1]
+    new = begins_run(code[order])
     first = np.empty(count, np.int64)
     first[order] = order[np.maximum.accumulate(np.where(new, np.arange(count), 0))] if count else 0
     later = np.flatnonzero(first != np.arange(count))

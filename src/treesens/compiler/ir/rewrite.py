@@ -111,7 +111,7 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
             return _unit(block, by)
         case Bool():
             target = by.target[block.variables]
-            left = np.unique(target[target >= 0] >> 1).astype(np.int32)
+            left = distinct(target[target >= 0] >> 1).astype(np.int32)
             return (replace(block, variables=left),) if len(left) else ()
         case _:
             assert_never(block)
@@ -281,7 +281,7 @@ def _clause(op: Clause, by: Substitution) -> list[Op]:
     bounds = op.indptr
     for r in np.flatnonzero(~satisfied):
         row = literals[bounds[r] : bounds[r + 1]]
-        row = np.unique(row[row != FALSE])
+        row = distinct(row[row != FALSE])
         if len(row) > 1 and np.any((row[:-1] ^ 1) == row[1:]):
             continue  # contains a literal and its negation
         seen[tuple(row.tolist())] = None

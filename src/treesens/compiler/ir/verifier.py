@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.arrays import Int32Array, distinct
 from treesens.compiler.ir.module import Module
 from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Path, Table
 from treesens.compiler.ir.types import Order, Unit
@@ -50,7 +50,7 @@ def _literals_of(module: Module, index: int) -> list[Int32Array]:
 def _every_variable_typed(module: Module) -> Iterator[str]:
     seen = np.zeros(module.variables, np.int64)
     for block in module.blocks:
-        seen[np.unique(block.variables)] += 1
+        seen[distinct(block.variables)] += 1
     if np.any(seen == 0):
         yield f"variable {int(np.flatnonzero(seen == 0)[0])} stands in no block"
 
@@ -93,7 +93,7 @@ def _unit_blocks(module: Module) -> Iterator[str]:
         )
         if bad:
             yield f"block {i}: offsets do not delimit the leaves"
-        elif len(np.unique(block.variables)) != len(block.variables):
+        elif len(distinct(block.variables)) != len(block.variables):
             yield f"block {i}: a leaf indicator stands twice"
         elif np.any(order[block.variables]):
             yield f"block {i}: a predicate used as a leaf indicator"
@@ -135,7 +135,7 @@ def _linear_rows(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
         if not isinstance(op, Linear):
             continue
-        if len(op.variables) != len(op.coefficients) or len(np.unique(op.variables)) != len(op.variables):
+        if len(op.variables) != len(op.coefficients) or len(distinct(op.variables)) != len(op.variables):
             yield f"op {i} ({op.name}): distinct variables, one coefficient each"
         elif op.coefficients.dtype not in (object, np.int64):
             yield f"op {i} ({op.name}): coefficients must be int64 or Python integers"

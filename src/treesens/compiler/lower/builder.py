@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of, runs_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indptr_of, runs_of
 from treesens.compiler.ir import FALSE, TRUE, Block, Bool, Clause, Const, Equal, Linear, Op, Order, Table, Unit
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
@@ -135,7 +135,7 @@ class Builder:
                 )
             )
         if self._facts:
-            ops.append(Const(np.unique(np.array(self._facts, np.int32))))
+            ops.append(Const(distinct(np.array(self._facts, np.int32))))
         if self._clauses:
             ops.append(
                 Clause(

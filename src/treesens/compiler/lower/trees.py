@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, indptr_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, distinct, indptr_of
 from treesens.compiler.ir import FALSE, TRUE, LeafSum, Unit
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.cells import CellEnsemble
@@ -102,7 +102,7 @@ def _guards(builder: Builder, model: CellEnsemble, inner: Int64Array, point: int
     result = np.full(len(inner), TRUE, np.int32)
     feature = model.feature[inner]
     plain = model.category_set[inner] < 0
-    for f in np.unique(feature):
+    for f in distinct(feature):
         grid = features[f]
         block = builder.order(int(f), point)
         rows = np.flatnonzero((feature == f) & plain)

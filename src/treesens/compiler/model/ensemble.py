@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
@@ -276,6 +277,11 @@ class Ensemble:
         validate(self)
         return self
 
+    @property
+    def used_features(self) -> list[str]:
+        """The features that some tree asks about, in the order of the model."""
+        return [self.feature_names[f] for f in distinct(self.node_feature[self.node_feature >= 0])]
+
     def grid(self, missing: bool | Sequence[bool] = False) -> Grid:
         """The coarsest grid whose cells the ensemble cannot see into: all distinct cuts per feature."""
         ordered = np.flatnonzero(~np.isnan(self.node_cut))
@@ -284,7 +290,7 @@ class Ensemble:
         # Cuts beyond the finite values split nothing; such nodes always go one way.
         inside = (cuts > -self.number_type.max) & (cuts <= self.number_type.max)
         cuts, owners = cuts[inside], self.node_feature[order][inside]
-        if len(apart := np.unique(self.node_feature[self.zero_apart])):
+        if len(apart := distinct(self.node_feature[self.zero_apart])):
             cuts = np.concatenate([cuts, *(np.full(len(apart), edge) for edge in self.zero_edges)])
             owners = np.concatenate([owners, apart, apart])
             cuts, owners = cuts[by_owner := np.argsort(owners, kind="stable")], owners[by_owner]
@@ -293,7 +299,7 @@ class Ensemble:
             FeatureGrid(
                 f.name,
                 self.number_type,
-                np.unique(cuts[bounds[i] : bounds[i + 1]]),
+                distinct(cuts[bounds[i] : bounds[i + 1]]),
                 f.categories,
                 truncates=f.truncates,
             )

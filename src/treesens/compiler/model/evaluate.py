@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum, to_scaled
 from treesens.compiler.model.ensemble import Ensemble, Link
 from treesens.compiler.model.grid import category_codes
@@ -63,7 +64,7 @@ def _in_set(ensemble: Ensemble, node: NDArray[np.int32], value: NDArray[np.float
     code = category_codes(value, counts[feature], truncates[feature])
     result = np.zeros(len(node), dtype=np.bool_)
     sets = ensemble.category_set[node]
-    for s in np.unique(sets):
+    for s in distinct(sets):
         of_set = sets == s
         codes = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]]
         result[of_set] = np.isin(code[of_set], codes)

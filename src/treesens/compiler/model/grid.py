@@ -16,6 +16,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import distinct
 from treesens.compiler.base.floats import (
     NumberType,
     ceil_to,
@@ -152,7 +153,7 @@ class FeatureGrid:
         if self.categories and extra.size:
             raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")
         extra = extra[(extra > -self.number_type.max) & (extra <= self.number_type.max)]
-        return replace(self, cuts=np.union1d(self.cuts, extra))
+        return replace(self, cuts=distinct(np.concatenate((self.cuts, extra))))
 
     def with_missing(self, missing: bool) -> FeatureGrid:
         """The same grid with or without a missing cell."""

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of, runs_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indptr_of, runs_of
 from treesens.compiler.ir import Bool, Clause, Const, Module, Op, Order, Table
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
@@ -60,7 +60,7 @@ class BoundFixing:
         if fixing.infeasible:
             return PassResult(module.with_ops(contradiction()), statistics={"refuted": 1}, premises=(PREMISE,))
         cells = _facts_of_cells(module, adapted, fixing.cells)
-        leaves = np.unique(adapted.leaf_variable[~fixing.leaves]) * 2 + 1
+        leaves = distinct(adapted.leaf_variable[~fixing.leaves]) * 2 + 1
         literals = np.concatenate([cells.literals, leaves]).astype(np.int32)
         known = np.concatenate([np.zeros(0, np.int32), *(op.literals for op in module.ops_of(Const))])
         literals = literals[~np.isin(literals, known)]

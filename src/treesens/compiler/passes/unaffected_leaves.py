@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int32Array, Int64Array, distinct, first_equal_rows
+from treesens.compiler.base.arrays import Int32Array, Int64Array, begins_run, distinct, first_equal_rows
 from treesens.compiler.ir import Equal, Module, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
@@ -66,7 +66,7 @@ def _signatures(module: Module) -> Int64Array:
     image = representative[literals >> 1].astype(np.int64) << 1 | (literals & 1)
     key = distinct(leaves.astype(np.int64) << 32 | image)
     leaves, image = key >> 32, key & 0xFFFFFFFF
-    starts = np.flatnonzero(np.concatenate((np.ones(min(1, len(leaves)), bool), leaves[1:] != leaves[:-1])))
+    starts = np.flatnonzero(begins_run(leaves))
     result = np.full(module.variables, -1, np.int64)
     result[leaves[starts]] = first_equal_rows(np.append(starts, len(leaves)), image)
     return result

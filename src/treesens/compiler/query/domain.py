@@ -83,7 +83,7 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
     """Which cells hold at least one legal value; bool[n_cells]."""
     legal = np.zeros(grid.n_cells, bool)
     if isinstance(domain, ValueDomain):
-        legal[np.unique(grid.cell_of(domain.values))] = True
+        legal[grid.cell_of(domain.values)] = True
     else:
         ordered = grid.n_cells - (1 if grid.missing else 0)
         for cell in range(ordered):

@@ -1,0 +1,5 @@
+"""`python -m treesens` is the command `treesens`."""
+
+from treesens.cli import main
+
+main()
