@@ -33,12 +33,15 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The engine's own unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+# The engine's own unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
 cpp-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet cmake ninja
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
 	$(BIN)/cmake --build build/sanitize
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE_THREADS=ON
+	$(BIN)/cmake --build build/threads
+	$(BIN)/ctest --test-dir build/threads --output-on-failure
 
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed

@@ -76,10 +76,12 @@ class LargestGap:
 
 @dataclass
 class LargestOptions:
-    """`time_limit` in seconds for each set of features; `native` replays pairs in the library itself."""
+    """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time; `native` replays
+    pairs in the library itself."""
 
     time_limit: float = 30.0
     threads: int = 2
+    jobs: int = 1
     seed: int = 0
     close: float = CLOSE
     native: bool = False
@@ -138,7 +140,7 @@ def largest_gaps(
     questions = questions_of(model, table, groups)
     native = [one_at_a_time(model.margins)] if options.native else None
     found: dict[int, LargestGap] = {}
-    with ThreadPoolExecutor(max(1, options.threads)) as pool:
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
         running: dict[Future[LargestGap | None], int] = {
             pool.submit(_one, group, question, options, native, halt): number
             for number, (group, question) in enumerate(zip(groups, questions, strict=True))
@@ -175,7 +177,7 @@ def _one(
     if artifact.adapted is None or artifact.adapted.relaxed:
         # No variables, or scores too long for 64 bits: the units of both rows may differ.
         return replace(bare, reason="the scores cannot be compared as 64-bit integers")
-    solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed)
+    solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     solver.set_gap(relative=options.close)
     result = solver.run(0.0)
     deadline = start + options.time_limit

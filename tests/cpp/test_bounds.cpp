@@ -1,4 +1,5 @@
 #include "check.hpp"
+#include "crew.hpp"
 #include "prover.hpp"
 #include "rounding.hpp"
 #include "sample.hpp"
@@ -167,6 +168,34 @@ TEST(the_prover_alone_closes_and_resumes) {
         Search maximise(sample::problem(seed), Mode::slack, 1, -1);
         maximise.run(-1, -1, -1);
         CHECK(maximise.status() == Status::optimal && maximise.incumbent().score.soft == best && maximise.upper() == best);
+    }
+}
+
+TEST(several_provers_prove_what_one_proves) {
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+        Setting s(seed);
+        s.goal = Goal(s.p, Mode::slack, s.p.bound);
+        std::int64_t best = INT64_MIN;
+        sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+            std::vector<std::int64_t> slack(2);
+            evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+            best = std::max(best, std::min(slack[0], slack[1]));
+        });
+        Clauses clauses(s.p);
+        LocalSearch local(s.p, s.f, clauses, seed);
+        local.set_goal(s.goal);
+        Prover first(s.p, s.f, clauses, s.goal, s.sets, Gap(), s.budget);
+        // A look at the others after every step, and pauses on the way.
+        Crew crew(s.p, s.f, s.goal, s.sets, Gap(), s.budget, first, 4, seed, 1);
+        CHECK(crew.helpers().size() == 3);
+        Incumbent incumbent;
+        Control control;
+        for (int i = 0; i < 10'000 && !crew.finished(); ++i) {
+            control.start(i % 3 == 0 ? 0.0005 : -1, -1);
+            crew.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
+            CHECK(crew.upper(incumbent) >= best);
+        }
+        CHECK(crew.finished() && incumbent.score.soft == best && crew.upper(incumbent) == best);
     }
 }
 

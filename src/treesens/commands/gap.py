@@ -27,7 +27,8 @@ from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_
     show_default=True,
     help="Stop at this relative gap.",
 )
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Sets at a time.")
+@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Sets at a time.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--format", "form", help="The format of the model, where its content does not say it.")
 @click.option(
@@ -46,6 +47,7 @@ def command(
     time_limit: float,
     close: float,
     threads: int,
+    jobs: int,
     seed: int,
     form: str | None,
     replay: str,
@@ -68,7 +70,7 @@ def command(
     table = None if data is None else read_table(data, label=label)
     sets = [split(text) for text in vary] or None
     native = replay == "native" or (replay == "auto" and installed(loaded))
-    options = LargestOptions(time_limit, threads, seed, close, native)
+    options = LargestOptions(time_limit, threads, jobs, seed, close, native)
     total = len(sets) if sets is not None else loaded.ensemble.n_features
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(

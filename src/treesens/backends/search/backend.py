@@ -41,7 +41,7 @@ class SearchBackend(Backend):
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
-        threads=False,
+        threads=True,
         native_ops=frozenset({"Path", "LeafSum", "Clause", "Linear", "Table", "Const"}),
         rewrites={"Equal": "equal copies are merged into one (unaffected-leaves, share-copies)"},
         isolated=False,
@@ -90,7 +90,13 @@ class SearchBackend(Backend):
         adapted = artifact.adapted
         mode = "objective" if adapted.problem.objective else "decide"
         try:
-            solver = Solver(adapted.problem, mode=mode, seed=limits.seed, max_bytes=limits.memory)  # type: ignore[arg-type]
+            solver = Solver(
+                adapted.problem,
+                mode=mode,  # type: ignore[arg-type]
+                seed=limits.seed,
+                max_bytes=limits.memory,
+                threads=limits.threads,
+            )
         except MemoryError as error:
             return RawOutcome(Termination.MEMORY, detail=str(error))
         except ValueError as error:

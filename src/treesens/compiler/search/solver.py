@@ -100,7 +100,8 @@ class Solver:
 
     ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
     factors, messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all
-    smaller bounds, a proof all larger ones).
+    smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
+    the same verdicts and levels, but not always the same point; one thread repeats itself exactly.
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -108,7 +109,13 @@ class Solver:
     """
 
     def __init__(
-        self, problem: SearchProblem, *, mode: Mode = "decide", seed: int = 0, max_bytes: int | None = None
+        self,
+        problem: SearchProblem,
+        *,
+        mode: Mode = "decide",
+        seed: int = 0,
+        max_bytes: int | None = None,
+        threads: int = 1,
     ) -> None:
         start = time.perf_counter()
         self.problem = problem
@@ -117,6 +124,7 @@ class Solver:
         self._engine = _engine.Search(
             **problem.arrays(), mode=mode, seed=seed, max_bytes=-1 if max_bytes is None else max_bytes
         )
+        self._engine.set_threads(threads)
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:

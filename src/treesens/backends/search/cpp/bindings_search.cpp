@@ -137,18 +137,23 @@ nb::dict result(const Search& s) {
     nb::dict tiers;
     const search::Prover* prover = s.prover();
     if (prover != nullptr) {
-        const search::ProverStatistics& n = prover->statistics();
+        const search::ProverStatistics n = s.statistics();
         out["nodes"] = n.nodes;
         out["closed"] = n.closed;
         out["pruned_by_clauses"] = n.pruned_by_clauses;
         out["multiplier_steps"] = n.multiplier_steps;
         out["deepest"] = n.deepest;
         out["tier"] = prover->phase_name();
-        std::size_t i = 0;
-        for (const auto& tier : prover->tiers()) {
+        for (std::size_t i = 0; i < prover->tiers().size(); ++i) {
             const std::string label = i == 0 && prover->first_is_collapsed() ? "collapsed" : "full" + std::to_string(i);
-            tiers[label.c_str()] = nb::make_tuple(tier->statistics.tried, tier->statistics.pruned, tier->statistics.sweeps);
-            ++i;
+            search::TierStatistics sum;
+            for (const search::Prover* p : s.provers()) {
+                const search::TierStatistics& one = p->tiers()[i]->statistics;
+                sum.tried += one.tried;
+                sum.pruned += one.pruned;
+                sum.sweeps += one.sweeps;
+            }
+            tiers[label.c_str()] = nb::make_tuple(sum.tried, sum.pruned, sum.sweeps);
         }
     }
     out["tiers"] = tiers;
@@ -174,6 +179,13 @@ void bind_search(nb::module_& m) {
              "unary_variable"_a, "unary_cell"_a, "unary_value"_a, "clause_offset"_a, "clause_variable"_a, "clause_low"_a,
              "clause_high"_a, "hints"_a, "mode"_a, "seed"_a, "max_bytes"_a)
         .def("run", &Search::run, "slice"_a, "seconds"_a, "node_limit"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "set_threads",
+            [](Search& s, int threads) {
+                require(threads >= 1 && threads <= 1024, "threads must be between 1 and 1024");
+                s.set_threads(threads);
+            },
+            "threads"_a)
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(

@@ -5,6 +5,7 @@
 // and every clause (a disjunction of "x_v in [low, high]") is satisfied.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -20,23 +21,28 @@ struct MemoryLimit : std::runtime_error {
     MemoryLimit() : std::runtime_error("the memory limit of the search is reached") {}
 };
 
-// Counts the large arrays before they are allocated.
+// Counts the large arrays before they are allocated; provers in several threads share one.
 class MemoryBudget {
 public:
     explicit MemoryBudget(std::int64_t limit = -1) : limit_(limit) {}
     void charge(std::int64_t bytes) {
-        if (limit_ >= 0 && used_ + bytes > limit_) throw MemoryLimit();
-        used_ += bytes;
-        if (used_ > peak_) peak_ = used_;
+        const std::int64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        if (limit_ >= 0 && used > limit_) {
+            release(bytes);
+            throw MemoryLimit();
+        }
+        std::int64_t peak = peak_.load(std::memory_order_relaxed);
+        while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+        }
     }
-    void release(std::int64_t bytes) { used_ -= bytes; }
-    std::int64_t peak() const { return peak_; }
-    std::int64_t room() const { return limit_ < 0 ? INT64_MAX : limit_ - used_; }
+    void release(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+    std::int64_t room() const { return limit_ < 0 ? INT64_MAX : limit_ - used_.load(std::memory_order_relaxed); }
 
 private:
     std::int64_t limit_;
-    std::int64_t used_ = 0;
-    std::int64_t peak_ = 0;
+    std::atomic<std::int64_t> used_{0};
+    std::atomic<std::int64_t> peak_{0};
 };
 
 struct Literal {

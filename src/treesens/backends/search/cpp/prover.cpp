@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int32_t kUnit = 1 << kMultiplierBits;
 constexpr int kRootSweeps = 60;
-constexpr int kNodeSweeps = 10;
+constexpr int kNodeSweeps = 4;
 constexpr int kRootSteps = 20;
 constexpr int kNodeSteps = 1;
 constexpr std::int64_t kMisses = 100;
@@ -64,7 +64,7 @@ std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
 }
 
 Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
-               const Gap& gap, MemoryBudget& budget)
+               const Gap& gap, MemoryBudget& budget, Start how)
     : problem_(problem),
       forest_(forest),
       clauses_(clauses),
@@ -85,6 +85,7 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
         full_.push_back(tiers_.back().get());
     }
     visit(Domains(problem), INT64_MAX);
+    finished_ = how == Start::idle;
 }
 
 std::int64_t Prover::work() const {
@@ -373,27 +374,6 @@ void Prover::branch(Incumbent& incumbent) {
     const std::int64_t upper = node_upper_;
     frames_.push_back(std::move(frame));
     visit(std::move(first), upper);
-}
-
-void Prover::prune() {
-    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
-    backtrack();
-}
-
-void Prover::backtrack() {
-    while (!frames_.empty() && !frames_.back().pending) {
-        for (const Saved& s : frames_.back().saved) {
-            if (s.present) budget_.release(s.bytes());
-        }
-        frames_.pop_back();
-    }
-    if (frames_.empty()) {
-        finished_ = true;
-        return;
-    }
-    Frame& frame = frames_.back();
-    frame.pending = false;
-    visit(std::move(frame.other), frame.upper);
 }
 
 }  // namespace treesens::search

@@ -41,10 +41,18 @@ struct Gap {
     std::int64_t reference = 0;  // the relative gap is taken of |incumbent + reference|
 };
 
+// A subtree that nobody has begun: what is possible in it, and where to start from.
+struct Subproblem {
+    Domains domains;
+    std::int64_t upper = INT64_MAX;
+    std::vector<Saved> start;  // [tiers]: messages and multipliers of the nearest ancestor that saved them
+};
+
 class Prover {
 public:
+    enum class Start { root, idle };  // idle: has finished, until it adopts a subtree
     Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
-           const Gap& gap, MemoryBudget& budget);
+           const Gap& gap, MemoryBudget& budget, Start how = Start::root);
 
     // Works until `work` is used up, the control expires, the tree is finished, or (decide) a witness is found.
     void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
@@ -53,6 +61,12 @@ public:
     bool finished() const { return finished_; }
     // No solution has more than this in its soft rows (INT64_MAX: not known yet).
     std::int64_t upper(const Incumbent& incumbent) const;
+    // A bound for the whole problem from its root.
+    std::int64_t root_upper() const { return root_upper_; }
+    // Gives away the shallowest subtree that was put off; false when there is none.
+    bool donate(Subproblem& out);
+    // Takes over a subtree of another prover of the same problem; only when finished.
+    void adopt(Subproblem subproblem);
     std::int64_t work() const;
     const ProverStatistics& statistics() const { return statistics_; }
     const std::vector<std::unique_ptr<Tier>>& tiers() const { return tiers_; }
@@ -86,7 +100,7 @@ private:
     void tighten(const Tier& tier);
     std::int64_t level(const Incumbent& incumbent) const;
     Tier& side_for_point();
-    bool at_root() const { return frames_.empty(); }
+    bool at_root() const { return frames_.empty() && !adopted_; }
 
     const Problem& problem_;
     const Forest& forest_;
@@ -115,6 +129,7 @@ private:
     std::vector<Cell> x_;
     std::vector<std::int64_t> slack_;
     bool finished_ = false;
+    bool adopted_ = false;  // the subtree at work is somebody else's
     std::int64_t root_upper_ = INT64_MAX;
     std::int64_t pruned_upper_ = INT64_MIN;
     std::int64_t level_ = 0;

@@ -13,6 +13,7 @@ constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'0
 constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
+constexpr std::int64_t kPatience = 16;
 
 class Stopwatch {
 public:
@@ -43,6 +44,7 @@ Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_
       goal_(problem_, mode, problem_.bound),
       clauses_(problem_),
       local_(problem_, forest_, clauses_, seed),
+      seed_(seed),
       turn_left_(turn_work(0)) {
     local_.set_goal(goal_);
     const Domains all(problem_);
@@ -62,10 +64,12 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
         evaluate(problem_, forest_, goal_.bound, x.data(), slack.data());
         incumbent_.offer(goal_.score(problem_, slack.data()), x);
     }
+    crew_.reset();
     if (prover_) previous_ = std::move(prover_);
     prover_.reset();
     status_ = Status::open;
     reason_ = Reason::none;
+    patience_ = 1;
     turn_ = 0;
     turn_left_ = turn_work(0);
 }
@@ -84,7 +88,8 @@ std::vector<std::int64_t> Search::slacks() const {
 
 std::int64_t Search::upper() const {
     if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
-    return prover_ ? prover_->upper(incumbent_) : largest_level();
+    if (!prover_) return largest_level();
+    return crew_ ? crew_->upper(incumbent_) : prover_->upper(incumbent_);
 }
 
 // Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and where
@@ -137,7 +142,7 @@ bool Search::done() {
         status_ = Status::witness;
         return true;
     }
-    if (prover_ && prover_->finished()) {
+    if (proved()) {
         if (is_witness()) status_ = goal_.mode == Mode::decide ? Status::witness : Status::optimal;
         // Maximising the slack has an answer below zero as well, as long as the hard rows can be met.
         else if (goal_.mode == Mode::slack && incumbent_.present() && incumbent_.score.hard >= 0) status_ = Status::optimal;
@@ -149,7 +154,7 @@ bool Search::done() {
 }
 
 std::int64_t Search::turn_work(int turn) const {
-    if (turn % 2 == 1) return kTurns[turn];
+    if (turn % 2 == 1) return kTurns[turn] * (turn >= kRepeatFrom ? patience_ : 1);
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     return std::min(kTurns[turn], kLocalPerNode * size);
 }
@@ -157,16 +162,43 @@ std::int64_t Search::turn_work(int turn) const {
 void Search::local_phase() {
     Stopwatch watch(seconds_.local);
     const std::int64_t before = local_.work();
+    const Score old = incumbent_.score;
     local_.run(turn_left_, goal_, incumbent_, control_);
     turn_left_ -= local_.work() - before;
+    // While maximising there is always something to look for. Where nothing better turns up, look less often.
+    if (old < incumbent_.score) patience_ = 1;
+    else if (turn_ > kRepeatFrom && turn_left_ <= 0 && goal_.mode != Mode::decide) patience_ = std::min(2 * patience_, kPatience);
 }
 
 void Search::prove_phase(std::int64_t node_limit) {
     start_prover();
     Stopwatch watch(seconds_.prove);
+    if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !crew_) {
+        crew_ = std::make_unique<Crew>(problem_, forest_, goal_, sets_, gap_, budget_, *prover_, threads_, seed_);
+    }
+    if (crew_) {
+        const std::int64_t before = crew_->work();
+        crew_->run(turn_left_, incumbent_, local_, control_);
+        turn_left_ -= (crew_->work() - before) / threads_;
+        return;
+    }
     const std::int64_t before = prover_->work();
     prover_->run(turn_left_, node_limit, incumbent_, local_, control_);
     turn_left_ -= prover_->work() - before;
+}
+
+ProverStatistics Search::statistics() const {
+    ProverStatistics sum;
+    if (prover_) sum = prover_->statistics();
+    if (crew_) crew_->add(sum);
+    return sum;
+}
+
+std::vector<const Prover*> Search::provers() const {
+    std::vector<const Prover*> all;
+    if (crew_) all = crew_->helpers();
+    if (prover_) all.insert(all.begin(), prover_.get());
+    return all;
 }
 
 void Search::next_turn() {

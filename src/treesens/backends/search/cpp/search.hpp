@@ -8,6 +8,7 @@
 
 #include "clauses.hpp"
 #include "control.hpp"
+#include "crew.hpp"
 #include "fixing.hpp"
 #include "forest.hpp"
 #include "goal.hpp"
@@ -42,6 +43,9 @@ public:
     // What no solution of the constraints at the present bounds can use; independent of the search and its state.
     Fixing fix(std::int64_t work, bool probe);
     void set_gap(const Gap& gap) { gap_ = gap; }
+    // Provers side by side, from the moment on that a search turns out to be long. More than one: the same verdicts, but
+    // neither the same number of nodes nor always the same point. A node limit is kept by a single one.
+    void set_threads(int threads) { threads_ = threads; }
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
@@ -55,6 +59,8 @@ public:
     const Seconds& seconds() const { return seconds_; }
     const MemoryBudget& memory() const { return budget_; }
     std::int64_t factor_entries() const;
+    ProverStatistics statistics() const;         // of all provers
+    std::vector<const Prover*> provers() const;  // the first, and its helpers
 
 private:
     void local_phase();
@@ -63,6 +69,7 @@ private:
     std::int64_t turn_work(int turn) const;
     std::int64_t largest_level() const;
     bool done();
+    bool proved() const { return crew_ ? crew_->finished() : prover_ && prover_->finished(); }
     void start_prover();
 
     MemoryBudget budget_;
@@ -76,6 +83,7 @@ private:
     FactorSets sets_;
     Goal sets_goal_;  // the goal for which sets_ were built
     std::unique_ptr<Prover> prover_;
+    std::unique_ptr<Crew> crew_;  // refers to prover_
     std::unique_ptr<Prover> previous_;
     Incumbent incumbent_;
     std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
@@ -84,6 +92,9 @@ private:
     Reason reason_ = Reason::none;
     Seconds seconds_;
     bool possible_ = true;  // every variable has an allowed cell
+    int threads_ = 1;
+    std::uint64_t seed_;
+    std::int64_t patience_ = 1;  // how much longer the prover's turns have become
     int turn_ = 0;
     std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
 };

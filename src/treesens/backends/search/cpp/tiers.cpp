@@ -11,7 +11,7 @@ namespace treesens::search {
 namespace {
 
 constexpr std::int32_t kUnit = 1 << kMultiplierBits;
-constexpr int kTrialSweeps = 4;
+constexpr int kTrialSweeps = 1;
 
 std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) { return magnitude + std::abs(bound) + 1; }
 

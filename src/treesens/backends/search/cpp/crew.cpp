@@ -1,0 +1,156 @@
+#include "crew.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+namespace treesens::search {
+
+namespace {
+
+constexpr std::chrono::milliseconds kNap{1};
+
+}  // namespace
+
+Crew::Crew(const Problem& problem, const Forest& forest, const Goal& goal, const FactorSets& sets, const Gap& gap,
+           MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed,
+           std::int64_t quantum)
+    : goal_(goal), first_(first), quantum_(quantum) {
+    for (int i = 1; i < threads; ++i) {
+        try {
+            helpers_.push_back(std::make_unique<Helper>(problem, forest, goal, sets, gap, budget, seed + i));
+        } catch (const MemoryLimit&) {
+            return;
+        }
+        helpers_.back()->local.set_goal(goal);
+    }
+}
+
+void Crew::run(std::int64_t work, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    best_ = incumbent;
+    error_ = nullptr;
+    hungry_ = 0;
+    over_ = false;
+    members_ = 1 + static_cast<int>(helpers_.size());
+    std::vector<std::thread> threads;
+    for (auto& helper : helpers_) {
+        helper->incumbent = incumbent;
+        helper->control.follow(control);
+        try {
+            threads.emplace_back([this, work, h = helper.get()] { labour(h->prover, h->incumbent, h->local, h->control, work); });
+        } catch (const std::system_error&) {
+            // No thread to be had. Its prover may hold a subtree: nobody may take the tree for finished.
+            break;
+        }
+    }
+    labour(first_, incumbent, polisher, control, work);
+    for (std::thread& t : threads) t.join();
+    if (best_.present()) incumbent.offer(best_.score, best_.x);
+    if (error_) std::rethrow_exception(error_);
+}
+
+void Crew::labour(Prover& prover, Incumbent& incumbent, LocalSearch& polisher, Control& control, std::int64_t work) {
+    try {
+        const std::int64_t last = prover.work() + work;
+        while (!over_ && !control.paused()) {
+            if (prover.finished() && !take(prover, control)) return;
+            prover.run(quantum_, -1, incumbent, polisher, control);
+            exchange(incumbent);
+            const bool answered = goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score);
+            if (answered || prover.work() >= last) end();
+            give(prover);
+        }
+    } catch (...) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            error_ = std::current_exception();
+        }
+        end();
+    }
+}
+
+void Crew::end() {
+    over_ = true;
+    wake_.notify_all();
+}
+
+bool Crew::take(Prover& prover, Control& control) {
+    Subproblem mine;
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        ++hungry_;
+        while (waiting_.empty()) {
+            // When all are hungry and nothing waits, the tree is finished.
+            if (hungry_ == members_) end();
+            if (over_ || control.paused()) {
+                --hungry_;
+                return false;
+            }
+            wake_.wait_for(lock, kNap);
+        }
+        --hungry_;
+        mine = std::move(waiting_.front());
+        waiting_.pop_front();
+    }
+    prover.adopt(std::move(mine));
+    return true;
+}
+
+void Crew::give(Prover& prover) {
+    if (hungry_ == 0) return;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (static_cast<int>(waiting_.size()) >= hungry_) return;
+    }
+    Subproblem put_off;
+    if (!prover.donate(put_off)) return;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        waiting_.push_back(std::move(put_off));
+    }
+    wake_.notify_one();
+}
+
+void Crew::exchange(Incumbent& incumbent) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (incumbent.present()) best_.offer(incumbent.score, incumbent.x);
+    if (best_.present()) incumbent.offer(best_.score, best_.x);
+}
+
+bool Crew::finished() const {
+    return waiting_.empty() && first_.finished() &&
+           std::all_of(helpers_.begin(), helpers_.end(), [](const auto& h) { return h->prover.finished(); });
+}
+
+std::int64_t Crew::upper(const Incumbent& incumbent) const {
+    std::int64_t bound = first_.upper(incumbent);
+    for (const auto& h : helpers_) bound = std::max(bound, h->prover.upper(incumbent));
+    for (const Subproblem& s : waiting_) bound = std::max(bound, s.upper);
+    return std::min(bound, first_.root_upper());
+}
+
+std::int64_t Crew::work() const {
+    std::int64_t sum = first_.work();
+    for (const auto& h : helpers_) sum += h->prover.work();
+    return sum;
+}
+
+void Crew::add(ProverStatistics& sum) const {
+    for (const auto& h : helpers_) {
+        const ProverStatistics& n = h->prover.statistics();
+        sum.nodes += n.nodes;
+        sum.closed += n.closed;
+        sum.pruned_by_clauses += n.pruned_by_clauses;
+        sum.multiplier_steps += n.multiplier_steps;
+        sum.deepest = std::max(sum.deepest, n.deepest);
+    }
+}
+
+std::vector<const Prover*> Crew::helpers() const {
+    std::vector<const Prover*> list;
+    for (const auto& h : helpers_) list.push_back(&h->prover);
+    return list;
+}
+
+}  // namespace treesens::search
