@@ -32,7 +32,7 @@ def variants() -> dict[str, str]:
 def experiments(plan: Plan) -> list[Experiment]:
     """Binary and multiclass, on the questions of the runtime experiment."""
     one, several = questions(plan)
-    settings = settings_of(["highs"] if plan.size == "tiny" else ["highs", "cbc"], list(variants()))
+    settings = settings_of(["highs"] if plan.size == "tiny" else ["highs", "cbc", "cpsat"], list(variants()))
     title = "Ablation, {} (section 6, figure fig:ablation)"
     return [
         Experiment("ablation_binary", title.format("binary"), plan.folder, one, settings, "base", variants()),
