@@ -73,7 +73,7 @@ def command(
         Setting(name, text) for text in texts for name in names if name not in {"search", "auto"} or text == texts[-1]
     ]
     total = len(listed) * len(settings)
-    with interruptible() as interruption, Progress(total, quiet=as_json) as progress:
+    with interruptible() as interruption, Progress(total) as progress:
         answered = 0
 
         def on_answer(record: dict[str, Any]) -> None:

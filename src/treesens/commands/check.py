@@ -85,7 +85,7 @@ def command(
         memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
         seed=seed,
     )
-    with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:
+    with interruptible() as interruption, Progress(len(asked)) as progress:
         if jobs > 1:
             answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption)
         else:

@@ -79,7 +79,7 @@ def command(
     asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)
     disagreements: list[str] = []
     rows: list[tuple[BoundQuery, list[Cell]]] = []
-    with interruptible() as interruption, Progress(len(asked), quiet=as_json) as progress:
+    with interruptible() as interruption, Progress(len(asked)) as progress:
         for number, bound in enumerate(asked):
             cells: list[Cell] = []
             for text in texts:

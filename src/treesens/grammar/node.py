@@ -1,12 +1,12 @@
 """What all syntax nodes have in common: a place in the text, equality without it, and a short text form.
 
-Frozen, slotted dataclasses, except that comparison, hash and text form are written once here: Python compiles those of
-a dataclass one by one, which for sixty nodes takes longer than to read a file.
+Frozen, slotted dataclasses, except that comparison, hash, text form and what keeps them frozen are written once here: Python
+compiles those of a dataclass one by one, which for sixty nodes takes longer than to read a file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from typing import ClassVar, TypeVar, dataclass_transform
 
 from treesens.compiler.base.diagnostics import Source, Span
@@ -18,7 +18,7 @@ N = TypeVar("N")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(cls: type[N]) -> type[N]:
     """Makes a class a syntax node."""
-    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+    return dataclass(slots=True, eq=False, repr=False)(cls)
 
 
 @node
@@ -28,6 +28,14 @@ class Node:
     __match_args__: ClassVar[tuple[str, ...]]
 
     span: Span = field(default=NOWHERE, kw_only=True)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def _parts(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__match_args__)

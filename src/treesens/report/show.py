@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import click
 
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
-from treesens.cores import diagnostic_of
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _START = ", which was given a solution of the native engine to start from"
 COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
 
 
 def out() -> Console:
-    """Standard output; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    """Standard output for tables; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 class Progress:
     """One line on standard error that says which question is being asked; nothing where that is no terminal."""
 
-    def __init__(self, total: int, *, quiet: bool) -> None:
+    def __init__(self, total: int) -> None:
         self.total = total
-        self.console = Console(stderr=True, highlight=False)
-        self.active = self.console.is_terminal and not (quiet and not sys.stderr.isatty())
+        self.active = sys.stderr.isatty()
         self.status: Any = None
         self.name = ""
 
@@ -48,8 +50,10 @@ class Progress:
         if not self.active:
             return
         self.clear()
-        self.name = f"[{number + 1}/{self.total}] {name}"
-        self.status = self.console.status(self.name)
+        from rich.console import Console
+
+        self.name = f"{number + 1}/{self.total} {name}"
+        self.status = Console(stderr=True, highlight=False).status(self.name)
         self.status.start()
 
     def say(self, text: str) -> None:
@@ -68,6 +72,7 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
     shown beside the bar. Nothing is shown where that is no terminal.
     """
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -88,49 +93,57 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 
 def show_result(bound: BoundQuery, result: Result) -> None:
-    """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason."""
-    console = out()
+    """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
+
+    Written with click alone: an answer is seldom waited for as long as the libraries of tables take to be imported.
+    """
     query = bound.query
-    line = Text()
-    line.append(f"{result.query}: ", style="bold")
-    line.append(str(result.verdict), style=f"bold {COLOURS[result.verdict]}")
-    line.append(_how(result))
+    line = click.style(f"{result.query}: ", bold=True)
+    line += click.style(str(result.verdict), bold=True, fg=COLOURS[result.verdict]) + _how(result)
     if as_expected(query, result) is False:
-        line.append(f"  expected {query.expect}", style="bold red")
-    console.print(line)
+        line += click.style(f"  expected {query.expect}", bold=True, fg="red")
+    _say(line)
     if result.count is not None:
-        console.print(f"  {_counted(result.count)}")
+        _say(f"  {_counted(result.count)}")
         if result.witness is not None:
-            console.print(f"  for example row {result.count.shown}:")
+            _say(f"  for example row {result.count.shown}:")
     if result.ranked is None:
-        _show_found(console, bound, result)
+        _show_found(bound, result)
     else:
         for number, one in enumerate(result.ranked.answers, 1):
-            console.print(f"  answer {number} of {len(result.ranked.answers)}")
-            _show_found(console, bound, one)
+            _say(f"  answer {number} of {len(result.ranked.answers)}")
+            _show_found(bound, one)
         if result.ranked.answers:
-            console.print(f"  {_how_many(result.ranked)}")
+            _say(f"  {_how_many(result.ranked)}")
     if result.core is not None:
-        console.print(diagnostic_of(result.core).render(), markup=False)
+        from treesens.cores import diagnostic_of
+
+        _say(diagnostic_of(result.core).render())
     for note in result.notes:
-        console.print(f"  note: {note}")
+        _say(f"  note: {note}")
     if result.near_miss:
-        console.print("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
-    console.print()
+        _say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+    _say("")
 
 
-def _show_found(console: Console, bound: BoundQuery, result: Result) -> None:
+def _say(line: str) -> None:
+    """A line on standard output; without colours where that is no terminal or nobody wants them (no-color.org)."""
+    click.echo(line, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def _show_found(bound: BoundQuery, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
-        console.print(_pair_table(bound, result))
+        for line in _pair_lines(bound, result):
+            _say(line)
     if result.objective is not None:
         o = result.objective
         bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
-        console.print(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
+        _say(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
-        console.print(
+        _say(
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
@@ -171,28 +184,30 @@ def _how(result: Result) -> str:
     return f"  {who}{confirmed}, {seconds:.2f} s"
 
 
-def _pair_table(bound: BoundQuery, result: Result) -> Table:
+def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[str]:
+    """The points side by side, a line per feature, then their scores; features that differ are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
     names = list(points)
-    table = Table(box=None, pad_edge=False, padding=(0, 2), show_header=True, header_style="bold")
-    table.add_column("  feature")
-    for name in names:
-        table.add_column(name, justify="right")
+    rows: list[tuple[list[str], dict[str, Any]]] = [(["feature", *names], {"bold": True})]
     for feature in query.space.names:
         values = [points[name][feature] for name in names]
         differs = len(names) > 1 and any(v != values[0] for v in values)
-        cells = [Text(_value(v), style="bold yellow" if differs else "") for v in values]
-        table.add_row(Text(f"  {feature}", style="bold yellow" if differs else ""), *cells)
+        rows.append(([feature, *map(_value, values)], {"bold": True, "fg": "yellow"} if differs else {}))
     scores = [
         scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
         for i, p in enumerate(query.points)
     ]
-    for key in scores[0]:
-        if not isinstance(scores[0][key], dict):
-            table.add_row(f"  → {key}", *[_value(s.get(key)) for s in scores], style="bold")
-    return table
+    rows += [
+        ([f"→ {key}", *(_value(s.get(key)) for s in scores)], {"bold": True})
+        for key in scores[0]
+        if not isinstance(scores[0][key], dict)
+    ]
+    widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(names) + 1)]
+    for (label, *values), style in rows:
+        line = "    ".join([label.ljust(widths[0]), *(v.rjust(w) for v, w in zip(values, widths[1:], strict=True))])
+        yield click.style(f"  {line}", **style)
 
 
 def _value(value: Any) -> str:
