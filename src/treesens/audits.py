@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ from treesens.grammar.parser import parse
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
 from treesens.report.records import label_of, record
 from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
+
+_Done = TypeVar("_Done")
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""
@@ -187,22 +189,26 @@ def audit(
     halt = stop or threading.Event()
     native = [one_at_a_time(model.margins)] if options.native else None
     done: dict[int, list[dict[str, Any]]] = {}
-    with ThreadPoolExecutor(max(1, options.threads)) as pool:
-        running: dict[Future[list[dict[str, Any]]], int] = {
-            pool.submit(_SetAudit(q, options, native, halt).run): i for i, q in enumerate(questions)
-        }
-        while running:
-            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in finished:
-                number = running.pop(future)
-                done[number] = future.result()
-                for item in done[number]:
-                    if on_record is not None:
-                        on_record(item)
+    for number, records in as_finished([_SetAudit(q, options, native, halt).run for q in questions], options.threads):
+        done[number] = records
+        if on_record is not None:
+            for item in records:
+                on_record(item)
     result.records = [item for i in sorted(done) for item in done[i]]
     result.interrupted = halt.is_set()
     result.seconds = time.perf_counter() - start
     return result
+
+
+def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
+    """Runs tasks in threads: the number of each and what it returned, in the order in which they end."""
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
+        while running:
+            # Short waits: an interruption is handled between them.
+            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield running.pop(future), future.result()
 
 
 def one_at_a_time(predict: NativePredict) -> NativePredict:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesens.audits import one_at_a_time
+from treesens.audits import as_finished, one_at_a_time
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Link, Task
@@ -140,19 +140,12 @@ def largest_gaps(
     questions = questions_of(model, table, groups)
     native = [one_at_a_time(model.margins)] if options.native else None
     found: dict[int, LargestGap] = {}
-    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        running: dict[Future[LargestGap | None], int] = {
-            pool.submit(_one, group, question, options, native, halt): number
-            for number, (group, question) in enumerate(zip(groups, questions, strict=True))
-        }
-        while running:
-            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in finished:
-                number, result = running.pop(future), future.result()
-                if result is not None:
-                    found[number] = result
-                    if on_result is not None:
-                        on_result(result)
+    tasks = [partial(_one, group, asked, options, native, halt) for group, asked in zip(groups, questions, strict=True)]
+    for number, result in as_finished(tasks, options.jobs):
+        if result is not None:
+            found[number] = result
+            if on_result is not None:
+                on_result(result)
     return LargestGaps([found[i] for i in sorted(found)], halt.is_set())
 
 

@@ -10,33 +10,26 @@ from typing import Any
 import click
 
 from treesens.answers import interruptible
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_json
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    print_json,
+    replays_natively,
+    set_options,
+    split,
+)
 
 
 @click.command("audit")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--data", "data", type=click.Path(path_type=Path), required=True, help="CSV or Parquet: the rows to try.")
 @click.option("--label", help="The column that is no input.")
-@click.option(
-    "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
-)
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
-@click.option(
-    "--time-limit", "-t", type=click.FloatRange(min=0.001), default=5.0, show_default=True, help="Seconds per set."
-)
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Sets at a time.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
-@click.option(
-    "--replay",
-    type=click.Choice(["auto", "emulated", "native"]),
-    default="auto",
-    show_default=True,
-    help="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@set_options(seconds=5.0)
 def command(
     model: Path,
     data: Path,
@@ -67,9 +60,7 @@ def command(
     loaded = load(model, form)
     table = read_table(data, label=label)
     sets = [split(text) for text in vary] or None
-    options = AuditOptions(
-        time_limit, threads, seed, native=replay == "native" or (replay == "auto" and installed(loaded))
-    )
+    options = AuditOptions(time_limit, threads, seed, native=replays_natively(replay, loaded))
     total = len(gaps) * (len(sets) if sets is not None else loaded.ensemble.n_features)
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
@@ -96,18 +87,6 @@ def command(
     if found.interrupted:
         return INTERRUPTED
     return INCONCLUSIVE if any(r["verdict"] == "unknown" for r in found.records) else EXPECTED
-
-
-def split(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def installed(model: Any) -> bool:
-    from importlib.util import find_spec
-
-    from treesens.frontends.registry import frontend
-
-    return find_spec(frontend(model.frontend).library) is not None
 
 
 def _facts(found: Any, model: Path, data: Path, command_line: str) -> dict[str, Any]:

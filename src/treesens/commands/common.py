@@ -12,6 +12,7 @@ import click
 
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
 from treesens.frontends.query import Bound, BoundQuery
 
 EXPECTED, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 10, 5, 6, 130
@@ -53,6 +54,48 @@ def engine_options(function: Function) -> Function:
         click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
     ]
     return functools.reduce(lambda f, option: option(f), reversed(options), function)
+
+
+def set_options(seconds: float) -> Callable[[Function], Function]:
+    """The options of commands that ask about sets of features of one model; `seconds` per set unless told otherwise."""
+    options = [
+        click.option(
+            "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
+        ),
+        click.option(
+            "--time-limit",
+            "-t",
+            type=click.FloatRange(min=0.001),
+            default=seconds,
+            show_default=True,
+            help="Seconds per set.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True),
+        click.option("--format", "form", help="The format of the model, where its content does not say it."),
+        click.option(
+            "--replay",
+            type=click.Choice(["auto", "emulated", "native"]),
+            default="auto",
+            show_default=True,
+            help="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
+    ]
+    return lambda function: functools.reduce(lambda f, option: option(f), reversed(options), function)
+
+
+def split(text: str | None) -> list[str]:
+    """The parts of a comma-separated list."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def replays_natively(replay: str, model: LoadedModel) -> bool:
+    """Whether pairs are replayed in the model's library: where it is asked for, or (auto) installed."""
+    from importlib.util import find_spec
+
+    from treesens.frontends.registry import frontend
+
+    return replay == "native" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
 
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))

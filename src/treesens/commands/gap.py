@@ -7,19 +7,21 @@ from pathlib import Path
 import click
 
 from treesens.answers import interruptible
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_json
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    print_json,
+    replays_natively,
+    set_options,
+    split,
+)
 
 
 @click.command("gap")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--data", type=click.Path(path_type=Path), help="CSV or Parquet: domains are the ranges of its columns.")
 @click.option("--label", help="The column that is no input.")
-@click.option(
-    "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
-)
-@click.option(
-    "--time-limit", "-t", type=click.FloatRange(min=0.001), default=30.0, show_default=True, help="Seconds per set."
-)
 @click.option(
     "--close",
     type=click.FloatRange(min=0.0, max=1.0),
@@ -29,16 +31,7 @@ from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, print_
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Sets at a time.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
-@click.option(
-    "--replay",
-    type=click.Choice(["auto", "emulated", "native"]),
-    default="auto",
-    show_default=True,
-    help="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@set_options(seconds=30.0)
 def command(
     model: Path,
     data: Path | None,
@@ -58,7 +51,6 @@ def command(
 
     Exit codes: 0 every gap closed, 5 some still open, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.commands.audit import installed, split
     from treesens.frontends.registry import load
     from treesens.frontends.tables import read_table
     from treesens.largest import LargestOptions, largest_gaps
@@ -69,8 +61,7 @@ def command(
     loaded = load(model, form)
     table = None if data is None else read_table(data, label=label)
     sets = [split(text) for text in vary] or None
-    native = replay == "native" or (replay == "auto" and installed(loaded))
-    options = LargestOptions(time_limit, threads, jobs, seed, close, native)
+    options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded))
     total = len(sets) if sets is not None else loaded.ensemble.n_features
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(
