@@ -94,6 +94,11 @@ class Artifact:
     start: BoolArray | None = None
     """bool[variables]: a solution to look at first, verified against the module; None where there is none."""
 
+    @property
+    def optimises(self) -> bool:
+        """Whether the best value is asked for; an objective may also only guide."""
+        return self.has_objective and not self.guided
+
 
 @dataclass(frozen=True)
 class RawOutcome:

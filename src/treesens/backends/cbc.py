@@ -20,7 +20,7 @@ class CbcBackend(MilpBackend):
 
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
-        real = artifact.has_objective and not artifact.guided
+        real = artifact.optimises
         model = mip.Model(solver_name=mip.CBC)
         model.verbose = 0
         with mps_file(artifact) as path:

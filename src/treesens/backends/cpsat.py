@@ -52,13 +52,13 @@ class CpSatBackend(Backend):
         # A guide orders the search and answers nothing: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.guided
         # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
-        solver.parameters.cp_model_presolve = artifact.has_objective and not artifact.guided
+        solver.parameters.cp_model_presolve = artifact.optimises
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
         if artifact.start is not None:
             for variable, value in zip(variables, artifact.start, strict=True):
                 model.add_hint(variable, bool(value))
-        if artifact.start is not None and (artifact.guided or not artifact.has_objective):
+        if artifact.start is not None and not artifact.optimises:
             # Any solution will do: the start alone first, which takes no presolve and no search.
             solver.parameters.fix_variables_to_their_hinted_value = True
             status = solver.solve(model)
@@ -77,11 +77,7 @@ class CpSatBackend(Backend):
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             assignment = np.array([solver.boolean_value(x) for x in variables], bool)
         bound = None
-        if (
-            artifact.has_objective
-            and not artifact.guided
-            and status in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}
-        ):
+        if artifact.optimises and status in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
             scale = artifact.objective_scale * 2.0**-artifact.objective_shift
             bound = float(np.nextafter(solver.best_objective_bound * scale, np.inf))
             bound += artifact.objective_constant * 2.0**-artifact.objective_shift
@@ -94,7 +90,7 @@ class CpSatBackend(Backend):
 
         if status == cp_model.INFEASIBLE:
             return Termination.INFEASIBLE
-        if status == cp_model.OPTIMAL and artifact.has_objective and not artifact.guided:
+        if status == cp_model.OPTIMAL and artifact.optimises:
             return Termination.OPTIMAL
         if status == cp_model.OPTIMAL or (status == cp_model.FEASIBLE and artifact.guided):
             return Termination.SATISFIED

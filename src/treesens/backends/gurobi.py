@@ -40,7 +40,7 @@ class GurobiBackend(MilpBackend):
         import gurobipy as grb
 
         assert isinstance(model, grb.Model)
-        real = artifact.has_objective and not artifact.guided
+        real = artifact.optimises
         model.Params.TimeLimit = limits.seconds
         model.Params.Threads = limits.threads
         model.Params.Seed = limits.seed

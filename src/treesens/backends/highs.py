@@ -28,7 +28,7 @@ class HighsBackend(MilpBackend):
         highs.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
         highs.setOptionValue("mip_abs_gap", 0.0)
         highs.setOptionValue("mip_rel_gap", 1e-6)
-        if artifact.guided or not artifact.has_objective:
+        if not artifact.optimises:
             highs.setOptionValue("mip_max_improving_sols", 1)
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
@@ -38,7 +38,7 @@ class HighsBackend(MilpBackend):
             # A module without variables has one idle column (text/mps.py).
             start.col_value = [float(x) for x in artifact.start] or [0.0]
             highs.setSolution(start)
-        if on_incumbent is not None and artifact.has_objective and not artifact.guided:
+        if on_incumbent is not None and artifact.optimises:
 
             def improved(event: object) -> None:
                 on_incumbent(rounded(event.data_out.mip_solution))  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ class HighsBackend(MilpBackend):
         assignment = rounded(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
         statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
-        real = artifact.has_objective and not artifact.guided
+        real = artifact.optimises
         if status == known.kInfeasible:
             termination = Termination.INFEASIBLE
         elif status == known.kOptimal:

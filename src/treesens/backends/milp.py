@@ -39,7 +39,7 @@ class MilpBackend(Backend):
 
         All columns are fixed: a solver reads its own starts only after presolve, and goes on searching after that.
         """
-        if artifact.start is None or (artifact.has_objective and not artifact.guided):
+        if artifact.start is None or artifact.optimises:
             return None
         outcome = self.solve(fixed_to_start(artifact), limits)
         return None if outcome.assignment is None else replace(outcome, detail="the start")
@@ -72,7 +72,7 @@ def rounded(values: object) -> BoolArray:
 
 def upper_bound(minimised: float, artifact: Artifact) -> float | None:
     """The bound of the maximised objective from the solver's lower bound of its negative."""
-    if not artifact.has_objective or artifact.guided or not np.isfinite(minimised):
+    if not artifact.optimises or not np.isfinite(minimised):
         return None
     # Tolerances of the solver are relative to the objective: the bound is widened by more than they cost.
     slack = 1e-6 * max(1.0, abs(minimised))

@@ -84,6 +84,6 @@ def read_answer(output: str, artifact: Artifact, errors: str = "") -> RawOutcome
                 assignment[int(token[1:]) - 1] = True
     if not seen:
         return RawOutcome(Termination.UNKNOWN, detail="the solver says satisfiable and prints no values")
-    real = artifact.has_objective and not artifact.guided
+    real = artifact.optimises
     optimal = word == "OPTIMUM FOUND" and real
     return RawOutcome(Termination.OPTIMAL if optimal else Termination.SATISFIED, assignment)

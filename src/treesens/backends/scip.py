@@ -19,7 +19,7 @@ class ScipBackend(MilpBackend):
 
         if (answered := self.at_start(artifact, limits)) is not None:
             return answered
-        real = artifact.has_objective and not artifact.guided
+        real = artifact.optimises
         model = Model()
         model.hideOutput()
         with mps_file(artifact) as path:

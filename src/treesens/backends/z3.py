@@ -40,7 +40,7 @@ class Z3Backend(Backend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import z3
 
-        optimise = artifact.has_objective and not artifact.guided
+        optimise = artifact.optimises
         solver = z3.Optimize() if optimise else z3.Solver()
         solver.set("timeout", int(limits.seconds * 1000))
         if not optimise:

@@ -168,7 +168,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
         wrong = _wrong(backend, module, truth, solved)
         if wrong is not None:
             return Outcome.FAILED, wrong
-        decides = artifact.guided or not artifact.has_objective
+        decides = not artifact.optimises
         if decides and start is truth.assignment and solved.outcome.assignment is None:
             return Outcome.FAILED, f"{solved.outcome.termination.value}, from a solution"
     return Outcome.PASSED, "the facts are those of brute force"

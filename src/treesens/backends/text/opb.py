@@ -28,7 +28,7 @@ def write_opb(module: Module, *, precision: int = 0) -> Artifact:
             if block.has_high[i]:
                 lines.append(f"{_terms(variables, values, part, -1)} >= {-high} ;")
     head = [f"* #variable= {rows.variables} #constraint= {len(lines)}", f"* {module.name}"]
-    real = module.objective is not None and not module.objective.guide
+    real = module.optimises
     if module.objective is not None and real:
         terms = _terms(
             module.objective.variables.tolist(),

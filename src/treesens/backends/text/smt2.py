@@ -49,7 +49,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
                     lines.append(f"(assert (or {names}))" if len(leaves) > 1 else f"(assert {names})")
                     lines += [f"(assert (or (not x{a}) (not x{b})))" for a, b in overlapping(leaves, guards)]
     lines += _ops(module)
-    if module.objective is not None and not module.objective.guide:
+    if module.objective is not None and module.optimises:
         total = _sum(module.objective.variables.tolist(), module.objective.coefficients.tolist())
         lines.append(f"(maximize {total})")
     lines.append("(check-sat)")

@@ -58,6 +58,11 @@ class Module:
         return replace(self, ops=self.ops + ops, **changes)
 
     @property
+    def optimises(self) -> bool:
+        """Whether the best value of the objective is asked for; one that only guides asks for nothing."""
+        return self.objective is not None and not self.objective.guide
+
+    @property
     def contradictory(self) -> bool:
         """True where an empty clause stands in the module: it has no solution."""
         return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clause))

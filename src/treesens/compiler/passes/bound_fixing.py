@@ -48,7 +48,7 @@ class BoundFixing:
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:
             return PassResult(module)
-        decides = module.objective is None or module.objective.guide
+        decides = not module.optimises
         if decides and module.start is not None:
             return PassResult(module, statistics={"a start is known": 1})  # one solution is all that is asked
         try:

@@ -37,7 +37,7 @@ class Rows:
             # The engine wants something to decide: 0 >= 0.
             self.bounds.append(0)
             self.weights.append(1)
-        self.objective = module.objective is not None and not module.objective.guide
+        self.objective = module.optimises
         self.objective_dropped = 0
         if self.objective:
             assert module.objective is not None
