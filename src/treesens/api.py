@@ -218,7 +218,7 @@ def audit(
     margin: float | Sequence[float] | None = None,
     replay: Literal["emulated", "native"] = "emulated",
     time_limit: float = 5.0,
-    threads: int = 2,
+    jobs: int = 2,
     seed: int = 0,
 ) -> Any:
     """The sweep of `treesens audit` as a frame, one row per (varied set, gap), in the library of `data` (columns for a path).
@@ -231,7 +231,7 @@ def audit(
 
     gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
     sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
-    options = AuditOptions(time_limit, threads, seed, native=replay == "native")
+    options = AuditOptions(time_limit, jobs, seed, native=replay == "native")
     with interruptible() as interruption:
         found = run(
             load(model), _table(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event

@@ -71,7 +71,7 @@ class AuditOptions:
     """`time_limit` in seconds for each set of features; `native` replays witnesses in the library itself."""
 
     time_limit: float = 5.0
-    threads: int = 2
+    jobs: int = 2
     seed: int = 0
     native: bool = False
 
@@ -189,7 +189,7 @@ def audit(
     halt = stop or threading.Event()
     native = [one_at_a_time(model.margins)] if options.native else None
     done: dict[int, list[dict[str, Any]]] = {}
-    for number, records in as_finished([_SetAudit(q, options, native, halt).run for q in questions], options.threads):
+    for number, records in as_finished([_SetAudit(q, options, native, halt).run for q in questions], options.jobs):
         done[number] = records
         if on_record is not None:
             for item in records:

@@ -114,7 +114,7 @@ def test_an_interruption_keeps_what_is_there() -> None:
         model("diabetes_unrobust"),
         table("diabetes"),
         gaps=gaps_of([], ["0.5"]),
-        options=AuditOptions(time_limit=1.0, threads=1),
+        options=AuditOptions(time_limit=1.0, jobs=1),
         stop=stop,
         on_record=lambda _: stop.set(),
     )

@@ -28,8 +28,7 @@ from treesens.commands.common import (
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Sets at a time.")
-@set_options(seconds=5.0)
+@set_options(seconds=5.0, jobs=2)
 def command(
     model: Path,
     data: Path,
@@ -39,7 +38,7 @@ def command(
     margin: str | None,
     report: Path | None,
     time_limit: float,
-    threads: int,
+    jobs: int,
     seed: int,
     form: str | None,
     replay: str,
@@ -60,7 +59,7 @@ def command(
     loaded = load(model, form)
     table = read_table(data, label=label)
     sets = [split(text) for text in vary] or None
-    options = AuditOptions(time_limit, threads, seed, native=replays_natively(replay, loaded))
+    options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded))
     total = len(gaps) * (len(sets) if sets is not None else loaded.ensemble.n_features)
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(

@@ -56,8 +56,8 @@ def engine_options(function: Function) -> Function:
     return functools.reduce(lambda f, option: option(f), reversed(options), function)
 
 
-def set_options(seconds: float) -> Callable[[Function], Function]:
-    """The options of commands that ask about sets of features of one model; `seconds` per set unless told otherwise."""
+def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
+    """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise."""
     options = [
         click.option(
             "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
@@ -69,6 +69,9 @@ def set_options(seconds: float) -> Callable[[Function], Function]:
             default=seconds,
             show_default=True,
             help="Seconds per set.",
+        ),
+        click.option(
+            "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
         ),
         click.option("--seed", type=int, default=0, show_default=True),
         click.option("--format", "form", help="The format of the model, where its content does not say it."),

@@ -30,8 +30,7 @@ from treesens.commands.common import (
     help="Stop at this relative gap.",
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Sets at a time.")
-@set_options(seconds=30.0)
+@set_options(seconds=30.0, jobs=1)
 def command(
     model: Path,
     data: Path | None,
