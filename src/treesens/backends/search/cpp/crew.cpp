@@ -65,6 +65,7 @@ void Crew::labour(Prover& prover, Incumbent& incumbent, LocalSearch& polisher, C
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             error_ = std::current_exception();
+            lost_ = true;
         }
         end();
     }
@@ -119,11 +120,12 @@ void Crew::exchange(Incumbent& incumbent) {
 }
 
 bool Crew::finished() const {
-    return waiting_.empty() && first_.finished() &&
+    return !lost_ && waiting_.empty() && first_.finished() &&
            std::all_of(helpers_.begin(), helpers_.end(), [](const auto& h) { return h->prover.finished(); });
 }
 
 std::int64_t Crew::upper(const Incumbent& incumbent) const {
+    if (lost_) return first_.root_upper();
     std::int64_t bound = first_.upper(incumbent);
     for (const auto& h : helpers_) bound = std::max(bound, h->prover.upper(incumbent));
     for (const Subproblem& s : waiting_) bound = std::max(bound, s.upper);

@@ -67,6 +67,7 @@ private:
     std::deque<Subproblem> waiting_;  // guarded by mutex_ while threads run
     Incumbent best_;                  // guarded by mutex_
     std::exception_ptr error_;        // guarded by mutex_
+    bool lost_ = false;               // guarded by mutex_: a subtree may have been lost on its way, so nothing is proved any more
     int members_ = 0;                 // threads of this run
     std::atomic<int> hungry_{0};
     std::atomic<bool> over_{false};
