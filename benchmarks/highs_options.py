@@ -45,7 +45,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "no symmetry": {"mip_detect_symmetry": False},
     "no heuristics": {"mip_heuristic_effort": 0.0},
     "four times the heuristics": {"mip_heuristic_effort": 0.2},
-    "no cuts below the root": {"mip_pool_soft_limit": 0},
+    "a tenth of the pool of cuts": {"mip_pool_soft_limit": 1000},
     "no guide": {"guide": False},
     "cut-off at the engine's bound": {"cut_off": True},
 }

@@ -46,6 +46,8 @@ class Options:
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False
+    regions: bool = True
+    """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
 
 
 @dataclass

@@ -157,6 +157,8 @@ def placed(query: BoundQuery, result: Result, options: Options) -> Result:
     table, witness = table_in_play(query), result.witness
     if witness is None:
         return result
+    if table is None and not options.regions:
+        return result
     typed = query.query
     region = RegionFinder(typed).region(witness.cells)
     if table is None:

@@ -84,6 +84,7 @@ def command(
         threads=threads,
         memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
         seed=seed,
+        regions=as_json,
     )
     with interruptible() as interruption, Progress(len(asked)) as progress:
         if jobs > 1:
