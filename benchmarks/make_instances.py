@@ -51,6 +51,17 @@ def sample(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     )
 
 
+def different_sets(
+    rng: random.Random, models: list[str], sizes: tuple[int, ...], count: int
+) -> list[tuple[str, list[int]]]:
+    """`count` different sets of features of random models, their sizes in turn."""
+    found: dict[tuple[str, tuple[int, ...]], None] = {}
+    while len(found) < count:
+        model = rng.choice(models)
+        found[model, tuple(sorted(rng.sample(list(FEATURES[model]), sizes[len(found) % len(sizes)])))] = None
+    return [(model, list(chosen)) for model, chosen in found]
+
+
 def main() -> None:
     write(
         "multiclass.jsonl",
@@ -63,19 +74,18 @@ def main() -> None:
         ],
     )
     rng = random.Random(7)
-    sets: list[dict[str, object]] = []
-    for i in range(100):
-        model = rng.choice(sorted(FEATURES))
-        size = (2, 3, 5)[i % 3]
-        chosen = sorted(rng.sample(list(FEATURES[model]), size))
-        sets += [{"model": model, "features": chosen, "margin": margin} for margin in (0.5, 1.5)]
+    sets = [
+        {"model": model, "features": chosen, "margin": margin}
+        for model, chosen in different_sets(rng, sorted(FEATURES), (2, 3, 5), 100)
+        for margin in (0.5, 1.5)
+    ]
     write("sets.jsonl", sets)
     # Gaps so high that the answer is often none: the provers of several varied features at work.
-    high: list[dict[str, object]] = []
-    for i in range(40):
-        model = rng.choice(["breast_cancer_robust", "diabetes_robust", "ijcnn_robust", "pimadiabetes_t200_d5"])
-        chosen = sorted(rng.sample(list(FEATURES[model]), (2, 3)[i % 2]))
-        high.append({"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]})
+    models = ["breast_cancer_robust", "diabetes_robust", "ijcnn_robust", "pimadiabetes_t200_d5"]
+    high = [
+        {"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]}
+        for i, (model, chosen) in enumerate(different_sets(rng, models, (2, 3), 40))
+    ]
     write("sets_high.jsonl", high)
     if VERDICTS.is_file():
         write("sample30.jsonl", sample([json.loads(line) for line in VERDICTS.read_text().splitlines()]))
