@@ -26,10 +26,9 @@ from treesens.compiler.ir import Bool, Clause, Const, Module, Op, Order, Table
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.search.adapter import Adapted, adapt
-from treesens.compiler.search.solver import Solver
+from treesens.compiler.search.solver import HELP_BYTES, Solver
 from treesens.errors import BackendError
 
-MAX_BYTES = 2_000_000_000
 PREMISE = "bounds of the native engine (exact)"
 
 
@@ -53,7 +52,7 @@ class BoundFixing:
             return PassResult(module, statistics={"a start is known": 1})  # one solution is all that is asked
         try:
             adapted = adapt(module)
-            fixing = Solver(adapted.problem, max_bytes=MAX_BYTES).fix(self.work, probe=self.probe)
+            fixing = Solver(adapted.problem, max_bytes=HELP_BYTES).fix(self.work, probe=self.probe)
         except (BackendError, ValueError, MemoryError):
             # What the engine does not read, or refuses after checking it, or what does not fit.
             return PassResult(module, statistics={"declined": 1})

@@ -21,10 +21,8 @@ from treesens.compiler.ir.literals import literal_values
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.search.adapter import adapt
 from treesens.compiler.search.problem import Mode
-from treesens.compiler.search.solver import Solver
+from treesens.compiler.search.solver import HELP_BYTES, Solver
 from treesens.errors import BackendError
-
-MAX_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class EngineStart:
         try:
             adapted = adapt(module)
             mode: Mode = "objective" if adapted.problem.objective else "decide"
-            result = Solver(adapted.problem, mode=mode, seed=self.seed, max_bytes=MAX_BYTES).run(node_limit=0)
+            result = Solver(adapted.problem, mode=mode, seed=self.seed, max_bytes=HELP_BYTES).run(node_limit=0)
         except (BackendError, ValueError, MemoryError):
             return PassResult(module, statistics={"declined": 1})
         if result.assignment is None or not result.is_witness:

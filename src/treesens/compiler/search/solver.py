@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from treesens import _engine
 from treesens.compiler.search.problem import Mode, SearchProblem
 
+HELP_BYTES = 2_000_000_000
+"""What the engine may use of memory where a pass asks it for help (bound-fixing, engine-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
 UNKNOWN = 2**63 - 1
 Status = Literal["open", "witness", "infeasible", "optimal"]
