@@ -166,6 +166,11 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
+    """The sets of features that are asked for; every feature that some tree asks about by itself where none are named."""
+    return [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
+
+
 def audit(
     model: LoadedModel,
     table: Table,
@@ -179,9 +184,7 @@ def audit(
     """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
     start = time.perf_counter()
     table = fitted(model, table)
-    groups = (
-        [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
-    )
+    groups = sets_of(model, varied)
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, gaps, diagnostics)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesens.audits import as_finished, one_at_a_time
+from treesens.audits import as_finished, one_at_a_time, sets_of
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Link, Task
@@ -133,9 +133,7 @@ def largest_gaps(
     """The largest gap of every set (default: every feature by itself). A set event keeps what is known by then."""
     options = options or LargestOptions()
     table = None if table is None else fitted(model, table)
-    groups = (
-        [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
-    )
+    groups = sets_of(model, varied)
     halt = stop or threading.Event()
     questions = questions_of(model, table, groups)
     native = [one_at_a_time(model.margins)] if options.native else None

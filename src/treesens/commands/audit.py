@@ -33,7 +33,7 @@ def command(
     model: Path,
     data: Path,
     label: str | None,
-    vary: tuple[str, ...],
+    vary: list[list[str]] | None,
     gap: str | None,
     margin: str | None,
     report: Path | None,
@@ -58,14 +58,13 @@ def command(
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form)
     table = read_table(data, label=label)
-    sets = [split(text) for text in vary] or None
     options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded))
-    total = len(gaps) * (len(sets) if sets is not None else loaded.ensemble.n_features)
+    total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
             loaded,
             table,
-            varied=sets,
+            varied=vary,
             gaps=gaps,
             options=options,
             stop=interruption.event,

@@ -19,11 +19,14 @@ EXPECTED, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 10, 5, 6, 130
 BACKEND_NAMES = "auto, search, cpsat, highs, cbc, gurobi, scip, z3, pb"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+"""What `click.option` makes: a decorator."""
 
 
 def engine_options(function: Function) -> Function:
     """The options that every command which solves has."""
-    options = [
+    return _decorated(
+        function,
         click.option(
             "--pipeline",
             "-p",
@@ -31,60 +34,67 @@ def engine_options(function: Function) -> Function:
             show_default=True,
             help="kant, ensense, independent, bounded, default, or passes.",
         ),
-        click.option(
-            "--time-limit",
-            "-t",
-            type=click.FloatRange(min=0.001),
-            default=60.0,
-            show_default=True,
-            help="Seconds each.",
-        ),
+        _time_limit(60.0, "Seconds each."),
         click.option(
             "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of one solver."
         ),
         click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes per solver process."),
-        click.option("--seed", type=int, default=0, show_default=True),
-        click.option(
-            "--replay",
-            type=click.Choice(["auto", "emulated", "native"]),
-            default="auto",
-            show_default=True,
-            help="Replay witnesses in the library's arithmetic, or in the library itself.",
-        ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
-    ]
-    return functools.reduce(lambda f, option: option(f), reversed(options), function)
+        *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
+    )
 
 
 def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
-    """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise."""
-    options = [
+    """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise.
+
+    `vary` arrives as a list of sets, None where none is named.
+    """
+    return lambda function: _decorated(
+        function,
         click.option(
-            "--vary", "-v", multiple=True, help="A feature, or a set as a,b; repeatable. Default: every feature alone."
+            "--vary",
+            "-v",
+            multiple=True,
+            callback=lambda _context, _option, texts: [split(text) for text in texts] or None,
+            help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
         ),
-        click.option(
-            "--time-limit",
-            "-t",
-            type=click.FloatRange(min=0.001),
-            default=seconds,
-            show_default=True,
-            help="Seconds per set.",
-        ),
+        _time_limit(seconds, "Seconds per set."),
         click.option(
             "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
         ),
-        click.option("--seed", type=int, default=0, show_default=True),
         click.option("--format", "form", help="The format of the model, where its content does not say it."),
+        *_run_options("Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic."),
+    )
+
+
+def _time_limit(seconds: float, words: str) -> Option:
+    return click.option(
+        "--time-limit",
+        "-t",
+        type=click.FloatRange(min=0.001),
+        default=seconds,
+        show_default=True,
+        help=words,
+    )
+
+
+def _run_options(replay: str) -> list[Option]:
+    """Seed, replay (in these words) and JSON."""
+    return [
+        click.option("--seed", type=int, default=0, show_default=True),
         click.option(
             "--replay",
             type=click.Choice(["auto", "emulated", "native"]),
             default="auto",
             show_default=True,
-            help="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+            help=replay,
         ),
         click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
     ]
-    return lambda function: functools.reduce(lambda f, option: option(f), reversed(options), function)
+
+
+def _decorated(function: Function, *options: Option) -> Function:
+    """A function with options, in the order in which help shows them."""
+    return functools.reduce(lambda f, option: option(f), reversed(options), function)
 
 
 def split(text: str | None) -> list[str]:

@@ -14,7 +14,6 @@ from treesens.commands.common import (
     print_json,
     replays_natively,
     set_options,
-    split,
 )
 
 
@@ -35,7 +34,7 @@ def command(
     model: Path,
     data: Path | None,
     label: str | None,
-    vary: tuple[str, ...],
+    vary: list[list[str]] | None,
     time_limit: float,
     close: float,
     threads: int,
@@ -59,12 +58,11 @@ def command(
 
     loaded = load(model, form)
     table = None if data is None else read_table(data, label=label)
-    sets = [split(text) for text in vary] or None
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded))
-    total = len(sets) if sets is not None else loaded.ensemble.n_features
+    total = len(vary) if vary is not None else loaded.ensemble.n_features
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(
-            loaded, table, varied=sets, options=options, stop=interruption.event, on_result=lambda _: advance()
+            loaded, table, varied=vary, options=options, stop=interruption.event, on_result=lambda _: advance()
         )
     records = [result.record() for result in found.results]
     if as_json:
