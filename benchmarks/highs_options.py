@@ -28,6 +28,7 @@ from treesens.compiler.search.solver import Solver
 from treesens.frontends.query import bind
 from treesens.grammar.parser import parse
 from treesens.report.markdown import markdown_table
+from treesens.sweeps.instances import Instance
 
 CHOSEN = [
     ("diabetes_unrobust", 4, 1.0),
@@ -98,10 +99,8 @@ def main(models: Path, limit: float) -> None:
     times: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for model, feature, margin in CHOSEN:
         loaded = ts.load(models / f"{model}.json")
-        text = f"query q: sensitive m to {{`{loaded.ensemble.feature_names[feature]}`}} margin {margin}"
-        query = bind(
-            parse(f'model m from "m"\n{text}', "<instance>"), Path(), load_model=lambda _path, _format, m=loaded: m
-        ).queries[0]
+        question = Instance(model, (feature,), f"margin {margin}").sens("q", loaded)
+        (query,) = bind(parse(f'model m from "{model}.json"\n{question}', "<instance>"), models).queries
         module = Pipeline.parse("independent").run(lower(query.query)).module
         artifact = get_backend("highs").emit(module)
         with tempfile.TemporaryDirectory() as folder:

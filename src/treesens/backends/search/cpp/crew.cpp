@@ -138,17 +138,6 @@ std::int64_t Crew::work() const {
     return sum;
 }
 
-void Crew::add(ProverStatistics& sum) const {
-    for (const auto& h : helpers_) {
-        const ProverStatistics& n = h->prover.statistics();
-        sum.nodes += n.nodes;
-        sum.closed += n.closed;
-        sum.pruned_by_clauses += n.pruned_by_clauses;
-        sum.multiplier_steps += n.multiplier_steps;
-        sum.deepest = std::max(sum.deepest, n.deepest);
-    }
-}
-
 std::vector<const Prover*> Crew::helpers() const {
     std::vector<const Prover*> list;
     for (const auto& h : helpers_) list.push_back(&h->prover);

@@ -33,7 +33,6 @@ public:
     bool finished() const;
     std::int64_t upper(const Incumbent& incumbent) const;
     std::int64_t work() const;
-    void add(ProverStatistics& statistics) const;
     // The provers beside the first.
     std::vector<const Prover*> helpers() const;
 

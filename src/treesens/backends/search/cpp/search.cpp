@@ -189,8 +189,14 @@ void Search::prove_phase(std::int64_t node_limit) {
 
 ProverStatistics Search::statistics() const {
     ProverStatistics sum;
-    if (prover_) sum = prover_->statistics();
-    if (crew_) crew_->add(sum);
+    for (const Prover* p : provers()) {
+        const ProverStatistics& n = p->statistics();
+        sum.nodes += n.nodes;
+        sum.closed += n.closed;
+        sum.pruned_by_clauses += n.pruned_by_clauses;
+        sum.multiplier_steps += n.multiplier_steps;
+        sum.deepest = std::max(sum.deepest, n.deepest);
+    }
     return sum;
 }
 

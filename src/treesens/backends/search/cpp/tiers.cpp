@@ -11,7 +11,6 @@ namespace treesens::search {
 namespace {
 
 constexpr std::int32_t kUnit = 1 << kMultiplierBits;
-constexpr int kTrialSweeps = 1;
 
 std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) { return magnitude + std::abs(bound) + 1; }
 
@@ -115,12 +114,9 @@ bool Tier::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Con
     kept_ = messages.reduced();
     messages.set_multipliers(next);
     messages.refresh();
-    outcome = Sweep::open;
-    for (int i = 0; i < kTrialSweeps; ++i) {
-        outcome = messages.sweep(i % 2 == 0, domains, control);
-        ++statistics.sweeps;
-        if (outcome != Sweep::open) return true;
-    }
+    outcome = messages.sweep(true, domains, control);
+    ++statistics.sweeps;
+    if (outcome != Sweep::open) return true;
     if (messages.bound() < before) {
         step = std::min(step * 1.6, 0.5);
         return true;

@@ -41,7 +41,7 @@ public:
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.
     std::int64_t upper(const Goal& goal) const;
-    // One trial of other multipliers: step, refresh, a few sweeps, keep if better. False when it did not help.
+    // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome);
     // Seldom worth its time: few of the nodes that it tried were pruned. Rows with multipliers of their own take several
     // sweeps more, and have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a twelfth).
