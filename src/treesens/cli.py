@@ -11,6 +11,7 @@ import click
 
 from treesens import __version__
 from treesens.errors import TreesensError
+from treesens.report.terminal import say, use_any_encoding
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
@@ -76,6 +77,7 @@ def group() -> None:
 def main(args: list[str] | None = None) -> Any:
     """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
     gc.set_threshold(COLLECT_EVERY)
+    use_any_encoding()
     try:
         code = group.main(args=args, prog_name="treesens", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -90,7 +92,7 @@ def main(args: list[str] | None = None) -> Any:
         error.show()
         sys.exit(2)
     except TreesensError as error:
-        click.echo(f"error[{error.code}]: {error}" if not hasattr(error, "diagnostics") else str(error), err=True)
+        say(f"error[{error.code}]: {error}" if not hasattr(error, "diagnostics") else str(error), err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(1)

@@ -18,7 +18,7 @@ from treesens.compiler.result import Core, Result, Verdict
 from treesens.engine import Options
 from treesens.frontends.bind_conflicts import Conjunct, merged, parts_of
 from treesens.frontends.query import BoundQuery
-from treesens.grammar.printer import to_text
+from treesens.grammar.printer import shown_text
 
 _LEAST = 0.05
 """Fewest seconds that are worth a search."""
@@ -62,7 +62,7 @@ def core_of(
             kept = rest
     return Core(
         tuple(c.span for c in kept),
-        tuple(c.span.text or to_text(c.node) for c in kept),
+        tuple(c.span.text or shown_text(c.node) for c in kept),
         model_free=not any(_scored(c) for c in kept),
         minimal=not unsure,
     )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from treesens.visible import visible
+
 
 class TreesensError(Exception):
     """Base of all errors that a user can cause or must know about.
@@ -17,12 +19,14 @@ class TreesensError(Exception):
 
     exit_code: ClassVar[int] = 2
     code: ClassVar[str] = "E000"
+    several_lines: ClassVar[bool] = False
+    """Whether a message holds line breaks of ours; those of names are shown as escapes."""
 
     def __init__(self, message: str, *, remedy: str = "", place: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-        self.place = place
+        self.message = visible(message, lines=self.several_lines)
+        super().__init__(self.message)
+        self.remedy = visible(remedy, lines=True)
+        self.place = visible(place)
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}" if self.place else self.message
@@ -76,4 +80,5 @@ class InternalError(TreesensError):
     """A broken promise of our own code; never the user's fault."""
 
     exit_code = 6
+    several_lines = True
     code = "X001"

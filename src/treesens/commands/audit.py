@@ -14,11 +14,12 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
-    print_json,
     replays_natively,
     set_options,
     split,
 )
+from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.report.terminal import say, say_json
 
 
 @click.command("audit")
@@ -55,6 +56,7 @@ def command(
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
 
+    check_writable(report)
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form)
     table = read_table(data, label=label)
@@ -71,15 +73,15 @@ def command(
             on_record=lambda _: advance(),
         )
     for warning in found.warnings:
-        click.echo(warning, err=True)
+        say(warning, err=True)
     line = shlex.join(["treesens", *sys.argv[1:]])
     facts = _facts(found, model, data, line)
     if report is not None:
         from treesens.report.audit_page import page
 
-        report.write_text(page(found.records, facts), encoding="utf-8")
+        write_atomically(report, page(found.records, facts))
     if as_json:
-        print_json({**facts, "results": found.records})
+        say_json({**facts, "results": found.records})
     else:
         show_audit(found.records, facts)
     if found.interrupted:

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from treesens.answers import interruptible
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, print_json
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
+from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.report.terminal import say, say_json
 
 
 @click.command("bench")
@@ -65,6 +67,7 @@ def command(
             get_backend(name)
     for text in texts:
         Pipeline.parse(text)
+    check_writable(plot)
     listed = read_instances(instances)
     if sample is not None and sample < len(listed):
         listed = [listed[i * len(listed) // sample] for i in range(sample)]
@@ -99,13 +102,13 @@ def command(
     wrong = contradictions(records)
     rows = summary(records, measure)
     if plot is not None:
-        plot.write_text(cactus_svg(records, measure, title=f"{len(listed)} instances of {instances.name}"))
+        write_atomically(plot, cactus_svg(records, measure, title=f"{len(listed)} instances of {instances.name}"))
     if as_json:
-        print_json({"summary": rows, "contradictions": wrong, "records": len(records)})
+        say_json({"summary": rows, "contradictions": wrong, "records": len(records)})
     else:
         show(rows)
     for text in wrong:
-        click.echo(f"contradiction: {text}", err=True)
+        say(f"contradiction: {text}", err=True)
     if wrong:
         return INTERNAL
     return INTERRUPTED if interruption.happened else EXPECTED
@@ -113,9 +116,8 @@ def command(
 
 def show(rows: list[dict[str, Any]]) -> None:
     """The summary as a table."""
-    from rich.table import Table
-
     from treesens.report.show import out
+    from treesens.report.tables import Table
 
     table = Table(box=None, padding=(0, 2))
     for name in rows[0] if rows else ():

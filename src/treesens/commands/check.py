@@ -22,11 +22,11 @@ from treesens.commands.common import (
     engine_options,
     file_argument,
     load_file,
-    print_json,
     trust_option,
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.frontends.query import BoundQuery
+from treesens.report.terminal import say_json
 
 if TYPE_CHECKING:
     from treesens.engine import Options
@@ -104,7 +104,7 @@ def command(
             record(query.query, result, command=command_line, seed=seed, data=_hashes(query))
             for query, result in results
         ]
-        print_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
+        say_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
     return exit_code([(q, r) for q, r in results], interruption)
 
 

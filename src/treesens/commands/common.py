@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.query import Bound, BoundQuery
+from treesens.report.terminal import say
 
 EXPECTED, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 10, 5, 6, 130
 BACKEND_NAMES = "auto, search, cpsat, highs, cbc, gurobi, scip, z3, pb"
@@ -133,7 +133,7 @@ def load_file(path: Path, *, trust_pickle: bool = False) -> Bound:
     )
     for item in diagnostics:
         if item.severity == "warning":
-            click.echo(item.render(), err=True)
+            say(item.render(), err=True)
     return bound
 
 
@@ -152,8 +152,3 @@ def chosen(bound: Bound, names: tuple[str, ...]) -> list[BoundQuery]:
             )
         picked += found
     return picked
-
-
-def print_json(data: Any) -> None:
-    """JSON on standard output; NaN and infinities never get out."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=str))

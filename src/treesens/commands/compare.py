@@ -18,11 +18,12 @@ from treesens.commands.common import (
     engine_options,
     file_argument,
     load_file,
-    print_json,
     trust_option,
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.frontends.query import BoundQuery
+from treesens.report.terminal import say, say_json
+from treesens.visible import visible
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,9 @@ def command(
             for bound, cells in rows
             for cell in cells
         ]
-        print_json(envelope(file, records, disagreements=disagreements))
+        say_json(envelope(file, records, disagreements=disagreements))
     for text in disagreements:
-        click.echo(text, err=True)
+        say(text, err=True)
     if disagreements:
         return INTERNAL
     undecided = any(all(c.result.verdict is Verdict.UNKNOWN for c in cells) for _, cells in rows)
@@ -142,11 +143,12 @@ def timings(result: Result) -> dict[str, float]:
 
 def show(bound: BoundQuery, cells: list[Cell]) -> None:
     """A table per question."""
-    from rich.table import Table
+    from rich.text import Text
 
     from treesens.report.show import COLOURS, out
+    from treesens.report.tables import Table
 
-    table = Table(title=bound.name, title_justify="left", box=None, padding=(0, 2))
+    table = Table(title=visible(bound.name), title_justify="left", box=None, padding=(0, 2))
     for column in (
         "backend",
         "pipeline",
@@ -170,7 +172,7 @@ def show(bound: BoundQuery, cells: list[Cell]) -> None:
         table.add_row(
             cell.backend,
             cell.pipeline,
-            f"[{COLOURS[result.verdict]}]{result.verdict}[/]",
+            Text(str(result.verdict), style=COLOURS[result.verdict]),
             str(how)[:60],
             *(f"{times[key]:.2f}" for key in ("build", "emit", "solve")),
             f"{result.size.get('variables', 0):,}",

@@ -12,9 +12,10 @@ import click
 
 from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
-from treesens.commands.common import EXPECTED, INTERNAL, print_json
+from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
 from treesens.report.facts import package_version
+from treesens.report.terminal import say, say_json
 
 DEFAULT_BACKENDS = ("search", "cpsat", "highs", "z3")
 """What a plain `pip install treesens` brings and `--backend auto` uses."""
@@ -66,7 +67,7 @@ def command(solve: bool, as_json: bool) -> int:
     works = facts["engine"] is None and all(b["works"] for b in backends if b["name"] in DEFAULT_BACKENDS)
     facts["default_set_works"] = works
     if as_json:
-        print_json(facts)
+        say_json(facts)
     else:
         _show(facts)
     return EXPECTED if works else INTERNAL
@@ -102,7 +103,7 @@ def _solved(backend: Backend) -> dict[str, Any]:
     from treesens.backends import conformance
     from treesens.compiler.base.checks import Outcome
 
-    click.echo(f"solving with {backend.name} …", err=True)
+    say(f"solving with {backend.name} …", err=True)
     started = time.perf_counter()
     report = conformance.run(backend, only=("path", "equal-copies", "maximum"))
     bad = [check for check in report.checks if check.outcome is not Outcome.PASSED]
@@ -135,9 +136,9 @@ def _frontends() -> list[dict[str, Any]]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    click.echo(f"treesens {facts['treesens']}, Python {facts['python']}, {facts['platform']}")
-    click.echo(f"native extension: {facts['engine'] or 'loads'}")
-    click.echo("\nbackends")
+    say(f"treesens {facts['treesens']}, Python {facts['python']}, {facts['platform']}")
+    say(f"native extension: {facts['engine'] or 'loads'}")
+    say("\nbackends")
     for b in facts["backends"]:
         state = "works" if b["works"] and b["solved"] else "available" if b["works"] else "FAILS"
         if not b["available"]:
@@ -146,9 +147,9 @@ def _show(facts: dict[str, Any]) -> None:
         notes += [f"solved in {b['seconds']:.1f} s"] if b["solved"] else []
         notes += [b["reason"]] if b["reason"] else []
         mark = "*" if b["name"] in DEFAULT_BACKENDS else " "
-        click.echo(f" {mark} {b['name']:10} {state:10} {', '.join(notes)}")
-    click.echo("   (* belongs to the default set)")
-    click.echo("\nmodel formats")
+        say(f" {mark} {b['name']:10} {state:10} {', '.join(notes)}")
+    say("   (* belongs to the default set)")
+    say("\nmodel formats")
     for f in facts["frontends"]:
         if f["reason"]:
             state = f["reason"]
@@ -158,9 +159,9 @@ def _show(facts: dict[str, Any]) -> None:
             state = f"reads files; native replay with {f['library']}"
         else:
             state = f"reads files; {f['library']} is not installed, so replay is emulated"
-        click.echo(f"   {f['name']:10} {state}")
-    click.echo("\nlibraries")
+        say(f"   {f['name']:10} {state}")
+    say("\nlibraries")
     for p in facts["packages"]:
-        click.echo(f"   {p['name']:14} {p['version'] or '-':14} {p['for']}")
+        say(f"   {p['name']:14} {p['version'] or '-':14} {p['for']}")
     if not facts["default_set_works"]:
-        click.echo("\nThe default set does not work: pip install --force-reinstall treesens", err=True)
+        say("\nThe default set does not work: pip install --force-reinstall treesens", err=True)

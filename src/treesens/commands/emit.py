@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import UsageError
+from treesens.report.terminal import say
 
 FORMATS = {
     "lp": "treesens.backends.text.lp:write_lp",
@@ -50,6 +52,8 @@ def command(
             f"{len(asked)} questions and one standard output",
             remedy="name one question, or give a folder with --output",
         )
+    if output is not None and len(asked) == 1:
+        check_writable(output)
     for bound in asked:
         module = compile_query(bound.query, pipeline).module
         if target == "sir":
@@ -59,14 +63,14 @@ def command(
             write: Callable[..., object] = getattr(import_module(place), name)
             text = write(module, precision=precision).text  # type: ignore[attr-defined]
         if output is None:
-            click.echo(text, nl=False)
+            say(text, nl=False)
             continue
         path = output
         if len(asked) > 1:
             output.mkdir(parents=True, exist_ok=True)
             path = output / f"{file_name(bound.name)}.{target}"
-        path.write_text(text)
-        click.echo(f"wrote {path} ({len(text):,} characters)", err=True)
+        write_atomically(path, text)
+        say(f"wrote {path} ({len(text):,} characters)", err=True)
     return 0
 
 

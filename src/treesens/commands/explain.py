@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, print_json, trust_option
+from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, trust_option
+from treesens.report.terminal import say_json
+from treesens.visible import visible
 
 
 @click.command("explain")
@@ -42,7 +44,7 @@ def command(
         for bound in chosen(load_file(file, trust_pickle=trust_pickle), queries)
     ]
     if as_json:
-        print_json(envelope(file, records))
+        say_json(envelope(file, records))
     else:
         for record in records:
             _show(record)
@@ -50,25 +52,24 @@ def command(
 
 
 def _show(record: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.text import Text
 
     from treesens.report.show import out
+    from treesens.report.terminal import console as console_of
 
     console = out()
-    prose = Console(highlight=False)
+    prose = console_of()
 
     def title(text: str) -> None:
-        console.print(f"\n[bold]{escape(text)}[/bold]")
+        console.print(Text(f"\n{text}", style="bold"))
 
-    console.print(Text(record["query"], style="bold yellow"))
-    prose.print(Text(record["sentence"]))
+    console.print(Text(visible(record["query"]), style="bold yellow"))
+    prose.print(Text(visible(record["sentence"])))
     title("In .sens, without shorthand")
-    console.print(record["expansion"], markup=False)
+    console.print(record["expansion"])
     title("In formulas (S is the raw score: the exact sum of leaves and base margin; values as the model stores them)")
     for line in record["formulas"]:
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {visible(line)}")
     title("Cells")
     console.print(_cells(record["cells"]))
     title(f"Compiled by {record['pipeline']['name']} ({record['relation']})")
@@ -80,21 +81,22 @@ def _show(record: dict[str, Any]) -> None:
         for row in record["rows"]:
             kind = ", implied" if row["implied"] else ", conditional" if row["conditional"] else ""
             text = f"  {row['name']}: {row['terms']:,} terms, sum >= {row['bound']} · 2^-{row['shift']}{kind}"
-            console.print(text, markup=False)
+            console.print(text)
     how = record["legalisation"]
     title(f"For the backend {how['backend']} ({how['proof']} proofs)")
-    console.print(f"  takes as they are: {', '.join(how['takes']) or 'nothing'}", markup=False)
+    console.print(f"  takes as they are: {', '.join(how['takes']) or 'nothing'}")
     for item in how["rewritten"]:
-        console.print(f"  {item['kind']} ({item['nodes']} node(s)) becomes {item['becomes']}", markup=False)
-    console.print(f"  rounding: {how['rounding']}", markup=False)
+        console.print(f"  {item['kind']} ({item['nodes']} node(s)) becomes {item['becomes']}")
+    console.print(f"  rounding: {how['rounding']}")
     if how["characters"]:
-        console.print(f"  written as {how['format']}, {how['characters']:,} characters", markup=False)
+        console.print(f"  written as {how['format']}, {how['characters']:,} characters")
     console.print()
 
 
 def _cells(cells: list[dict[str, Any]]) -> Any:
-    from rich.table import Table
     from rich.text import Text
+
+    from treesens.report.tables import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("  feature")
@@ -111,8 +113,9 @@ def _cells(cells: list[dict[str, Any]]) -> Any:
 
 
 def _passes(passes: list[dict[str, Any]]) -> Any:
-    from rich.table import Table
     from rich.text import Text
+
+    from treesens.report.tables import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("  after")

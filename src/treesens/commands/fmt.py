@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from treesens.compiler.base.files import write_atomically
+from treesens.report.terminal import say
+
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -23,6 +26,6 @@ def command(files: tuple[Path, ...], check: bool) -> int:
             continue
         changed += 1
         if not check:
-            path.write_text(formatted, encoding="utf-8")
-        click.echo(f"{'would change' if check else 'formatted'} {path}", err=True)
+            write_atomically(path, formatted)
+        say(f"{'would change' if check else 'formatted'} {path}", err=True)
     return 10 if check and changed else 0

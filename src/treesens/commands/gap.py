@@ -11,10 +11,10 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
-    print_json,
     replays_natively,
     set_options,
 )
+from treesens.report.terminal import say_json
 
 
 @click.command("gap")
@@ -67,7 +67,7 @@ def command(
     records = [result.record() for result in found.results]
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
-        print_json(
+        say_json(
             {"schema_version": SCHEMA_VERSION, "model": facts, "interrupted": found.interrupted, "results": records}
         )
     else:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, print_json, trust_option
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, trust_option
 from treesens.frontends.base import LoadedModel
+from treesens.report.terminal import say_json
 
 
 @click.command("info")
@@ -38,7 +39,7 @@ def command(
         facts["check"] = fidelity(loaded, rows, seed)
         code = {True: EXPECTED, False: VIOLATED, None: INCONCLUSIVE}[facts["check"]["ok"]]
     if as_json:
-        print_json(facts)
+        say_json(facts)
     else:
         _show(facts)
     return code
@@ -59,13 +60,12 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from treesens.report.show import out
+    from treesens.report.tables import Table
 
     console = out()
     version = f", written by version {facts['library_version']}" if facts["library_version"] else ""
-    console.print(f"{facts['path']}: {facts['format']}{version}", markup=False)
+    console.print(f"{facts['path']}: {facts['format']}{version}")
     depth = facts["depth"]
     constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
     averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
@@ -84,7 +84,7 @@ def _show(facts: dict[str, Any]) -> None:
     }
     for name, text in lines.items():
         if text:
-            console.print(f"  {name:12} {text}", markup=False)
+            console.print(f"  {name:12} {text}")
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("  feature")
     table.add_column("kind")
@@ -100,6 +100,6 @@ def _show(facts: dict[str, Any]) -> None:
         table.add_row(*row, style=None if f["splits"] else "dim")
     console.print(table)
     for note in facts["notes"]:
-        console.print(f"  note: {note}", markup=False)
+        console.print(f"  note: {note}")
     if "check" in facts:
-        console.print(f"  library: {facts['check']['summary']}", markup=False)
+        console.print(f"  library: {facts['check']['summary']}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.report.terminal import say
 
 
 @click.command("opt")
@@ -48,7 +49,7 @@ def command(
 
     def show(name: str, module: Module) -> None:
         if name in after or "all" in after:
-            click.echo(f"; after {name}\n{print_module(module, full=full)}")
+            say(f"; after {name}\n{print_module(module, full=full)}")
 
     for module in modules:
         compiled = steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
@@ -56,8 +57,8 @@ def command(
             for record in compiled.records:
                 size = ", ".join(f"{value:,} {key}" for key, value in record.size.items())
                 facts = ", ".join(f"{key} {value:,}" for key, value in record.statistics.items())
-                click.echo(f"{record.seconds * 1000:9.1f} ms  {record.text:32} {size}  ({facts})", err=True)
+                say(f"{record.seconds * 1000:9.1f} ms  {record.text:32} {size}  ({facts})", err=True)
         if not after:
-            click.echo(print_module(compiled.module, full=full), nl=False)
-        click.echo(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
+            say(print_module(compiled.module, full=full), nl=False)
+        say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
     return 0

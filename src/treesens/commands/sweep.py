@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED, trust_option
+from treesens.compiler.base.files import check_writable
+from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
     from treesens.sweeps.journal import Entry, Journal
@@ -63,13 +64,14 @@ def command(
     from treesens.sweeps.run import settings_text, sweep
     from treesens.sweeps.spec import read_spec
 
+    check_writable(report)
     where = parse_executor(executor, jobs)
     read = read_spec(spec, trust_pickle=trust_pickle)
     share = read.settings.share and not no_share
     settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
     _check(settings)
     for warning in read.warnings:
-        click.echo(warning, err=True)
+        say(warning, err=True)
     counts = {"found": 0, "none": 0, "unknown": 0}
     line = shlex.join(["treesens", *sys.argv[1:]])
     with Journal(journal or spec.with_suffix(".sqlite"), command=line, settings=settings_text(settings)) as book:
@@ -85,11 +87,11 @@ def command(
             write_csv(report, answers(read.questions, settings, book))
         if as_json:
             for record in answers(read.questions, settings, book):
-                click.echo(json.dumps(record, ensure_ascii=False, allow_nan=False))
+                say_json(record, indent=None)
         lines = [line_of(record) for record in answers(read.questions, settings, book)]
     if not as_json:
         show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
-    click.echo(told(summary), err=True)
+    say(told(summary), err=True)
     if any(line.as_expected is False for line in lines):
         return VIOLATED
     if summary.interrupted:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel
@@ -81,13 +82,12 @@ def _all() -> list[Frontend]:
 def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
     place = str(path)
     try:
-        if path.is_dir():
-            raise ModelError("this is a folder, not a model file", place=place)
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD_BYTES)
-    except OSError as error:
-        raise ModelError(f"the model file cannot be read: {error.strerror}", place=place) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelError(f"the model file cannot be read: {reason}", place=place) from None
     _refuse_hopeless(place, size, head)
     if is_pickle(head):
         if not trust_pickle:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import open_regular
 from treesens.errors import DataError
 
 Column = NDArray[Any]
@@ -144,11 +145,12 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
 def _read_file(path: Path, place: str) -> dict[str, Column]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD_BYTES)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
-            f"the data file cannot be read: {error.strerror}", place=place, remedy="check the path and its permissions"
+            f"the data file cannot be read: {reason}", place=place, remedy="check the path and its permissions"
         ) from None
     if not head:
         raise DataError("the data file is empty", place=place)

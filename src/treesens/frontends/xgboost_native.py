@@ -51,14 +51,12 @@ class NativeXGBoost:
             self._booster.load_model(bytearray(self._data))
         x = np.asarray(rows, dtype=np.float64)
         try:
-            # Names and types as the model has them: the library would refuse or recode otherwise.
-            matrix = xgboost.DMatrix(
-                x, feature_names=self._booster.feature_names, feature_types=self._booster.feature_types
-            )
-            return np.asarray(
-                self._booster.predict(matrix, iteration_range=(0, self._rounds), strict_shape=True, **what)
-            )
-        except xgboost.core.XGBoostError as error:
+            # Types as the model has them: the library would recode otherwise. Columns go by position, and without names: a
+            # file may hold names with `<` or `[`, which the library does not let us say.
+            matrix = xgboost.DMatrix(x, feature_types=self._booster.feature_types)
+            options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
+            return np.asarray(self._booster.predict(matrix, **options, **what))
+        except (xgboost.core.XGBoostError, ValueError) as error:
             raise ModelError(f"xgboost refused to predict: {str(error).strip().splitlines()[-1]}") from None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:

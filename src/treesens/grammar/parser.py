@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source, Span
+from treesens.compiler.base.files import open_regular
 from treesens.grammar import ast
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def load(path: str | Path) -> Source:
     nowhere = Span(Source(name, ""), 0, 0)
     content = b""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         reason = error.strerror or str(error)

@@ -6,8 +6,14 @@ import re
 from fractions import Fraction
 from typing import assert_never
 
+from treesens.errors import QueryError
 from treesens.grammar import ast
 from treesens.grammar.words import KEYWORDS, RESERVED
+
+
+class Unwritable(QueryError, ValueError):
+    """A name or a path of a file that the language has no way to write."""
+
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 
@@ -25,14 +31,16 @@ def point_name_text(name: ast.Name) -> str:
 
 def _quoted(text: str) -> str:
     if not text or "`" in text or "\n" in text:
-        raise ValueError(f"no text can hold the name {text!r}")
+        raise Unwritable(
+            f"no text can hold the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
+        )
     return f"`{text}`"
 
 
 def string_text(text: str) -> str:
     """A path in double quotes."""
     if '"' in text or "\n" in text:
-        raise ValueError(f"no text can hold the path {text!r}")
+        raise Unwritable(f"no text can hold the path {text!r}", remedy="rename the file")
     return f'"{text}"'
 
 

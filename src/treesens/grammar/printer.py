@@ -9,6 +9,7 @@ from typing import assert_never
 
 from treesens.grammar import ast
 from treesens.grammar.print_terms import (
+    Unwritable,
     decimal,
     expression_text,
     features_text,
@@ -49,6 +50,14 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             return formula_text(node)
         case _:
             return expression_text(node)
+
+
+def shown_text(node: ast.Body | ast.Formula) -> str:
+    """The text of a part of a tree for people to read; in its place the reason where names of a model allow none."""
+    try:
+        return to_text(node)
+    except Unwritable as error:
+        return f"({error.message})"
 
 
 def _file(declarations: tuple[ast.Declaration, ...]) -> str:

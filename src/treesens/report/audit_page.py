@@ -9,6 +9,7 @@ from typing import Any
 
 from treesens.errors import UsageError
 from treesens.report.audit_table import gap_of, swing_of
+from treesens.visible import visible
 
 _CELL = 92
 _LINE = 26
@@ -27,7 +28,11 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
             "reports are written with jinja2, which is not installed", remedy="pip install jinja2"
         ) from None
     environment = Environment(
-        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=seen,
     )
     environment.filters["value"] = shown
     environment.filters["run"] = shown_run
@@ -42,6 +47,11 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     return template.render(
         facts=facts, groups=groups, gaps=gaps, map=heat_map(groups, gaps), gap_of=gap_of, swing_of=swing_of
     )
+
+
+def seen(value: Any) -> Any:
+    """Texts with what would reorder or hide them made visible; they are escaped for HTML after that."""
+    return visible(value, lines=True) if type(value) is str else value
 
 
 def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:

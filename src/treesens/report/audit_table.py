@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from treesens.report.show import out
+from treesens.report.tables import Table
 
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from treesens.visible import visible
+
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#7f7f7f", "#bcbd22", "#e377c2")
 DASHES = ("", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"')
 _LOWEST = 1e-4
@@ -38,7 +40,7 @@ def curves_svg(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
-        f'<text x="{left}" y="22" font-size="14" font-weight="bold">{escape(title)}</text>',
+        f'<text x="{left}" y="22" font-size="14" font-weight="bold">{escape(visible(title))}</text>',
     ]
     for step in range(low, high + 1):
         value = 10.0**step if logarithmic else largest * step / 4
@@ -56,5 +58,5 @@ def curves_svg(
         line = top + 18 * number
         at, end = width - right + 12, width - right + 28
         parts.append(f'<path d="M{at} {line + 2}H{end}" stroke="{colour}" stroke-width="4"{dash}/>')
-        parts.append(f'<text x="{end + 6}" y="{line + 7}">{escape(name)} ({len(values)})</text>')
+        parts.append(f'<text x="{end + 6}" y="{line + 7}">{escape(visible(name))} ({len(values)})</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

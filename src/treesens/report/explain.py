@@ -15,7 +15,7 @@ from treesens.compiler.passes.base import Pass, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.query import Query
 from treesens.frontends.query import BoundQuery
-from treesens.grammar.printer import to_text
+from treesens.grammar.printer import shown_text
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.report.model import features_record
@@ -29,7 +29,7 @@ def explanation(bound: BoundQuery, pipeline: str, compiled: Compiled, backend: B
     return {
         "query": bound.name,
         "sentence": sentence(bound.find),
-        "expansion": to_text(bound.find),
+        "expansion": shown_text(bound.find),
         "formulas": formulas(bound.query),
         "cells": cells_record(bound.query),
         "pipeline": {"name": pipeline, "text": Pipeline.parse(pipeline).text},

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
-
 from treesens.report.show import out
+from treesens.report.tables import Table
 
 
 def show_largest(records: Sequence[dict[str, Any]]) -> None:

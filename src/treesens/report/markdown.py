@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from treesens.visible import visible
+
+_MARKUP = re.compile(r"([|<\[`])")
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -20,4 +25,4 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    return f"{value:.3g}" if isinstance(value, float) else _MARKUP.sub(r"\\\1", visible(str(value)))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
 from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
+from treesens.report.terminal import Styled, console, say, styled
+from treesens.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,9 +23,7 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 def out() -> Console:
     """Standard output for tables; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+    return console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 class Progress:
@@ -50,10 +47,8 @@ class Progress:
         if not self.active:
             return
         self.clear()
-        from rich.console import Console
-
-        self.name = f"{number + 1}/{self.total} {name}"
-        self.status = Console(stderr=True, highlight=False).status(self.name)
+        self.name = f"{number + 1}/{self.total} {visible(name)}"
+        self.status = console(err=True).status(self.name)
         self.status.start()
 
     def say(self, text: str) -> None:
@@ -72,7 +67,6 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
     shown beside the bar. Nothing is shown where that is no terminal.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
@@ -81,9 +75,9 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Bar(*columns, console=console(err=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("", total=total)
 
         def advance(words: str = "") -> None:
@@ -98,52 +92,47 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     Written with click alone: an answer is seldom waited for as long as the libraries of tables take to be imported.
     """
     query = bound.query
-    line = click.style(f"{result.query}: ", bold=True)
-    line += click.style(str(result.verdict), bold=True, fg=COLOURS[result.verdict]) + _how(result)
+    line: list[str] = [styled(f"{result.query}: ", bold=True)]
+    line += [styled(str(result.verdict), bold=True, fg=COLOURS[result.verdict]), _how(result)]
     if as_expected(query, result) is False:
-        line += click.style(f"  expected {query.expect}", bold=True, fg="red")
-    _say(line)
+        line += [styled(f"  expected {query.expect}", bold=True, fg="red")]
+    say(*line)
     if result.count is not None:
-        _say(f"  {_counted(result.count)}")
+        say(f"  {_counted(result.count)}")
         if result.witness is not None:
-            _say(f"  for example row {result.count.shown}:")
+            say(f"  for example row {result.count.shown}:")
     if result.ranked is None:
         _show_found(bound, result)
     else:
         for number, one in enumerate(result.ranked.answers, 1):
-            _say(f"  answer {number} of {len(result.ranked.answers)}")
+            say(f"  answer {number} of {len(result.ranked.answers)}")
             _show_found(bound, one)
         if result.ranked.answers:
-            _say(f"  {_how_many(result.ranked)}")
+            say(f"  {_how_many(result.ranked)}")
     if result.core is not None:
         from treesens.cores import diagnostic_of
 
-        _say(diagnostic_of(result.core).render())
+        say(diagnostic_of(result.core).render())
     for note in result.notes:
-        _say(f"  note: {note}")
+        say(f"  note: {note}")
     if result.near_miss:
-        _say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
-    _say("")
-
-
-def _say(line: str) -> None:
-    """A line on standard output; without colours where that is no terminal or nobody wants them (no-color.org)."""
-    click.echo(line, color=False if os.environ.get("NO_COLOR") else None)
+        say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+    say("")
 
 
 def _show_found(bound: BoundQuery, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
         for line in _pair_lines(bound, result):
-            _say(line)
+            say(line)
     if result.objective is not None:
         o = result.objective
         bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
-        _say(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
+        say(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
-        _say(
+        say(
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
@@ -184,7 +173,7 @@ def _how(result: Result) -> str:
     return f"  {who}{confirmed}, {seconds:.2f} s"
 
 
-def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[str]:
+def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[Styled]:
     """The points side by side, a line per feature, then their scores; features that differ are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
@@ -194,23 +183,23 @@ def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[str]:
     for feature in query.space.names:
         values = [points[name][feature] for name in names]
         differs = len(names) > 1 and any(v != values[0] for v in values)
-        rows.append(([feature, *map(_value, values)], {"bold": True, "fg": "yellow"} if differs else {}))
+        rows.append(([visible(feature), *map(_value, values)], {"bold": True, "fg": "yellow"} if differs else {}))
     scores = [
         scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
         for i, p in enumerate(query.points)
     ]
     rows += [
-        ([f"→ {key}", *(_value(s.get(key)) for s in scores)], {"bold": True})
+        ([f"→ {visible(key)}", *(_value(s.get(key)) for s in scores)], {"bold": True})
         for key in scores[0]
         if not isinstance(scores[0][key], dict)
     ]
     widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(names) + 1)]
     for (label, *values), style in rows:
         line = "    ".join([label.ljust(widths[0]), *(v.rjust(w) for v, w in zip(values, widths[1:], strict=True))])
-        yield click.style(f"  {line}", **style)
+        yield styled(f"  {line}", **style)
 
 
 def _value(value: Any) -> str:
     if value is None:
         return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))

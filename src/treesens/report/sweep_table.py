@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
+from treesens.compiler.base.files import write_atomically
 from treesens.report.show import COLOURS, out
+from treesens.report.tables import Table
+from treesens.visible import spreadsheet, visible
 
 LISTED = 20
 """Questions without an answer that are shown one by one."""
@@ -68,10 +71,10 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
     console.print(table)
     for line in lines:
         if line.as_expected is False:
-            console.print(f"expected otherwise: {line.document}: {line.question} is {line.verdict}", markup=False)
+            console.print(visible(f"expected otherwise: {line.document}: {line.question} is {line.verdict}"))
     unknown = [line for line in lines if line.verdict == "unknown"]
     for line in unknown[:LISTED]:
-        console.print(f"unknown: {line.document}: {line.question}: {line.reason}", markup=False)
+        console.print(visible(f"unknown: {line.document}: {line.question}: {line.reason}"))
     if len(unknown) > LISTED:
         console.print(f"… and {len(unknown) - LISTED} more without an answer")
     if left:
@@ -79,9 +82,11 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
 
 
 def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """One row per question; sets of features are joined by `+`."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", restval="")
-        writer.writeheader()
-        for record in records:
-            writer.writerow({**record, "varied": "+".join(record["varied"])})
+    """One row per question; sets of features are joined by `+`. Names are written so that no spreadsheet computes them."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", restval="")
+    writer.writeheader()
+    for record in records:
+        row = {**record, "varied": "+".join(record["varied"])}
+        writer.writerow({key: spreadsheet(visible(v)) if isinstance(v, str) else v for key, v in row.items()})
+    write_atomically(path, file.getvalue())

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.files import open_regular
 from treesens.frontends.query import Asked
 from treesens.frontends.session import Session
 from treesens.grammar import ast
@@ -71,8 +72,8 @@ def sha256(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def document_of(name: str, text: str, base: Path, *, trust_pickle: bool = False) -> tuple[Document, Session]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.model import Task
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -75,11 +76,11 @@ def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
         told = tuple(item.render() for item in session.warnings)
         return Spec(list(questions_of(document, session)), Settings(), told)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
         data = tomllib.loads(text, parse_float=Decimal)
     except OSError as error:
         raise DataError(f"the sweep cannot be read: {error.strerror}", place=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError, ArithmeticError) as error:
         raise DataError(f"this is no TOML: {error}", place=str(path), remedy=f"write e.g.\n{_EXAMPLE}") from None
     place = _Place(path, text)
     settings = _settings(data, place)

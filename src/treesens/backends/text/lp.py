@@ -6,6 +6,7 @@ from math import isfinite
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.backends.text.names import row_name, told
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -22,7 +23,7 @@ def _sum(variables: list[int], values: list[float]) -> str:
 def write_lp(module: Module, *, precision: int = 0) -> Artifact:
     """The module as LP text."""
     rows = to_rows(module)
-    lines = [f"\\ {module.name}: {' -> '.join(module.provenance)}"]
+    lines = [f"\\ {told(module)}"]
     if module.objective is None:
         lines += ["Minimize", " obj: 0 x0"]
     else:
@@ -36,7 +37,7 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
         for i in range(block.count):
             text = _sum(variables[bounds[i] : bounds[i + 1]], values[bounds[i] : bounds[i + 1]])
             low, high = float(doubles.low[i]), float(doubles.high[i])
-            name = f"r{number}_{''.join(c if c.isalnum() else '_' for c in block.origin)}"
+            name = f"r{number}_{row_name(block.origin)}"
             if low == high:
                 lines.append(f" {name}: {text} = {low!r}")
             else:

@@ -8,6 +8,7 @@ import numpy as np
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.backends.text.names import told
 from treesens.compiler.base.arrays import row_of
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
@@ -47,7 +48,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
     if module.objective is not None:
         weights = to_doubles(module.objective.coefficients, module.objective.shift)
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
-    lines = [f"NAME {module.name.replace(' ', '_') or 'treesens'}", "ROWS", " N obj", *kinds, "COLUMNS"]
+    lines = [f"* {told(module)}", "NAME treesens", "ROWS", " N obj", *kinds, "COLUMNS"]
     # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.
     count = max(1, rows.variables)
     binary = rows.binary if rows.variables else np.ones(1, bool)

@@ -6,6 +6,7 @@ A guide is left out: a solver cannot be told here to stop at the first solution,
 from __future__ import annotations
 
 from treesens.backends.base import Artifact
+from treesens.backends.text.names import told
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -27,7 +28,7 @@ def write_opb(module: Module, *, precision: int = 0) -> Artifact:
                 lines.append(f"{_terms(variables, values, part, 1)} >= {low} ;")
             if block.has_high[i]:
                 lines.append(f"{_terms(variables, values, part, -1)} >= {-high} ;")
-    head = [f"* #variable= {rows.variables} #constraint= {len(lines)}", f"* {module.name}"]
+    head = [f"* #variable= {rows.variables} #constraint= {len(lines)}", f"* {told(module)}"]
     real = module.optimises
     if module.objective is not None and real:
         terms = _terms(

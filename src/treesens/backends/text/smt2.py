@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
+from treesens.backends.text.names import told
 from treesens.compiler.ir import TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Unit
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.ops import Table
@@ -33,7 +34,7 @@ def _sum(variables: list[int], values: list[int]) -> str:
 def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
     """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` changes nothing."""
     del precision
-    lines = ["(set-logic QF_LIA)", f"(set-info :source |{module.name}: {' -> '.join(module.provenance)}|)"]
+    lines = ["(set-logic QF_LIA)", f"; {told(module)}"]
     lines += [f"(declare-const x{v} Bool)" for v in range(module.variables)]
     guards = _guards_of(module)
     for block in module.blocks:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from treesens.errors import QueryError
+from treesens.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +77,19 @@ class Diagnostic:
 
     def render(self) -> str:
         place = f"{self.span.place}: " if self.span else ""
-        lines = [f"{place}{self.severity}[{self.code}]: {self.message}"]
+        lines = [f"{visible(place)}{self.severity}[{self.code}]: {visible(self.message)}"]
         if self.span:
             lines.append(self.span.excerpt())
         lines += [other.excerpt() for other in self.related]
         if self.remedy:
-            lines.append(f"  help: {self.remedy}")
+            lines.append(f"  help: {visible(self.remedy)}")
         return "\n".join(lines)
 
 
 class DiagnosticsError(QueryError):
     """Raised once with every error of a file."""
+
+    several_lines = True
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

@@ -1,0 +1,64 @@
+"""The one way to the terminal: what comes from files is made visible, and only our own styles become escape codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treesens.visible import visible, visible_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Styled(str):
+    """Text that `styled` has made: it may hold escape codes, which are ours."""
+
+
+def styled(text: str, **style: Any) -> Styled:
+    """Text in a style of `click.style`."""
+    return Styled(click.style(visible(text), **style))
+
+
+def say(*parts: str, err: bool = False, nl: bool = True) -> None:
+    """A line (or several) on standard output, or on standard error; no colours where that is no terminal or nobody wants them
+    (no-color.org).
+    """
+    text = "".join(part if isinstance(part, Styled) else visible(part, lines=True) for part in parts)
+    click.echo(text, err=err, nl=nl, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def say_json(data: Any, indent: int | None = 2) -> None:
+    """JSON on standard output; NaN and infinities never get out."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+    click.echo(visible_json(text))
+
+
+def console(*, err: bool = False, **options: Any) -> Console:
+    """A console of rich. It reads no markup: a feature may be called `[bold]`."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        """Text passes through `visible` on its way out; codes that rich makes do not."""
+
+        def render_str(self, text: str, **given: Any) -> Any:
+            return super().render_str(visible(text, lines=True), **given)
+
+        def _render_buffer(self, buffer: Any) -> str:
+            seen = (Segment(visible(s.text, lines=True), s.style, s.control) if not s.control else s for s in buffer)
+            return super()._render_buffer(seen)
+
+    return VisibleConsole(stderr=err, highlight=False, markup=False, emoji=False, **options)
+
+
+def use_any_encoding() -> None:
+    """A character that the terminal's encoding lacks is written as an escape; it is no reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

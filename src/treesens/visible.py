@@ -1,0 +1,58 @@
+"""Text from files as text to look at: what would steer a terminal, or cannot be seen, is written as an escape.
+
+Names of features, classes, questions and files come from files of other people. Everything that treesens prints goes through
+`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide what stands beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+_STEERING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+"""Unicode's general categories of control, format (directions of text among them), lone surrogates, private use, line and
+paragraph separators.
+"""
+_JOINERS = "\u200c\u200d"
+"""Format characters that words of some languages are written with."""
+_UNUSUAL = re.compile(r"[^\t -~]")
+_UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
+"""What is looked at more closely: almost no character of almost every text."""
+_NO_LABEL = re.compile(r"[^\w.+-]+", re.ASCII)
+_LONGEST_LABEL = 80
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""The text with its steering characters as `\x1b`, `\u202e`, ..; tabs stay, and so do line breaks with `lines`."""
+    return (_UNUSUAL_IN_LINES if lines else _UNUSUAL).sub(lambda found: _shown(found[0], _escaped), text)
+
+
+def visible_json(text: str) -> str:
+    """JSON text that says the same, with steering characters inside its strings as JSON's own escapes."""
+    return _UNUSUAL_IN_LINES.sub(lambda found: _shown(found[0], _json_escaped), text)
+
+
+def label(text: str) -> str:
+    """A name as solver texts carry it, in comments alone: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80."""
+    return _NO_LABEL.sub("_", text)[:_LONGEST_LABEL] or "_"
+
+
+def spreadsheet(text: str) -> str:
+    """A text as a cell of a CSV: one that a spreadsheet would take for a formula gets an apostrophe before it."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
+
+
+def _shown(character: str, escaped: Callable[[str], str]) -> str:
+    steers = unicodedata.category(character) in _STEERING and character not in _JOINERS
+    return escaped(character) if steers else character
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _json_escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
