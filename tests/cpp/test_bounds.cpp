@@ -31,7 +31,7 @@ TEST(entries_hold_the_sums_of_their_trees) {
         for (const FactorSet* set : {s.sets.full.get(), s.sets.collapsed.get()}) {
             MemoryBudget budget;
             Messages m(s.p, *set, budget);
-            m.set_multipliers(std::vector<std::int32_t>(set->rows.size(), 1));
+            m.set_multipliers(std::vector<std::int32_t>(set->rows.size(), kMultiplierUnit / 2));
             m.reset(Domains(s.p), false);
             sample::for_all(s.p, [&](const std::vector<Cell>& x) {
                 std::vector<std::int64_t> slack(2);

@@ -110,6 +110,9 @@ class SearchBackend(Backend):
                 return self._outcome(artifact, adapted, result)
 
     def _outcome(self, artifact: SearchArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
+        if result.reason == "internal":
+            # Nothing that a search says which contradicts itself is used, not even its point.
+            return RawOutcome(Termination.CRASH, detail=f"internal error of the native engine: {result.fault}")
         assignment = None
         if result.assignment is not None and result.is_witness:
             assignment = adapted.assignment(result.assignment, artifact.merged_variables)

@@ -18,7 +18,7 @@ HELP_BYTES = 2_000_000_000
 SLICE = 0.05  # seconds between two looks at signals
 UNKNOWN = 2**63 - 1
 Status = Literal["open", "witness", "infeasible", "optimal"]
-Reason = Literal["", "time", "nodes", "memory", "stopped"]
+Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class SearchResult:
             assignment.
         upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
         tier: where the prover stopped.
+        fault: what the engine found to be wrong with itself, where the reason is ``internal``; then nothing is proved.
+        audited: pruned nodes that were looked at again.
     """
 
     status: Status
@@ -77,6 +79,8 @@ class SearchResult:
     upper: int | None
     tier: str
     statistics: SearchStatistics
+    fault: str = ""
+    audited: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ class Solver:
     ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
     factors, messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all
     smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
-    the same verdicts and levels, but not always the same point; one thread repeats itself exactly.
+    the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
+    ``audit`` is checked again by other means (0: none), for tests.
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -118,6 +123,7 @@ class Solver:
         seed: int = 0,
         max_bytes: int | None = None,
         threads: int = 1,
+        audit: int = 0,
     ) -> None:
         start = time.perf_counter()
         self.problem = problem
@@ -127,6 +133,7 @@ class Solver:
             **problem.arrays(), mode=mode, seed=seed, max_bytes=-1 if max_bytes is None else max_bytes
         )
         self._engine.set_threads(threads)
+        self._engine.set_audit(audit)
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:
@@ -199,6 +206,8 @@ class Solver:
             level=level,
             upper=None if upper == UNKNOWN else upper,
             tier=facts.get("tier", "local search"),
+            fault=facts["fault"],
+            audited=facts["audited"],
             statistics=SearchStatistics(
                 nodes=facts.get("nodes", 0),
                 closed=facts.get("closed", 0),

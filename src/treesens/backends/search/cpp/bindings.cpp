@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "bindings.hpp"
+#include "checked.hpp"
 #include "evaluate.hpp"
 #include "profiles.hpp"
 
@@ -124,7 +125,7 @@ void flip_profiles(Ints root, Ints feature, Ints cut, Ints left, Ints right, Int
             "outputs must have one entry per row");
     const treesens::FlipProfiles out{highest.data(), lowest.data(), highest_cell.data(), lowest_cell.data()};
     nb::gil_scoped_release release;
-    treesens::flip_profiles(trees, leaf_value.data(), flipped, static_cast<std::int32_t>(allowed.size()), allowed.data(),
+    treesens::flip_profiles(trees, leaf_value.data(), flipped, treesens::narrow<std::int32_t>(allowed.size()), allowed.data(),
                             cells.data(), rows, features, out);
 }
 

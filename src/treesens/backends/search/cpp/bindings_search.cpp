@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "checked.hpp"
 #include "search.hpp"
 
 namespace nb = nanobind;
@@ -60,7 +61,7 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
     p.box_offset = copied(box_offset);
     p.literals = literals(literal_variable, literal_low, literal_high);
     p.has_objective = objective;
-    p.constraints = static_cast<std::int32_t>(bound.size());
+    p.constraints = narrow<std::int32_t>(bound.size());
     p.rows = p.constraints + (objective ? 1 : 0);
     p.coefficient_offset = copied(coefficient_offset);
     require(coefficient_row.size() == coefficient_value.size(), "coefficient arrays differ in length");
@@ -114,6 +115,7 @@ const char* name(search::Reason reason) {
         case search::Reason::nodes: return "nodes";
         case search::Reason::memory: return "memory";
         case search::Reason::stopped: return "stopped";
+        case search::Reason::internal: return "internal";
     }
     return "";
 }
@@ -122,6 +124,8 @@ nb::dict result(const Search& s) {
     nb::dict out;
     out["status"] = name(s.status());
     out["reason"] = name(s.reason());
+    out["fault"] = s.fault();
+    out["audited"] = s.audited();
     out["assignment"] = s.incumbent().x;
     out["slack"] = s.incumbent().present() ? s.slacks() : std::vector<std::int64_t>();
     out["is_witness"] = s.is_witness();
@@ -186,13 +190,20 @@ void bind_search(nb::module_& m) {
                 s.set_threads(threads);
             },
             "threads"_a)
+        .def(
+            "set_audit",
+            [](Search& s, std::int64_t every) {
+                require(every >= 0, "the share of nodes that are looked at again is one in `every`, 0 for none");
+                s.set_audit(every);
+            },
+            "every"_a)
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(
             "reset",
             [](Search& s, Vector<std::int64_t> bound, const std::string& mode) {
                 std::vector<std::int64_t> rows = copied(bound);
-                require(static_cast<std::int32_t>(rows.size()) == s.problem().constraints, "one bound per constraint is needed");
+                require(narrow<std::int32_t>(rows.size()) == s.problem().constraints, "one bound per constraint is needed");
                 if (s.problem().has_objective) rows.push_back(0);
                 s.reset(std::move(rows), mode_named(mode));
             },

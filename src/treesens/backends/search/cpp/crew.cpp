@@ -5,6 +5,8 @@
 #include <system_error>
 #include <thread>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 namespace {
@@ -32,7 +34,7 @@ void Crew::run(std::int64_t work, Incumbent& incumbent, LocalSearch& polisher, C
     error_ = nullptr;
     hungry_ = 0;
     over_ = false;
-    members_ = 1 + static_cast<int>(helpers_.size());
+    members_ = 1 + narrow<int>(helpers_.size());
     std::vector<std::thread> threads;
     for (auto& helper : helpers_) {
         helper->incumbent = incumbent;
@@ -102,7 +104,7 @@ void Crew::give(Prover& prover) {
     if (hungry_ == 0) return;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (static_cast<int>(waiting_.size()) >= hungry_) return;
+        if (narrow<int>(waiting_.size()) >= hungry_) return;
     }
     Subproblem put_off;
     if (!prover.donate(put_off)) return;
@@ -124,12 +126,22 @@ bool Crew::finished() const {
            std::all_of(helpers_.begin(), helpers_.end(), [](const auto& h) { return h->prover.finished(); });
 }
 
-std::int64_t Crew::upper(const Incumbent& incumbent) const {
+std::int64_t Crew::proved_upper() const {
     if (lost_) return first_.root_upper();
-    std::int64_t bound = first_.upper(incumbent);
-    for (const auto& h : helpers_) bound = std::max(bound, h->prover.upper(incumbent));
+    std::int64_t bound = first_.proved_upper();
+    for (const auto& h : helpers_) bound = std::max(bound, h->prover.proved_upper());
     for (const Subproblem& s : waiting_) bound = std::max(bound, s.upper);
     return std::min(bound, first_.root_upper());
+}
+
+std::int64_t Crew::upper(const Incumbent& incumbent) const {
+    std::int64_t bound = proved_upper();
+    if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
+    return std::min(bound, first_.root_upper());
+}
+
+void Crew::set_audit(std::int64_t every) {
+    for (auto& h : helpers_) h->prover.set_audit(every);
 }
 
 std::int64_t Crew::work() const {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "add_profile.hpp"
+#include "checked.hpp"
 
 namespace treesens {
 
@@ -33,8 +34,8 @@ Descent::Descent(const CellTrees& trees, const std::int64_t* leaf_value, const C
             waiting.push_back(trees.left[node]);
             waiting.push_back(trees.right[node]);
         }
-        std::sort(asked_.begin() + first, asked_.end());
-        asked_.erase(std::unique(asked_.begin() + first, asked_.end()), asked_.end());
+        std::sort(asked_.begin() + narrow<std::ptrdiff_t>(first), asked_.end());
+        asked_.erase(std::unique(asked_.begin() + narrow<std::ptrdiff_t>(first), asked_.end()), asked_.end());
         asked_offset_.push_back(static_cast<std::int64_t>(asked_.size()));
     }
     start_.resize(costs.features);
@@ -183,11 +184,11 @@ RowOutcome Descent::search(const std::vector<double>& cell_cost, double cutoff, 
     for (std::int64_t f = 0; f < costs_.features; ++f) {
         const double* first = cost_ + costs_.cell_offset[f];
         const double* last = cost_ + costs_.cell_offset[f + 1];
-        start_[f] = static_cast<std::int32_t>(std::min_element(first, last) - first);
+        start_[f] = narrow<std::int32_t>(std::min_element(first, last) - first);
         if (first[start_[f]] == kNever) return outcome;
         // Cells that cost too much by themselves are out of reach.
         low_[f] = 0;
-        high_[f] = static_cast<std::int32_t>(last - first) - 1;
+        high_[f] = narrow<std::int32_t>(last - first) - 1;
         while (low_[f] < start_[f] && !(first[low_[f]] < cutoff)) ++low_[f];
         while (high_[f] > start_[f] && !(first[high_[f]] < cutoff)) --high_[f];
     }

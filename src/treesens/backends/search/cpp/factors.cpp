@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "checked.hpp"
 #include "rounding.hpp"
 
 namespace treesens::search {
@@ -24,7 +25,7 @@ public:
         // mixes_[r]: the prover's rows that contain row r of the problem
         mixes_.resize(p.rows);
         for (std::size_t m = 0; m < rows.size(); ++m) {
-            for (std::int32_t r : rows[m]) mixes_[r].push_back(static_cast<std::int32_t>(m));
+            for (std::int32_t r : rows[m]) mixes_[r].push_back(narrow<std::int32_t>(m));
         }
         // Relations between copies ("a.income <= b.income") are clauses of two literals.
         pairs_.resize(p.variables());
@@ -79,7 +80,7 @@ private:
                 else if (low_[n.variable] > n.cut) at = {n.right, at.depth + 1};
                 else break;
             }
-            if (at.node >= 0 && (next < 0 || at.depth < places[next].depth)) next = static_cast<int>(i);
+            if (at.node >= 0 && (next < 0 || at.depth < places[next].depth)) next = narrow<int>(i);
         }
         if (next < 0) return emit(places);
         const TreeNode node = f_.nodes[places[next].node];
@@ -195,11 +196,11 @@ private:
             }
         }
         std::sort(scope_.begin(), scope_.end());
-        for (std::size_t s = 0; s < scope_.size(); ++s) slot_of_[scope_[s]] = static_cast<std::int32_t>(s);
+        for (std::size_t s = 0; s < scope_.size(); ++s) slot_of_[scope_[s]] = narrow<std::int32_t>(s);
         const std::size_t n = join.entries.size();
         ranges_.assign(scope_.size() * n, {0, 0});
         for (std::size_t s = 0; s < scope_.size(); ++s) {
-            std::fill(ranges_.begin() + s * n, ranges_.begin() + (s + 1) * n, std::make_pair(0, p_.size[scope_[s]] - 1));
+            std::fill_n(ranges_.data() + s * n, n, std::make_pair(0, p_.size[scope_[s]] - 1));
         }
         for (std::size_t e = 0; e < n; ++e) {
             for (std::int64_t i = join.entries[e].first_literal; i < join.entries[e].last_literal; ++i) {
@@ -211,7 +212,7 @@ private:
 
     void write_slot(const Join& join, std::int32_t factor, std::size_t s) {
         const std::size_t n = join.entries.size();
-        const auto begin = ranges_.begin() + s * n;
+        const auto* begin = ranges_.data() + s * n;
         distinct_.assign(begin, begin + n);
         std::sort(distinct_.begin(), distinct_.end());
         distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
@@ -235,7 +236,7 @@ private:
             set_.segment_level.push_back(level);
         }
         const auto segment = [&](Cell start) {
-            return static_cast<std::int32_t>(std::lower_bound(starts_.begin(), starts_.end(), start) - starts_.begin());
+            return narrow<std::int32_t>(std::lower_bound(starts_.begin(), starts_.end(), start) - starts_.begin());
         };
         for (const auto& r : distinct_) {
             set_.literal_low.push_back(segment(r.first));
@@ -243,7 +244,7 @@ private:
         }
         for (std::size_t e = 0; e < n; ++e) {
             const auto at = std::lower_bound(distinct_.begin(), distinct_.end(), begin[e]);
-            set_.column.push_back(static_cast<std::uint16_t>(at - distinct_.begin()));
+            set_.column.push_back(narrow<std::uint16_t>(at - distinct_.begin()));
         }
         set_.slot_segment.push_back(static_cast<std::int64_t>(set_.segment_start.size()));
         set_.slot_literal.push_back(static_cast<std::int64_t>(set_.literal_low.size()));
@@ -261,7 +262,7 @@ private:
 bool constant_on_group(const Problem& p, const Forest& f, std::int32_t g, const RowSum& rows) {
     std::int64_t expected = 0;
     for (std::int64_t l = p.group_offset[g]; l < p.group_offset[g + 1]; ++l) {
-        const std::int64_t* value = f.values(p, g, static_cast<std::int32_t>(l));
+        const std::int64_t* value = f.values(p, g, narrow<std::int32_t>(l));
         std::int64_t sum = 0;
         for (std::int32_t j = f.row_offset[g]; j < f.row_offset[g + 1]; ++j, ++value) {
             if (std::find(rows.begin(), rows.end(), f.group_rows[j]) != rows.end()) sum += *value;
@@ -326,7 +327,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     set.use_offset.assign(1, 0);
     for (const auto& list : users) {
         set.use_slot.insert(set.use_slot.end(), list.begin(), list.end());
-        set.use_offset.push_back(static_cast<std::int32_t>(set.use_slot.size()));
+        set.use_offset.push_back(narrow<std::int32_t>(set.use_slot.size()));
     }
     return set;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 namespace {
@@ -25,7 +27,7 @@ public:
         boxes_.clear();
         for (std::int64_t l = p_.group_offset[group]; l < p_.group_offset[group + 1]; ++l) {
             for (std::int64_t b = p_.leaf_offset[l]; b < p_.leaf_offset[l + 1]; ++b) {
-                boxes_.push_back({p_.box_offset[b], p_.box_offset[b + 1], static_cast<std::int32_t>(l)});
+                boxes_.push_back({p_.box_offset[b], p_.box_offset[b + 1], narrow<std::int32_t>(l)});
             }
         }
         if (boxes_.empty()) throw std::invalid_argument("a group has no box");
@@ -51,7 +53,7 @@ private:
         const Cell low = low_[v];
         const Cell high = high_[v];
         const std::size_t mark = boxes_.size();
-        const std::int32_t node = static_cast<std::int32_t>(nodes_.size());
+        const std::int32_t node = narrow<std::int32_t>(nodes_.size());
         nodes_.push_back({v, cut.at, 0, 0});
         std::int32_t child[2];
         for (int side = 0; side < 2; ++side) {
@@ -180,8 +182,8 @@ void fill_values(const Problem& p, Forest& f) {
                 f.group_rows.push_back(p.coefficient_row[i]);
             }
         }
-        std::sort(f.group_rows.begin() + first, f.group_rows.end());
-        const std::int32_t n = static_cast<std::int32_t>(f.group_rows.size() - first);
+        std::sort(f.group_rows.begin() + narrow<std::ptrdiff_t>(first), f.group_rows.end());
+        const std::int32_t n = narrow<std::int32_t>(f.group_rows.size() - first);
         for (std::int32_t j = 0; j < n; ++j) place[f.group_rows[first + j]] = j;
         const std::int64_t leaves = p.group_offset[g + 1] - p.group_offset[g];
         f.value.resize(f.value.size() + leaves * n, 0);
@@ -193,7 +195,7 @@ void fill_values(const Problem& p, Forest& f) {
             }
         }
         for (std::int32_t j = 0; j < n; ++j) place[f.group_rows[first + j]] = -1;
-        f.row_offset.push_back(static_cast<std::int32_t>(f.group_rows.size()));
+        f.row_offset.push_back(narrow<std::int32_t>(f.group_rows.size()));
         f.value_offset.push_back(static_cast<std::int64_t>(f.value.size()));
     }
 }
@@ -215,7 +217,7 @@ Forest build_forest(const Problem& problem) {
     forest.use_offset.assign(1, 0);
     for (const auto& list : users) {
         forest.use_group.insert(forest.use_group.end(), list.begin(), list.end());
-        forest.use_offset.push_back(static_cast<std::int32_t>(forest.use_group.size()));
+        forest.use_offset.push_back(narrow<std::int32_t>(forest.use_group.size()));
     }
     fill_values(problem, forest);
     return forest;

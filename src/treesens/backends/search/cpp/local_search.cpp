@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 namespace {
@@ -28,7 +30,7 @@ void LocalSearch::random_cells() {
     start_.resize(problem_.variables());
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[v];
-        Cell k = static_cast<Cell>(below(problem_.size[v]));
+        Cell k = narrow<Cell>(below(problem_.size[v]));
         while (!allowed[k]) k = k + 1 == problem_.size[v] ? 0 : k + 1;
         start_[v] = k;
     }
@@ -43,7 +45,7 @@ bool LocalSearch::perturb(const Incumbent& incumbent) {
         const auto first = problem_.allowed.begin() + problem_.cell_offset[v];
         mask_.assign(first, first + problem_.size[v]);
         if (clauses_.involves(v)) clauses_.restrict_cells(start_.data(), v, closed_.data(), mask_.data());
-        Cell k = static_cast<Cell>(below(problem_.size[v]));
+        Cell k = narrow<Cell>(below(problem_.size[v]));
         for (Cell tried = 0; tried < problem_.size[v] && !mask_[k]; ++tried) k = k + 1 == problem_.size[v] ? 0 : k + 1;
         if (mask_[k]) start_[v] = k;
     }

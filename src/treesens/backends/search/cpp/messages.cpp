@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "checked.hpp"
 #include "messages_numbers.hpp"
 
 namespace treesens::search {
@@ -41,7 +42,7 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     multiplier_.assign(set.rows.size(), 0);
     for (std::int32_t t = 0; t < set.factors(); ++t) {
         std::iota(order_.begin() + set.entry_offset[t], order_.begin() + set.entry_offset[t + 1],
-                  static_cast<std::int32_t>(set.entry_offset[t]));
+                  narrow<std::int32_t>(set.entry_offset[t]));
         largest_scope_ = std::max<double>(largest_scope_, set.slot_offset[t + 1] - set.slot_offset[t]);
     }
     if (!problem.has_unary) return;
@@ -57,7 +58,16 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     }
 }
 
-void Messages::set_multipliers(const std::vector<std::int32_t>& multiplier) { multiplier_ = multiplier; }
+void Messages::set_multipliers(const std::vector<std::int32_t>& multiplier) {
+    ensure(multiplier.size() == set_.rows.size(), "there must be one multiplier per row");
+    std::int64_t sum = 0;
+    for (std::size_t m = 0; m < multiplier.size(); ++m) {
+        ensure(0 <= multiplier[m] && multiplier[m] <= kMultiplierUnit, "a multiplier lies outside [0, unit]");
+        sum += multiplier[m] * static_cast<std::int64_t>(set_.rows[m].size());
+    }
+    ensure(sum == kMultiplierUnit, "the multipliers do not sum to the unit");
+    multiplier_ = multiplier;
+}
 
 void Messages::set_constants(const std::vector<std::int64_t>& constant) {
     row_constant_ = constant;
@@ -69,7 +79,7 @@ void Messages::set_constants(const std::vector<std::int64_t>& constant) {
 
 void Messages::reset(const Domains& domains, bool keep) {
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
-        alive_[t] = static_cast<std::int32_t>(set_.entry_offset[t + 1] - set_.entry_offset[t]);
+        alive_[t] = narrow<std::int32_t>(set_.entry_offset[t + 1] - set_.entry_offset[t]);
     }
     if (!keep) std::fill(reduced_.begin(), reduced_.end(), 0);
     domains_ = domains;
@@ -91,7 +101,7 @@ void Messages::save(Saved& out) const {
 void Messages::restore(const Saved& saved) {
     reduced_ = saved.reduced;
     alive_ = saved.alive;
-    multiplier_ = saved.multiplier;
+    set_multipliers(saved.multiplier);
     domains_ = saved.domains;
     empty_ = false;
     set_constants(row_constant_);

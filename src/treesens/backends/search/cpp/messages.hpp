@@ -36,11 +36,12 @@ public:
     Messages(const Problem& problem, const FactorSet& set, MemoryBudget& budget);
 
     const FactorSet& set() const { return set_; }
-    // Multipliers (one per row of the set, sum 2^kMultiplierBits) and the constant of the rows at the present threshold.
-    // Takes effect with the next refresh().
+    // Multipliers, one per row of the set: from 0 to the unit, and their sum over the rows of the problem is the unit;
+    // InternalError otherwise. Takes effect with the next refresh(), as does the constant of the rows at the threshold.
     void set_multipliers(const std::vector<std::int32_t>& multiplier);
     void set_constants(const std::vector<std::int64_t>& constant);  // [rows], grid integers
     const std::vector<std::int32_t>& multipliers() const { return multiplier_; }
+    std::int64_t row_constant(std::size_t row) const { return row_constant_[row]; }
 
     // Starts with all entries, from zero messages unless `keep` (those of an earlier run with other bounds).
     void reset(const Domains& domains, bool keep);

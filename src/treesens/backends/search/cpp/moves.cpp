@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 void Moves::choose_privates(std::uint64_t pick) {
@@ -156,7 +158,7 @@ void Moves::sum_tables() {
 
 std::int64_t Moves::unary_difference(std::int32_t row, std::int64_t cell) const {
     if (!problem_.has_unary) return 0;
-    const Cell to[2] = {static_cast<Cell>(cell / (size_[1] + 1)), static_cast<Cell>(cell % (size_[1] + 1))};
+    const Cell to[2] = {narrow<Cell>(cell / (size_[1] + 1)), narrow<Cell>(cell % (size_[1] + 1))};
     std::int64_t sum = 0;
     for (int i = 0; i < 2; ++i) {
         if (block_[i] < 0) continue;
@@ -359,8 +361,8 @@ void Moves::adopt(std::int64_t cell, std::int64_t here) {
         c.profile.assign(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(c.rows.size() * c.width));
     }
     const std::int64_t line = size_[1] + 1;
-    x_[block_[0]] = static_cast<Cell>(cell / line);
-    if (block_[1] >= 0) x_[block_[1]] = static_cast<Cell>(cell % line);
+    x_[block_[0]] = narrow<Cell>(cell / line);
+    if (block_[1] >= 0) x_[block_[1]] = narrow<Cell>(cell % line);
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
         if (clusters_[i].split) x_[clusters_[i].open] = chosen_open_[i];
     }

@@ -4,6 +4,8 @@
 
 #include "moves.hpp"
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 Moves::Moves(const Problem& problem, const Forest& forest, const Clauses& clauses)
@@ -58,11 +60,11 @@ void Moves::find_clusters() {
     for (std::int32_t r = 0; r < rows; ++r) {
         std::int32_t& c = cluster_of_root[find(r)];
         if (c < 0) {
-            c = static_cast<std::int32_t>(clusters_.size());
+            c = narrow<std::int32_t>(clusters_.size());
             clusters_.emplace_back();
         }
         cluster_of_[r] = c;
-        row_place_[r] = static_cast<std::int32_t>(clusters_[c].rows.size());
+        row_place_[r] = narrow<std::int32_t>(clusters_[c].rows.size());
         clusters_[c].rows.push_back(r);
     }
     // With one cluster every private variable is as good as shared: the pair moves treat it.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "add_profile.hpp"
+#include "checked.hpp"
 
 namespace treesens {
 
@@ -38,7 +39,7 @@ PairSearch::PairSearch(const Shrinker& shrinker, const CellTrees& trees, const C
     const std::int64_t cells = costs.cell_offset[costs.features];
     std::int64_t widest = 0;
     for (std::int64_t f = 0; f < costs.features; ++f) {
-        if (varied[f]) varied_features_.push_back(static_cast<std::int32_t>(f));
+        if (varied[f]) varied_features_.push_back(treesens::narrow<std::int32_t>(f));
         widest = std::max(widest, costs.cell_offset[f + 1] - costs.cell_offset[f]);
     }
     cost_.resize(cells);
@@ -49,7 +50,7 @@ PairSearch::PairSearch(const Shrinker& shrinker, const CellTrees& trees, const C
     gap_of_.assign(2 * costs.features, 0);
     PairBox& box = everything_.box;
     for (std::int64_t f = 0; f < costs.features; ++f) {
-        box.high.push_back(static_cast<std::int32_t>(costs.cell_offset[f + 1] - costs.cell_offset[f]) - 1);
+        box.high.push_back(treesens::narrow<std::int32_t>(costs.cell_offset[f + 1] - costs.cell_offset[f]) - 1);
     }
     box.low.assign(costs.features, 0);
     box.lower_low = box.low;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 namespace {
@@ -59,11 +61,14 @@ void fill_magnitudes(Problem& p) {
 }  // namespace
 
 void validate_bounds(const Problem& p, const std::vector<std::int64_t>& bound) {
-    require(static_cast<std::int32_t>(bound.size()) == p.rows, "one bound per row is needed");
+    require(narrow<std::int32_t>(bound.size()) == p.rows, "one bound per row is needed");
     for (std::int32_t r = 0; r < p.rows; ++r) add(p.row_magnitude[r], absolute(bound[r]));
 }
 
 void validate(Problem& p) {
+    constexpr std::size_t kMost = INT32_MAX;
+    require(p.size.size() < kMost && p.group_tree.size() < kMost && p.leaf_offset.size() < kMost,
+            "variables, groups and leaves must be fewer than 2^31");
     require(p.variables() > 0, "there are no variables");
     require(p.feature.size() == p.size.size(), "feature must have one entry per variable");
     for (std::int32_t n : p.size) require(n > 0 && n < (1 << 24), "a variable must have between 1 and 2^24 cells");
@@ -79,7 +84,7 @@ void validate(Problem& p) {
     require_offsets(p.coefficient_offset, static_cast<std::int64_t>(p.coefficient_value.size()),
                     "coefficient_offset must run from 0 to the number of coefficients");
     for (std::int32_t r : p.coefficient_row) require(r >= 0 && r < p.rows, "the row of a coefficient is out of range");
-    require(static_cast<std::int32_t>(p.slack_weight.size()) == p.rows, "slack_weight must have one entry per row");
+    require(narrow<std::int32_t>(p.slack_weight.size()) == p.rows, "slack_weight must have one entry per row");
     require_offsets(p.clause_offset, static_cast<std::int64_t>(p.clause_literals.size()),
                     "clause_offset must run from 0 to the number of clause literals");
     require_literals(p, p.clause_literals, "a literal of a clause is out of range");

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "checked.hpp"
 #include "rounding.hpp"
 
 namespace treesens::search {
 
 namespace {
 
-constexpr std::int32_t kUnit = 1 << kMultiplierBits;
+constexpr std::int32_t kUnit = kMultiplierUnit;
 constexpr int kRootSweeps = 60;
 constexpr int kNodeSweeps = 4;
 constexpr int kRootSteps = 20;
@@ -42,7 +43,7 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
 
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
     // A single row keeps its weight, two rows halve it: the sums stay below the same power of two.
-    return {kUnit / static_cast<std::int32_t>(sets.collapsed->rows[0].size())};
+    return {kUnit / narrow<std::int32_t>(sets.collapsed->rows[0].size())};
 }
 
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
@@ -57,7 +58,7 @@ std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
     }
     std::int32_t rest = kUnit;
     for (std::size_t m = 0; m < start.size(); ++m) {
-        start[m] = rest / static_cast<std::int32_t>(start.size() - m);
+        start[m] = rest / narrow<std::int32_t>(start.size() - m);
         rest -= start[m];
     }
     return start;
@@ -73,7 +74,8 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       budget_(budget),
       branching_(problem, clauses),
       x_(problem.variables(), 0),
-      slack_(problem.rows, 0) {
+      slack_(problem.rows, 0),
+      audit_(problem, forest, clauses, goal) {
     const std::vector<std::int32_t> start = start_multipliers(sets);
     if (sets.collapsed) {
         tiers_.push_back(std::make_unique<Tier>(problem, goal, sets.collapsed, collapsed_multiplier(sets), budget));
@@ -112,16 +114,21 @@ std::int64_t Prover::level(const Incumbent& incumbent) const {
     }
     const std::int64_t best = incumbent.score.soft;
     const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap_.reference));
-    const std::int64_t relative = static_cast<std::int64_t>(std::min(gap_.relative * scale, 4.0e18));
+    const std::int64_t relative = truncated<std::int64_t>(std::min(gap_.relative * scale, 4.0e18));
     return best + std::max({std::int64_t{1}, gap_.absolute, relative});
 }
 
-std::int64_t Prover::upper(const Incumbent& incumbent) const {
+std::int64_t Prover::proved_upper() const {
     std::int64_t bound = pruned_upper_;
     if (!finished_) bound = std::max(bound, node_upper_);
     for (const Frame& f : frames_) {
         if (f.pending) bound = std::max(bound, f.upper);
     }
+    return bound;
+}
+
+std::int64_t Prover::upper(const Incumbent& incumbent) const {
+    std::int64_t bound = proved_upper();
     if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
     return std::min(bound, root_upper_);
 }
@@ -173,6 +180,7 @@ void Prover::visit(Domains domains, std::int64_t upper) {
 void Prover::enter() {
     ++statistics_.nodes;
     statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(frames_.size()));
+    audit_.enter(node_);
     changed_.clear();
     if (!frames_.empty()) changed_.push_back(frames_.back().variable);
     if (!clauses_.propagate(node_, changed_)) {
@@ -230,7 +238,7 @@ void Prover::load(Tier& tier) {
 
 void Prover::tighten(const Tier& tier) {
     // Cells were removed for this level: what lies in them stays below it.
-    const std::int64_t upper = std::max(tier.upper(goal_), goal_.mode == Mode::decide ? std::int64_t{-1} : level_ - 1);
+    const std::int64_t upper = std::max(tier.upper(problem_, goal_), goal_.mode == Mode::decide ? std::int64_t{-1} : level_ - 1);
     node_upper_ = std::min(node_upper_, upper);
     if (at_root()) root_upper_ = std::min(root_upper_, node_upper_);
 }
@@ -244,7 +252,7 @@ void Prover::sweep_tier(Tier& tier, Incumbent& incumbent, LocalSearch& polisher,
         last_bound_ = tier.messages.bound();
         if (last_bound_ < 0) {
             ++tier.statistics.pruned;
-            prune();
+            prune(&tier.messages);
             return;
         }
     }
@@ -254,7 +262,7 @@ void Prover::sweep_tier(Tier& tier, Incumbent& incumbent, LocalSearch& polisher,
     if (outcome == Sweep::stopped) return;
     if (outcome == Sweep::pruned) {
         ++tier.statistics.pruned;
-        prune();
+        prune(&tier.messages);
         return;
     }
     const std::int64_t bound = tier.messages.bound();
@@ -294,13 +302,19 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     if (outcome == Sweep::stopped) return;
     if (outcome == Sweep::pruned) {
         ++tier_->statistics.pruned;
-        prune();
+        prune(&tier_->messages);
         return;
     }
     tighten(*tier_);
     if (better) decode(*tier_, incumbent, polisher, control);
     failures_ = better ? 0 : failures_ + 1;
     if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) phase_ = Phase::branch;
+}
+
+// A point of the node at work may not be worth more than what has been proved of the node.
+void Prover::check_point(const Score& score) const {
+    const bool beyond = score.hard >= 0 && (score.soft > node_upper_ || (at_root() && score.soft > root_upper_));
+    ensure(!beyond, "a point was reached that is better than the proved bound of its node");
 }
 
 void Prover::decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
@@ -310,7 +324,11 @@ void Prover::decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polishe
     }
     tier.messages.decode(x_);
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
-    if (clauses_.satisfied(x_.data())) incumbent.offer(goal_.score(problem_, slack_.data()), x_);
+    if (clauses_.satisfied(x_.data())) {
+        const Score s = goal_.score(problem_, slack_.data());
+        check_point(s);
+        incumbent.offer(s, x_);
+    }
     // Polishing may take a quarter of the time (ENGINE.md), less when it has not helped for long.
     if (polish_work_ * (misses_ > kMisses ? 16 : 4) > work() + 4'000'000) return;
     const std::int64_t before = polisher.work();
@@ -343,8 +361,11 @@ void Prover::branch(Incumbent& incumbent) {
         ++statistics_.closed;
         evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
         const Score s = goal_.score(problem_, slack_.data());
+        check_point(s);
         incumbent.offer(s, x_);
-        if (s.hard >= 0) pruned_upper_ = std::max(pruned_upper_, s.soft);
+        // What lies in cells that were removed stays below the level, and may be better than what is left.
+        const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
+        pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
         backtrack();
         return;
     }

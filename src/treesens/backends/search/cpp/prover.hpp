@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "audit.hpp"
 #include "branching.hpp"
 #include "clauses.hpp"
 #include "control.hpp"
@@ -61,6 +62,11 @@ public:
     bool finished() const { return finished_; }
     // No solution has more than this in its soft rows (INT64_MAX: not known yet).
     std::int64_t upper(const Incumbent& incumbent) const;
+    // What is known of the parts of the tree that this prover has dealt with or still holds; INT64_MIN: it holds nothing.
+    std::int64_t proved_upper() const;
+    // Re-checks one pruned node in `every`, see audit.hpp.
+    void set_audit(std::int64_t every) { audit_.set_share(every); }
+    std::int64_t audited() const { return audit_.nodes(); }
     // A bound for the whole problem from its root.
     std::int64_t root_upper() const { return root_upper_; }
     // Gives away the shallowest subtree that was put off; false when there is none.
@@ -93,7 +99,8 @@ private:
     void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
     void load(Tier& tier);
-    void prune();
+    void prune(const Messages* pruned_by = nullptr);
+    void check_point(const Score& score) const;
     void backtrack();
     void visit(Domains domains, std::int64_t upper);
     void decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polisher, Control& control);
@@ -136,6 +143,7 @@ private:
     std::int64_t polish_work_ = 0;
     std::int64_t misses_ = 0;  // polished points in a row that were no better
     ProverStatistics statistics_;
+    PruneAudit audit_;
 };
 
 }  // namespace treesens::search

@@ -5,7 +5,8 @@
 
 namespace treesens::search {
 
-void Prover::prune() {
+void Prover::prune(const Messages* pruned_by) {
+    audit_.prune(node_, level_, pruned_by);
     pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
     backtrack();
 }

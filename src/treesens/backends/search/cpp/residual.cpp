@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checked.hpp"
+
 namespace treesens {
 
 namespace {
@@ -24,7 +26,7 @@ Shrinker::Shrinker(const CellTrees& trees, std::int64_t nodes, const std::int64_
     for (std::int64_t n = 0; n < nodes; ++n) {
         const bool inner = trees.feature[n] >= 0;
         const bool plain = inner && trees.category_set[n] < 0 && trees.missing_cell[trees.feature[n]] < 0;
-        whole_.nodes.push_back({static_cast<std::int32_t>(n), inner ? trees.left[n] : -1, inner ? trees.right[n] : -1,
+        whole_.nodes.push_back({narrow<std::int32_t>(n), inner ? trees.left[n] : -1, inner ? trees.right[n] : -1,
                                 inner ? trees.feature[n] : -1, trees.cut[n], plain});
     }
     whole_.roots.assign(trees.root, trees.root + trees.trees);
@@ -54,7 +56,7 @@ std::int32_t Shrinker::leaf(std::int32_t source, Residual& to) const {
     for (int k = 0; k < kWeights; ++k) bounds[k] = (kWeight[k].high - kWeight[k].low) * value;
     to.nodes.push_back({source, -1, -1, -1, 0, false});
     to.bounds.push_back(bounds);
-    return static_cast<std::int32_t>(to.nodes.size()) - 1;
+    return narrow<std::int32_t>(to.nodes.size()) - 1;
 }
 
 // `points` says which of the two points come to the node at all.
@@ -99,7 +101,7 @@ std::int32_t Shrinker::copy(const Residual& from, std::int32_t node, const PairB
     }
     to.nodes.push_back({here.source, left, right, f, here.cut, here.plain});
     to.bounds.push_back(bounds);
-    return static_cast<std::int32_t>(to.nodes.size()) - 1;
+    return narrow<std::int32_t>(to.nodes.size()) - 1;
 }
 
 void Shrinker::shrink(const Residual& from, const PairBox& box, Residual& to) const {

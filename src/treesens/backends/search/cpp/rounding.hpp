@@ -23,6 +23,7 @@ namespace treesens::search {
 
 inline constexpr int kRowBits = 35;
 inline constexpr int kMultiplierBits = 11;
+inline constexpr std::int32_t kMultiplierUnit = 1 << kMultiplierBits;
 inline constexpr double kLargestExact = 4503599627370496.0;  // 2^52
 
 // ceil(value * 2^shift); |value| < 2^63 and a left shift must fit (shift_for sees to it).

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "checked.hpp"
+
 namespace treesens {
 
 namespace {
@@ -91,7 +93,7 @@ void RowGroups::split(std::int32_t group) {
     const std::int64_t cut = down > begin && (up == end || middle - down <= up - middle) ? down : up;
     // Infinite values beside missing ones: the bounds for all of them will do.
     if (cut == begin || cut == end) return;
-    const std::int32_t left = static_cast<std::int32_t>(groups_.size());
+    const std::int32_t left = narrow<std::int32_t>(groups_.size());
     groups_.push_back({begin, cut, kUnsplit, kUnsplit});
     groups_.push_back({cut, end, kUnsplit, kUnsplit});
     groups_[group].left = left;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "checked.hpp"
+
 namespace treesens::search {
 
 namespace {
@@ -49,6 +51,7 @@ Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_
     local_.set_goal(goal_);
     const Domains all(problem_);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
+    largest_level_ = largest_level();
 }
 
 void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
@@ -68,7 +71,11 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     if (prover_) previous_ = std::move(prover_);
     prover_.reset();
     status_ = Status::open;
+    if (!fault_.empty()) infeasible_.clear();
+    fault_.clear();
     reason_ = Reason::none;
+    largest_level_ = largest_level();
+    last_upper_ = INT64_MAX;
     patience_ = 1;
     turn_ = 0;
     turn_left_ = turn_work(0);
@@ -88,8 +95,29 @@ std::vector<std::int64_t> Search::slacks() const {
 
 std::int64_t Search::upper() const {
     if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
-    if (!prover_) return largest_level();
-    return crew_ ? crew_->upper(incumbent_) : prover_->upper(incumbent_);
+    if (!prover_ || !fault_.empty()) return largest_level_;
+    return std::min(largest_level_, crew_ ? crew_->upper(incumbent_) : prover_->upper(incumbent_));
+}
+
+std::int64_t Search::proved_upper() const {
+    return crew_ ? crew_->proved_upper() : std::min(prover_->proved_upper(), prover_->root_upper());
+}
+
+// What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
+void Search::check_bounds() {
+    const bool reached = incumbent_.present() && incumbent_.score.hard >= 0;
+    ensure(!reached || incumbent_.score.soft <= largest_level_, "a value was reached that lies outside the range of the rows");
+    if (!prover_) return;
+    const std::int64_t upper = proved_upper();
+    ensure(!reached || incumbent_.score.soft <= upper, "a value was reached that is better than the proved bound");
+    ensure(upper <= last_upper_, "a proved bound has become weaker");
+    last_upper_ = upper;
+}
+
+std::int64_t Search::audited() const {
+    std::int64_t sum = 0;
+    for (const Prover* p : provers()) sum += p->audited();
+    return sum;
 }
 
 // Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and where
@@ -106,7 +134,7 @@ std::int64_t Search::largest_level() const {
             const std::int64_t place = at - rows - forest_.row_offset[g];
             std::int64_t best = INT64_MIN;
             for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
-                best = std::max(best, forest_.values(problem_, g, static_cast<std::int32_t>(l))[place]);
+                best = std::max(best, forest_.values(problem_, g, narrow<std::int32_t>(l))[place]);
             }
             sum += best;
         }
@@ -133,6 +161,7 @@ void Search::start_prover() {
         sets_goal_ = goal_;
     }
     prover_ = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets_, gap_, budget_);
+    prover_->set_audit(audit_);
     if (previous_) prover_->warm_start(*previous_);
     previous_.reset();
 }
@@ -175,6 +204,7 @@ void Search::prove_phase(std::int64_t node_limit) {
     Stopwatch watch(seconds_.prove);
     if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !crew_) {
         crew_ = std::make_unique<Crew>(problem_, forest_, goal_, sets_, gap_, budget_, *prover_, threads_, seed_);
+        crew_->set_audit(audit_);
     }
     if (crew_) {
         const std::int64_t before = crew_->work();
@@ -216,6 +246,10 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
     reason_ = Reason::none;
     control_.start(slice, seconds);
     if (status_ != Status::open) return;
+    if (!fault_.empty()) {
+        reason_ = Reason::internal;
+        return;
+    }
     if (!possible_) {
         status_ = Status::infeasible;
         return;
@@ -230,26 +264,36 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
         }
     }
     try {
-        const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
-        const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
-        while (!done()) {
-            if (control_.paused()) {
-                reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
-                return;
-            }
-            if (prover_ && prover_->has_done(last_node)) {
-                reason_ = Reason::nodes;
-                return;
-            }
-            if (turn_ % 2 == 0) local_phase();
-            else prove_phase(last_node);
-            // A turn cut short by the slice goes on in the next run.
-            if (!control_.paused() || turn_left_ <= 0) next_turn();
-        }
+        turns(node_limit);
     } catch (const MemoryLimit&) {
         reason_ = Reason::memory;
     } catch (const std::bad_alloc&) {
         reason_ = Reason::memory;
+    } catch (const InternalError& error) {
+        status_ = Status::open;
+        reason_ = Reason::internal;
+        fault_ = error.what();
+    }
+}
+
+void Search::turns(std::int64_t node_limit) {
+    const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
+    const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
+    for (;;) {
+        check_bounds();
+        if (done()) return;
+        if (control_.paused()) {
+            reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
+            return;
+        }
+        if (prover_ && prover_->has_done(last_node)) {
+            reason_ = Reason::nodes;
+            return;
+        }
+        if (turn_ % 2 == 0) local_phase();
+        else prove_phase(last_node);
+        // A turn cut short by the slice goes on in the next run.
+        if (!control_.paused() || turn_left_ <= 0) next_turn();
     }
 }
 

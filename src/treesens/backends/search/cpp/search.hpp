@@ -20,7 +20,7 @@ namespace treesens::search {
 
 // Termination, incumbent and bound are three separate facts.
 enum class Status { open, witness, infeasible, optimal };
-enum class Reason { none, time, nodes, memory, stopped };
+enum class Reason { none, time, nodes, memory, stopped, internal };
 
 struct Seconds {
     double build = 0;
@@ -46,9 +46,14 @@ public:
     // Provers side by side, from the moment on that a search turns out to be long. More than one: the same verdicts, but
     // neither the same number of nodes nor always the same point. A node limit is kept by a single one.
     void set_threads(int threads) { threads_ = threads; }
+    // Re-checks one pruned node in `every` by other means, see audit.hpp (0: none). Before the first run.
+    void set_audit(std::int64_t every) { audit_ = every; }
+    std::int64_t audited() const;
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
+    // What was found to be wrong, where the reason is `internal`; then nothing counts as proved.
+    const std::string& fault() const { return fault_; }
     const Incumbent& incumbent() const { return incumbent_; }
     bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
     std::vector<std::int64_t> slacks() const;
@@ -68,6 +73,9 @@ private:
     void next_turn();
     std::int64_t turn_work(int turn) const;
     std::int64_t largest_level() const;
+    std::int64_t proved_upper() const;
+    void check_bounds();
+    void turns(std::int64_t node_limit);
     bool done();
     bool proved() const { return crew_ ? crew_->finished() : prover_ && prover_->finished(); }
     void start_prover();
@@ -90,6 +98,10 @@ private:
     std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible
     Status status_ = Status::open;
     Reason reason_ = Reason::none;
+    std::string fault_;
+    std::int64_t audit_ = 0;
+    std::int64_t largest_level_ = INT64_MAX;  // of the present goal
+    std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
     Seconds seconds_;
     bool possible_ = true;  // every variable has an allowed cell
     int threads_ = 1;

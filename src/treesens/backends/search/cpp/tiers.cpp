@@ -4,15 +4,23 @@
 #include <cmath>
 #include <numeric>
 
+#include "checked.hpp"
 #include "rounding.hpp"
 
 namespace treesens::search {
 
 namespace {
 
-constexpr std::int32_t kUnit = 1 << kMultiplierBits;
+constexpr std::int32_t kUnit = kMultiplierUnit;
+constexpr double kLongestStep = 0.5;
 
 std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) { return magnitude + std::abs(bound) + 1; }
+
+// A level beyond what a row can reach says no more than one just beyond it.
+std::int64_t counted_level(const Problem& p, const Goal& goal, std::int32_t r, std::int64_t level) {
+    const std::int64_t reach = weight(p.magnitude(r), goal.bound[r]);
+    return std::clamp(level, -reach, reach);
+}
 
 }  // namespace
 
@@ -32,6 +40,7 @@ std::vector<int> row_shifts(const Problem& p, const Goal& goal) {
 
 std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& multiplier, const std::vector<double>& slack,
                                            double step) {
+    ensure(step > 0 && step <= 1, "the step of the multipliers is out of range");
     const std::size_t n = multiplier.size();
     double mean = 0;
     for (std::size_t r = 0; r < n; ++r) mean += slack[r] * multiplier[r] / kUnit;
@@ -57,7 +66,7 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
     std::int32_t rest = kUnit;
     std::size_t largest = 0;
     for (std::size_t r = 0; r < n; ++r) {
-        result[r] = static_cast<std::int32_t>(std::max(0.0, target[r] - shift) * kUnit);
+        result[r] = truncated<std::int32_t>(std::max(0.0, target[r] - shift) * kUnit);
         rest -= result[r];
         if (result[r] > result[largest]) largest = r;
     }
@@ -78,28 +87,31 @@ void Tier::set_level(const Problem& p, const Goal& goal, std::int64_t level) {
     for (std::size_t m = 0; m < set_->rows.size(); ++m) {
         std::int64_t sum = 0;
         for (std::int32_t r : set_->rows[m]) {
-            // A level beyond what the row can reach says no more than one just beyond it.
-            const std::int64_t reach = weight(p.magnitude(r), goal.bound[r]);
-            sum += to_grid(-goal.bound[r] - (goal.soft[r] ? std::clamp(level, -reach, reach) : 0), set_->shift[m]);
+            sum += to_grid(-goal.bound[r] - (goal.soft[r] ? counted_level(p, goal, r, level) : 0), set_->shift[m]);
         }
         constant.push_back(sum);
     }
     messages.set_constants(constant);
 }
 
-std::int64_t Tier::upper(const Goal& goal) const {
-    double slope = 0;  // how fast the bound falls with the level
+// sum over the soft rows of k_r 2^shift_r (slack_r + bound_r) <= bound + sum of k_r 2^shift_r c_r, where c_r is the level as
+// the row counts it. All rows of a solution at level t have slack_r >= t: so t times the sum of the weights is no more.
+std::int64_t Tier::upper(const Problem& p, const Goal& goal) const {
+    int lowest = 0;
+    for (const int shift : set_->shift) lowest = std::min(lowest, shift);
+    __int128 slope = 0;
+    __int128 most = static_cast<__int128>(messages.bound()) << -lowest;
     for (std::size_t m = 0; m < set_->rows.size(); ++m) {
-        for (std::int32_t r : set_->rows[m]) {
-            if (goal.soft[r]) slope += std::ldexp(messages.multipliers()[m], set_->shift[m]);
+        const __int128 weighed = static_cast<__int128>(messages.multipliers()[m]) << (set_->shift[m] - lowest);
+        for (const std::int32_t r : set_->rows[m]) {
+            if (!goal.soft[r]) continue;
+            slope += weighed;
+            most += weighed * counted_level(p, goal, r, level_);
         }
     }
-    if (slope <= 0) return INT64_MAX;
-    const double above = std::ceil(static_cast<double>(messages.bound()) / slope * (1 + 1e-15)) + 1;
-    const double upper = static_cast<double>(level_) + above;
-    if (above < 0) return level_;
-    if (!(upper < 4.0e18)) return INT64_MAX;
-    return level_ + static_cast<std::int64_t>(above);
+    if (slope == 0) return INT64_MAX;
+    const __int128 upper = most / slope - (most % slope < 0 ? 1 : 0);  // rounded down: levels are whole
+    return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
 }
 
 bool Tier::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome) {
@@ -108,7 +120,8 @@ bool Tier::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Con
     messages.best_rows(x, row_slack_);
     const std::vector<std::int32_t> next = step_multipliers(old, row_slack_, step);
     if (next == old) {
-        step *= 1.5;
+        // In a corner nothing moves however long the step is: without a limit it grows until the projection is lost.
+        step = std::min(step * 1.5, kLongestStep);
         return false;
     }
     kept_ = messages.reduced();
@@ -118,7 +131,7 @@ bool Tier::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Con
     ++statistics.sweeps;
     if (outcome != Sweep::open) return true;
     if (messages.bound() < before) {
-        step = std::min(step * 1.6, 0.5);
+        step = std::min(step * 1.6, kLongestStep);
         return true;
     }
     messages.set_multipliers(old);

@@ -40,7 +40,7 @@ public:
     // Takes the constants of the rows for the threshold t of the soft rows.
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.
-    std::int64_t upper(const Goal& goal) const;
+    std::int64_t upper(const Problem& problem, const Goal& goal) const;
     // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome);
     // Seldom worth its time: few of the nodes that it tried were pruned. Rows with multipliers of their own take several
