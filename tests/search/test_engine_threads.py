@@ -52,9 +52,12 @@ def test_same_verdicts(long: tuple[SearchProblem, int], offset: int, status: str
 def test_a_stop_reaches_all_threads_and_the_search_goes_on(long: tuple[SearchProblem, int]) -> None:
     problem, best = long
     solver = Solver(problem, mode="slack", threads=3)
-    threading.Timer(1.0, solver.stop).start()
+    timer = threading.Timer(0.3, solver.stop)
+    timer.start()
     start = time.perf_counter()
     result = solver.run(120)
+    timer.cancel()  # or it stops the next run
+    timer.join()
     if result.status == "open":
         assert time.perf_counter() - start < 30
         assert result.upper is None or result.upper >= best
