@@ -10,7 +10,7 @@ CORE := $(filter-out %/bindings.cpp %/bindings_search.cpp %/bindings_nearest.cpp
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo test lint format cpp-test paper-small clean
+.PHONY: demo test lint format fuzz mutations cpp-test paper-small clean
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -47,6 +47,13 @@ cpp-test: $(VENV)/.installed
 	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE_THREADS=ON
 	$(BIN)/cmake --build build/threads
 	$(BIN)/ctest --test-dir build/threads --output-on-failure
+
+# An oracle from outside (tests/oracle): random models, domains, tables and questions, judged by brute force with the
+# libraries themselves. A failure prints its seed, and leaves a small reproduction in build/oracle.
+SECONDS_OF_FUZZ := $(if $(filter command environment,$(word 1,$(origin SECONDS))),$(SECONDS),120)
+JOBS ?= 1
+fuzz: $(VENV)/.installed
+	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed

@@ -1,0 +1,83 @@
+"""Asks treesens, through its public interface only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.cases import Case
+from tests.oracle.judge import Finding, Judged, judge
+from tests.oracle.language import text_of
+
+BACKENDS = ["search", "auto", "cpsat", "highs", "cbc", "scip", "z3"]
+PIPELINES = ["kant", "ensense", "default", "bounded", "independent"]
+REFUSALS = ("E203", "E216", "E219", "E220", "E306", "E311", "E312")
+"""What the reference lets treesens refuse: forms that it does not know, values that can never be taken."""
+CONTRADICTIONS = ("E309",)
+"""Errors that say `none`."""
+TIME_LIMIT = 10.0
+
+
+def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
+    """Mostly the native engine; another backend with a pipeline for a share `others`."""
+    options: dict[str, Any] = {"backend": "search", "time_limit": TIME_LIMIT, "seed": int(rng.integers(3))}
+    if rng.random() < others:
+        options["backend"] = str(rng.choice(BACKENDS[1:]))
+        options["pipeline"] = str(rng.choice(PIPELINES))
+    elif rng.random() < 0.1:
+        options["pipeline"] = str(rng.choice(PIPELINES))
+    options["replay"] = "native" if rng.random() < 0.1 else "emulated"
+    return options
+
+
+def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
+    """The records by name of the question; a text with an error is asked question by question, and the error is the record."""
+    import treesens as ts
+
+    models = {name: loaded(case, name) for name in case.models}
+    text = case.header() + "\n" + "\n".join(text_of(q) for q in questions)
+    try:
+        answers = ts.check_text(text, models=models, data=case.sources, **options)
+    except Exception as error:  # noqa: BLE001 - whatever comes is a finding
+        if len(questions) > 1:
+            out: dict[str, Any] = {}
+            for question in questions:
+                out |= ask(case, [question], options)
+            return out
+        return {questions[0]["name"]: error}
+    return {name: answers[name].to_dict() for name in answers}
+
+
+def loaded(case: Case, name: str) -> Any:
+    """The model as treesens loads it, once."""
+    import treesens as ts
+
+    key = f"loaded {name}"
+    if key not in case.models[name].__dict__:
+        case.models[name].__dict__[key] = ts.load(case.models[name].source)
+    return case.models[name].__dict__[key]
+
+
+def run_case(case: Case, options: dict[str, Any], questions: list[dict[str, Any]] | None = None) -> list[Judged]:
+    """All questions of a case, asked and judged."""
+    wanted = case.questions if questions is None else questions
+    records = ask(case, wanted, options)
+    return [judged(case, q, records.get(q["name"]), options) for q in wanted]
+
+
+def judged(case: Case, question: dict[str, Any], record: Any, options: dict[str, Any]) -> Judged:
+    if record is None:
+        return Judged("wrong", [Finding("lost", "no record", question, options)])
+    if isinstance(record, dict):
+        return judge(case, question, record, options)
+    text = f"{type(record).__name__}: {record}"
+    codes = [c for c in (*REFUSALS, *CONTRADICTIONS) if f"[{c}]" in text]
+    if any(c in CONTRADICTIONS for c in codes):
+        none = {"verdict": "none", "reason": text, "objective": None, "as_expected": question.get("expect") != "some"}
+        if question.get("count"):
+            return Judged("refused", [], codes[0])
+        return judge(case, question, none, options)
+    if codes:
+        return Judged("refused", [], codes[0])
+    return Judged("wrong", [Finding("error", text[:1500], question, options)])

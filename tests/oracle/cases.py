@@ -1,0 +1,240 @@
+"""One case: a domain, one or two models over it, tables, and questions; drawn from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.oracle import models_boosted, models_sklearn
+from tests.oracle.brute import World
+from tests.oracle.draw_spaces import draw_features
+from tests.oracle.language import text_of
+from tests.oracle.meaning import Rows
+from tests.oracle.models import Model, evaluate
+from tests.oracle.questions import Draw, draw_question
+from tests.oracle.spaces import Feature, column, combinations, complete, with_reals
+
+NUMBERS = ["integer", "integer", "integer", "category", "onehot", "stored", "real"]
+TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
+    "xgboost": (models_boosted.train_xgboost, [*NUMBERS, "code", "code"], False, 4),
+    "xgboost labels": (models_boosted.train_xgboost, ["integer", "integer", "label", "label", "category"], False, 1.5),
+    "lightgbm": (models_boosted.train_lightgbm, [*NUMBERS, "code", "code"], False, 3),
+    "lightgbm labels": (models_boosted.train_lightgbm, ["integer", "integer", "label", "label", "category"], False, 1),
+    "sklearn": (models_sklearn.train_sklearn, NUMBERS, False, 4),
+    "sklearn hist": (models_sklearn.train_histogram, [*NUMBERS, "code", "code"], False, 1),
+    "sklearn hist labels": (models_sklearn.train_histogram, ["integer", "label", "integer"], False, 0.5),
+    "sklearn pipeline": (
+        models_sklearn.train_pipeline,
+        ["integer", "integer", "label", "category", "stored"],
+        False,
+        1.5,
+    ),
+    "catboost": (models_boosted.train_catboost, NUMBERS, False, 1),
+    "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
+    "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1),
+}
+"""By name: the trainer, its kinds of features, whether features have no names, and its share."""
+LARGEST = 20_000
+WIDEST = 1_200
+
+
+@dataclass
+class Case:
+    """What is drawn from one seed."""
+
+    seed: int
+    features: list[Feature]
+    models: dict[str, Model]
+    world: World
+    questions: list[dict[str, Any]]
+    trainer: str
+    frames: dict[str, Any] = field(default_factory=dict)
+    """The tables as pandas frames."""
+    forms: dict[str, str] = field(default_factory=dict)
+    """How each table is given: frame, csv or parquet."""
+    sources: dict[str, Any] = field(default_factory=dict)
+    """What treesens is given: a frame or the path of a file."""
+    labels: dict[str, str | None] = field(default_factory=dict)
+
+    def header(self) -> str:
+        """All declarations of the text."""
+        lines = [f'model {name} from "{name}"' for name in self.models]
+        for name in self.world.tables:
+            label = f' label "{self.labels[name]}"' if self.labels.get(name) else ""
+            lines.append(f'data {name} from "{name}"{label}')
+        return "\n".join([*lines, self.world.space.declarations()]) + "\n"
+
+
+def draw_case(seed: int, questions: int = 12) -> Case:
+    """The case of a seed; a trainer that does not take what is drawn is asked again with another draw."""
+    rng = np.random.default_rng([20261122, seed])
+    names = list(TRAINERS)
+    shares = np.array([TRAINERS[n][3] for n in names])
+    trainer = str(rng.choice(names, p=shares / shares.sum()))
+    for _ in range(50):
+        try:
+            features, models = _models(rng, trainer)
+            if combinations(features) > LARGEST:
+                continue
+            space = complete(features)
+            points = {name: evaluate(model, space) for name, model in models.items()}
+        except ValueError:  # the library does not take what was drawn, e.g. missing values
+            continue
+        break
+    else:
+        raise RuntimeError(f"seed {seed}: nothing that {trainer} takes")
+    tables = {"D": draw_table(rng, space.features, models, "D")}
+    if rng.random() < 0.3:
+        tables["E"] = draw_table(rng, space.features, models, "E")
+    world = World(space, points, tables)
+    draw = Draw(rng, space, models, points, tables, WIDEST)
+    asked = [draw_question(draw, f"q{k}") for k in range(questions)]
+    case = Case(seed, list(features), models, world, asked, trainer)
+    for name, rows in tables.items():
+        case.frames[name], case.labels[name] = table_frame(rng, rows.stored, features)
+        case.forms[name] = str(rng.choice(["frame", "frame", "frame", "csv", "parquet"]))
+        case.sources[name] = given(case.frames[name], case.forms[name], name)
+    return case
+
+
+def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict[str, Model]]:
+    train, kinds, plain, _ = TRAINERS[trainer]
+    most = 400 if rng.random() < 0.85 else 6000
+    features = draw_features(rng, plain=plain, kinds=kinds, most=most)
+    if plain:
+        from dataclasses import replace
+
+        features = [replace(f, name=f"f{i}") for i, f in enumerate(features)]
+    kind = str(rng.choice(["binary", "binary", "multi", "regression"]))
+    models = {"m": train(rng, features, "m", kind)}
+    if rng.random() < 0.25:
+        models["n"] = train(rng, features, "n", kind)
+        if models["n"].link != models["m"].link or models["n"].classes != models["m"].classes:
+            del models["n"]
+    thresholds: dict[str, list[float]] = {}
+    for model in models.values():
+        for f, values in model.thresholds.items():
+            thresholds.setdefault(f, []).extend(values)
+    return with_reals(features, thresholds, models["m"].real), models
+
+
+def draw_table(rng: np.random.Generator, features: Sequence[Feature], models: Mapping[str, Model], name: str) -> Rows:
+    """Rows of the domain, and a few with values outside it or missing."""
+    count = int(rng.integers(3, 30))
+    places = np.stack([rng.integers(0, len(f.typed), count) for f in features], axis=1)
+    for group in {f.group for f in features if f.group is not None}:
+        members = [i for i, f in enumerate(features) if f.group == group]
+        places[:, members] = 0
+        places[np.arange(count), rng.choice(members, count)] = 1
+    user = np.stack([np.array(f.user)[places[:, i]] for i, f in enumerate(features)], axis=1)
+    stored = [column(f.stored)[places[:, i]] for i, f in enumerate(features)]
+    if rng.random() < 0.3:
+        _outside(rng, features, places, user, stored)
+    inside = (places >= 0).all(axis=1)
+    for group in {f.group for f in features if f.group is not None}:
+        inside &= np.sum([user[:, i] == 1 for i, f in enumerate(features) if f.group == group], axis=0) == 1
+    rows = Rows(name, user, places, {}, inside)
+    rows.cells = {m.name: table_cells(m, stored, features, user) for m in models.values()}
+    rows.stored = stored
+    rows.gaps = any(np.isnan(user[:, i]).any() for i, f in enumerate(features) if not f.missing)
+    return rows
+
+
+def table_cells(model: Model, stored: list[np.ndarray], features: Sequence[Feature], user: np.ndarray) -> np.ndarray:
+    """The cells of rows; -1 for a missing value where the domain has none, which takes no part."""
+    cells = model.cells(stored)
+    for i, f in enumerate(features):
+        if not f.missing:
+            cells[np.isnan(user[:, i]), i] = -1
+    return cells
+
+
+def _outside(
+    rng: np.random.Generator,
+    features: Sequence[Feature],
+    places: np.ndarray,
+    user: np.ndarray,
+    stored: list[np.ndarray],
+) -> None:
+    for i, f in enumerate(features):
+        if f.group is not None or f.codes == "label" or rng.random() < 0.5:
+            continue
+        row = int(rng.integers(len(places)))
+        places[row, i] = -1
+        if not f.missing and rng.random() < 0.4:
+            user[row, i], stored[i][row] = np.nan, np.nan
+        elif f.kind == "integer":
+            beyond = float(np.nanmax(f.user)) + float(rng.integers(1, 3))
+            user[row, i] = beyond
+            slope = 1.0 if f.unit is None else (f.unit[3] - f.unit[2]) / (f.unit[1] - f.unit[0])
+            start = 0.0 if f.unit is None else f.unit[2] - slope * f.unit[0]
+            stored[i][row] = beyond * slope + start
+        elif f.kind == "real":
+            user[row, i] = stored[i][row] = float(np.nanmax(f.user)) + 1.0
+        else:
+            places[row, i] = 0
+            user[row, i], stored[i][row] = f.user[0], f.stored[0]
+
+
+def table_frame(
+    rng: np.random.Generator, stored: list[np.ndarray], features: Sequence[Feature]
+) -> tuple[Any, str | None]:
+    """The table as a frame: columns in any order, whole numbers as integers half of the time, codes by name at times."""
+    import pandas as pd
+
+    made: dict[str, Any] = {}
+    for f, values in zip(features, stored, strict=True):
+        shown: Any = values
+        known = {s: t for s, t in zip(f.stored, f.typed, strict=True) if t is not None}
+        if f.kind == "category" and f.codes != "label" and isinstance(f.typed[0], str) and rng.random() < 0.5:
+            shown = np.array([*(known.get(v) for v in values), None], dtype=object)[:-1]
+        elif (
+            values.dtype != object
+            and not np.isnan(values).any()
+            and (values == np.round(values)).all()
+            and rng.random() < 0.6
+        ):
+            shown = values.astype(np.int64)
+        made[f.name] = shown
+    label = "target" if rng.random() < 0.3 else None
+    if label:
+        made[label] = rng.integers(0, 2, len(stored[0]))
+    order = [str(c) for c in rng.permutation(list(made))]
+    return pd.DataFrame({c: made[c] for c in order}), label
+
+
+def given(frame: Any, form: str, name: str) -> Any:
+    """A frame as treesens is given it: itself, or a file."""
+    if form == "frame":
+        return frame
+    path = models_boosted.folder() / f"{name}.{np.random.default_rng().integers(1 << 40)}.{form}"
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return str(path)
+
+
+def save_case(case: Case, folder: Path) -> None:
+    """Model files, tables and text for a reproduction: `case.sens` beside them."""
+    import shutil
+
+    text = case.header()
+    for name, model in case.models.items():
+        if isinstance(model.source, str):
+            file = name + Path(model.source).suffix
+            shutil.copy(model.source, folder / file)
+        else:
+            file = model.save(folder) if model.save else name
+        text = text.replace(f'model {name} from "{name}"', f'model {name} from "{file}"')
+    for name, frame in case.frames.items():
+        form = "parquet" if case.forms[name] == "parquet" else "csv"
+        frame.to_parquet(folder / f"{name}.parquet") if form == "parquet" else frame.to_csv(
+            folder / f"{name}.csv", index=False
+        )
+        text = text.replace(f'data {name} from "{name}"', f'data {name} from "{name}.{form}"')
+    (folder / "case.sens").write_text(text + "\n" + "\n".join(text_of(q) for q in case.questions))

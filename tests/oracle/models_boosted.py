@@ -1,0 +1,298 @@
+"""Models of XGBoost, LightGBM and CatBoost, small, with leaves on a coarse grid half of the time (ties, exact sums)."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.models import Columns, Model, frame, matrix, targets, training
+from tests.oracle.spaces import Feature
+
+COUNTS = {"binary": 2, "multi": 3, "regression": 0}
+LINKS = {"binary": "logit", "multi": "softmax", "regression": "identity"}
+
+
+def folder() -> Path:
+    """Where model files of this process live."""
+    global _FOLDER  # noqa: PLW0603
+    if _FOLDER is None:
+        _FOLDER = tempfile.TemporaryDirectory(prefix="oracle-")
+    return Path(_FOLDER.name)
+
+
+_FOLDER: Any = None
+
+
+def coarse(value: float) -> float:
+    """A leaf on a grid of eighths, never all zero."""
+    return float(np.round(value * 8) / 8)
+
+
+# XGBoost ---------------------------------------------------------------------------------------------------------------
+
+
+def train_xgboost(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    import pandas as pd
+    import xgboost as xgb
+
+    columns = training(rng, features, int(rng.integers(40, 200)))
+    y = targets(rng, columns, COUNTS[kind])
+    trees, depth = int(rng.integers(1, 7 if kind != "multi" else 3)), int(rng.integers(1, 5))
+    poisson = kind == "regression" and rng.random() < 0.3
+    if poisson:
+        y = np.abs(y)
+    objective = {"binary": "binary:logistic", "multi": "multi:softprob", "regression": "reg:squarederror"}[kind]
+    settings: dict[str, Any] = {
+        "objective": "count:poisson" if poisson else objective, "max_depth": depth, "eta": float(rng.choice([0.3, 0.5, 1.0])),
+        "min_child_weight": 0, "lambda": 0.0 if rng.random() < 0.5 else 1.0, "nthread": 1, "seed": 1,
+        "tree_method": "hist", "max_cat_to_onehot": int(rng.choice([1, 8])),
+    }  # fmt: skip
+    plain = rng.random() < 0.5
+    if plain and not poisson:
+        settings["base_score"] = 0.5 if kind != "regression" else 0.0
+    if rng.random() < 0.15:
+        settings |= {"booster": "dart", "rate_drop": 0.3}
+    if kind == "multi":
+        settings["num_class"] = 3
+    labelled = any(f.codes == "label" for f in features)
+    names = [f.name for f in features]
+    if any(c in n for n in names for c in "[]<"):
+        raise ValueError("xgboost takes no such names")
+    types = ["c" if f.codes == "code" else "q" for f in features]
+
+    def matrix_of(c: Columns) -> Any:
+        if labelled:
+            shown = frame(c, features)
+            for f, t in zip(features, types, strict=True):
+                if t == "c":
+                    shown[f.name] = pd.Categorical(shown[f.name], categories=[float(k) for k in range(8)])
+            return xgb.DMatrix(shown, enable_categorical=True)
+        return xgb.DMatrix(matrix(c, np.float32), feature_names=names, feature_types=types, enable_categorical=True)
+
+    if labelled and "c" in types:
+        raise ValueError("one kind of categories per model")
+    booster = xgb.train(settings, _with_label(matrix_of(columns), y), trees)
+    path = folder() / f"{name}.{rng.integers(1 << 40)}.json"
+    booster.save_model(path)
+    dyadic = plain and not poisson and rng.random() < 0.8
+    if dyadic:
+        path.write_text(_coarse_xgboost(json.loads(path.read_text())))
+        booster = xgb.Booster(model_file=str(path))
+    if rng.random() < 0.3 and not labelled:
+        path = path.rename(path.with_suffix(".ubj"))
+        booster.save_model(path)
+    return _xgboost_model(booster, path, name, kind, features, matrix_of, trees, poisson, dyadic)
+
+
+def _with_label(m: Any, y: np.ndarray) -> Any:
+    m.set_label(y)
+    return m
+
+
+def _coarse_xgboost(model: dict[str, Any]) -> str:
+    """Leaves rounded to eighths, in the file of the library."""
+    booster = model["learner"]["gradient_booster"]
+    booster = booster.get("gbtree", booster)
+    for tree in booster["model"]["trees"]:
+        for n, left in enumerate(tree["left_children"]):
+            if left == -1:
+                value = coarse(tree["split_conditions"][n])
+                tree["split_conditions"][n] = value
+                tree["base_weights"][n] = value
+    return json.dumps(model, ensure_ascii=False)
+
+
+def _xgboost_model(
+    booster: Any, path: Path, name: str, kind: str, features: Sequence[Feature], matrix_of: Any, trees: int,
+    poisson: bool, dyadic: bool,
+) -> Model:  # fmt: skip
+    shown = booster.trees_to_dataframe()
+    splits = shown[shown["Feature"] != "Leaf"]
+    numeric = splits[splits["Split"].notna()]
+    thresholds = {str(f): sorted(map(float, np.float32(g["Split"].to_numpy()))) for f, g in numeric.groupby("Feature")}
+    names = tuple(f.name for f in features)
+    outputs = 3 if kind == "multi" else 1
+
+    def margins(c: Columns) -> np.ndarray:
+        return np.asarray(booster.predict(matrix_of(c), output_margin=True), float).reshape(-1, outputs)
+
+    def classes(c: Columns) -> np.ndarray:
+        given = booster.predict(matrix_of(c))
+        return np.asarray(given > 0.5 if kind == "binary" else given.argmax(axis=1)).astype(int)
+
+    def shorten(count: int) -> Model:
+        cut = booster[:count]
+        file = path.with_suffix(f".{count}.json")
+        cut.save_model(file)
+        return _xgboost_model(cut, file, name, kind, features, matrix_of, count, poisson, dyadic)
+
+    return Model(
+        name, "xgboost", kind, "exp" if poisson else LINKS[kind], str(path), margins,
+        classes if kind != "regression" else None, lambda c: booster.predict(matrix_of(c), pred_leaf=True),
+        tuple("012"[: COUNTS[kind]]), thresholds, True, tuple(n in set(splits["Feature"]) for n in names),
+        bool(splits["Category"].notna().any()), True, np.float32, shorten, trees, dyadic=dyadic, feature_names=names,
+    )  # fmt: skip
+
+
+# LightGBM --------------------------------------------------------------------------------------------------------------
+
+
+def train_lightgbm(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    import lightgbm as lgb
+
+    columns = training(rng, features, int(rng.integers(40, 200)))
+    y = targets(rng, columns, COUNTS[kind])
+    trees = int(rng.integers(1, 7 if kind != "multi" else 3))
+    poisson = kind == "regression" and rng.random() < 0.3
+    if poisson:
+        y = np.abs(y)
+    objective = {"binary": "binary", "multi": "multiclass", "regression": "regression"}[kind]
+    link = LINKS[kind]
+    if kind == "multi" and rng.random() < 0.3:
+        objective, link = "multiclassova", "ova"
+    settings: dict[str, Any] = {
+        "objective": "poisson" if poisson else objective, "num_leaves": int(rng.integers(2, 12)),
+        "max_depth": int(rng.integers(1, 5)), "learning_rate": 0.5, "min_data_in_leaf": 1, "min_data_per_group": 1,
+        "cat_smooth": 0, "cat_l2": 0, "min_data_in_bin": 1,
+        "max_cat_to_onehot": int(rng.choice([1, 4])), "verbose": -1, "num_threads": 1, "seed": 1, "deterministic": True,
+        "boost_from_average": bool(rng.random() < 0.5), "zero_as_missing": bool(rng.random() < 0.1),
+        "feature_pre_filter": False, "use_missing": bool(rng.random() < 0.95),
+    }  # fmt: skip
+    if rng.random() < 0.15:
+        settings["boosting"] = "dart"
+    if kind == "multi":
+        settings["num_class"] = 3
+    labelled = any(f.codes == "label" for f in features)
+    codes = [i for i, f in enumerate(features) if f.codes == "code"]
+    if labelled and codes:
+        raise ValueError("one kind of categories per model")
+    names = [f.name for f in features]
+    if any(not set(n) - set(' []{}:,"') == set(n) for n in names):
+        raise ValueError("lightgbm takes no such names")
+
+    def inputs(c: Columns) -> Any:
+        return frame(c, features) if labelled else matrix(c)
+
+    data = lgb.Dataset(
+        inputs(columns),
+        y,
+        feature_name=names,
+        categorical_feature="auto" if labelled else codes,
+        params={"verbose": -1},
+    )
+    booster = lgb.train(settings, data, trees)
+    text = booster.model_to_string()
+    dyadic = bool(rng.random() < 0.4) and not poisson
+    if dyadic:
+        text = re.sub(r"(?m)^tree_sizes=.*\n", "", text)
+        text = re.sub(
+            r"(?m)^leaf_value=(.*)$",
+            lambda m: "leaf_value=" + " ".join(repr(coarse(float(v))) for v in m[1].split()),
+            text,
+        )
+    return _lightgbm_model(text, name, kind, "exp" if poisson else link, features, inputs, dyadic)
+
+
+def _lightgbm_model(
+    text: str, name: str, kind: str, link: str, features: Sequence[Feature], inputs: Any, dyadic: bool, trees: int = -1
+) -> Model:
+    import lightgbm as lgb
+
+    booster = lgb.Booster(model_str=text)
+    if trees > 0:
+        booster = lgb.Booster(model_str=booster.model_to_string(num_iteration=trees))
+    path = folder() / f"{name}.{abs(hash((text, trees)))}.txt"
+    path.write_text(booster.model_to_string())
+    outputs = 3 if kind == "multi" else 1
+    thresholds, used, categorical = _lightgbm_splits(booster, [f.name for f in features])
+
+    def margins(c: Columns) -> np.ndarray:
+        return np.asarray(booster.predict(inputs(c), raw_score=True), float).reshape(-1, outputs)
+
+    def classes(c: Columns) -> np.ndarray:
+        given = booster.predict(inputs(c))
+        return np.asarray(given > 0.5 if kind == "binary" else given.argmax(axis=1)).astype(int)
+
+    return Model(
+        name, "lightgbm", kind, link, str(path), margins, classes if kind != "regression" else None,
+        lambda c: booster.predict(inputs(c), pred_leaf=True), tuple("012"[: COUNTS[kind]]), thresholds, False,
+        tuple(f.name in used for f in features), categorical, False, np.float64,
+        lambda n: _lightgbm_model(text, name, kind, link, features, inputs, dyadic, n), booster.num_trees(),
+        dyadic=dyadic, feature_names=tuple(f.name for f in features),
+    )  # fmt: skip
+
+
+def _lightgbm_splits(booster: Any, names: list[str]) -> tuple[dict[str, list[float]], set[str], bool]:
+    thresholds: dict[str, list[float]] = {}
+    used: set[str] = set()
+    categorical = False
+
+    def visit(node: dict[str, Any]) -> None:
+        nonlocal categorical
+        if "split_feature" not in node:
+            return
+        name = names[node["split_feature"]]
+        used.add(name)
+        if node["decision_type"] == "==":
+            categorical = True
+        else:
+            thresholds.setdefault(name, []).append(float(node["threshold"]))
+        visit(node["left_child"])
+        visit(node["right_child"])
+
+    for tree in booster.dump_model()["tree_info"]:
+        visit(tree["tree_structure"])
+    return thresholds, used, categorical
+
+
+# CatBoost --------------------------------------------------------------------------------------------------------------
+
+
+def train_catboost(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    import catboost
+
+    columns = training(rng, features, int(rng.integers(40, 150)))
+    y = targets(rng, columns, COUNTS[kind])
+    made = catboost.CatBoostRegressor if kind == "regression" else catboost.CatBoostClassifier
+    model = made(
+        iterations=int(rng.integers(1, 5)), depth=int(rng.integers(1, 4)), learning_rate=0.5, thread_count=1, random_seed=1,
+        allow_writing_files=False, verbose=0, nan_mode=str(rng.choice(["Min", "Max"])), boost_from_average=False,
+        grow_policy=str(rng.choice(["SymmetricTree", "Lossguide", "Depthwise"])),
+    )  # fmt: skip
+    model.fit(catboost.Pool(matrix(columns, np.float32), y, feature_names=[f.name for f in features]))
+    return _catboost_model(model, name, kind, features)
+
+
+def _catboost_model(model: Any, name: str, kind: str, features: Sequence[Feature]) -> Model:
+    path = folder() / f"{name}.{id(model)}.{np.random.default_rng().integers(1 << 40)}.json"
+    model.save_model(str(path), format="json")
+    outputs = 3 if kind == "multi" else 1
+    borders = {
+        features[f["feature_index"]].name: sorted(float(np.float32(b)) for b in f["borders"] or [])
+        for f in json.loads(path.read_text())["features_info"]["float_features"]
+    }
+
+    def margins(c: Columns) -> np.ndarray:
+        return np.asarray(model.predict(matrix(c, np.float32), prediction_type="RawFormulaVal"), float).reshape(
+            -1, outputs
+        )
+
+    def classes(c: Columns) -> np.ndarray:
+        return np.asarray(model.predict(matrix(c, np.float32), prediction_type="Class"), int).reshape(-1)
+
+    def shorten(count: int) -> Model:
+        cut = model.copy()
+        cut.shrink(count)
+        return _catboost_model(cut, name, kind, features)
+
+    return Model(
+        name, "catboost", kind, LINKS[kind], str(path), margins, classes if kind != "regression" else None, None,
+        tuple("012"[: COUNTS[kind]]), borders, False, tuple(bool(borders.get(f.name)) for f in features), False, False,
+        np.float32, shorten, model.tree_count_, feature_names=tuple(f.name for f in features),
+    )  # fmt: skip

@@ -1,0 +1,357 @@
+"""Models of scikit-learn, alone, behind pipelines, and converted to ONNX and treelite."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.models import Columns, Model, frame, matrix, targets, training
+from tests.oracle.models_boosted import COUNTS, folder, train_lightgbm, train_xgboost
+from tests.oracle.spaces import Feature
+
+CLASS_NAMES = [(0, 1, 2), (0, 1, 2), (1, 2, 3), ("no", "yes", "maybe"), ("good", "not so", "bad")]
+
+
+def estimator_of(rng: np.random.Generator, kind: str, *, converted: bool = False) -> tuple[Any, str]:
+    """An untrained estimator and the link of its outputs."""
+    from sklearn import ensemble, tree
+
+    depth, trees = int(rng.integers(1, 5)), int(rng.choice([1, 2, 3, 4, 4]))
+    common = {"max_depth": depth, "random_state": int(rng.integers(100))}
+    bags = {**common, "n_estimators": trees, "max_features": None if rng.random() < 0.5 else "sqrt"}
+    steps = {**common, "n_estimators": int(rng.integers(1, 5)), "learning_rate": 0.5}
+    if kind == "regression":
+        choices: list[Any] = [
+            (tree.DecisionTreeRegressor(**common), "identity"),
+            (ensemble.RandomForestRegressor(**bags), "identity"),
+            (ensemble.ExtraTreesRegressor(**bags), "identity"),
+            (ensemble.GradientBoostingRegressor(**steps), "identity"),
+        ]
+    else:
+        link = "logit" if kind == "binary" else "softmax"
+        choices = [
+            (tree.DecisionTreeClassifier(**common), "identity"),
+            (ensemble.RandomForestClassifier(**bags, bootstrap=bool(rng.random() < 0.5)), "identity"),
+            (ensemble.ExtraTreesClassifier(**bags), "identity"),
+            (ensemble.GradientBoostingClassifier(**steps), link),
+        ]
+        if not converted and rng.random() < 0.2:
+            choices = [(ensemble.AdaBoostClassifier(n_estimators=trees, random_state=1), "votes")]
+    return choices[int(rng.integers(len(choices)))]
+
+
+def train_sklearn(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    columns = training(rng, features, int(rng.integers(30, 150)))
+    if any(f.missing or f.missing_text for f in features):
+        columns = [np.where(np.isnan(c), np.nanmedian(c), c) if rng.random() < 0.3 else c for c in columns]
+    y = targets(rng, columns, COUNTS[kind])
+    labels = CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]]
+    estimator, link = estimator_of(rng, kind)
+    estimator.fit(_shown(columns, features), np.array(labels)[y] if kind != "regression" else y)
+    dyadic = bool(rng.random() < 0.4) and link == "identity"
+    if dyadic:
+        _coarse_trees(estimator)
+    return _sklearn_model(estimator, name, "sklearn", kind, link, features, dyadic)
+
+
+def _shown(columns: Columns, features: Sequence[Feature]) -> Any:
+    return frame(columns, features)
+
+
+def trees_of(estimator: Any) -> list[Any]:
+    """The fitted trees of any estimator."""
+    if hasattr(estimator, "tree_"):
+        return [estimator]
+    return list(np.asarray(estimator.estimators_, dtype=object).reshape(-1))
+
+
+def _coarse_trees(estimator: Any) -> None:
+    """Leaves on a grid, so that sums are exact and ties occur; the rows of a classifier keep the sum 1."""
+    for one in trees_of(estimator):
+        value = one.tree_.value
+        if not hasattr(one, "classes_"):
+            value[...] = np.round(value * 8) / 8
+        elif value.shape[2] == 2:
+            value[..., 0] = np.round(value[..., 0] * 4) / 4
+            value[..., 1] = 1 - value[..., 0]
+        else:
+            best = value.argmax(axis=2)
+            value[...] = 0
+            np.put_along_axis(value, best[..., None], 1.0, axis=2)
+
+
+def _sklearn_model(
+    estimator: Any, name: str, frontend: str, kind: str, link: str, features: Sequence[Feature], dyadic: bool,
+    thresholds: Any = None,
+) -> Model:  # fmt: skip
+    names = tuple(f.name for f in features)
+    found, used = thresholds if thresholds is not None else _thresholds(estimator, names)
+
+    def margins(c: Columns) -> np.ndarray:
+        x = _shown(c, features)
+        if kind == "regression":
+            return np.asarray(estimator.predict(x), float).reshape(-1, 1)
+        if link == "identity":
+            return np.asarray(estimator.predict_proba(x), float)
+        given = np.asarray(estimator.decision_function(x), float)
+        return given.reshape(len(given), -1)
+
+    def classes(c: Columns) -> np.ndarray:
+        return np.searchsorted(estimator.classes_, estimator.predict(_shown(c, features)))
+
+    def leaves(c: Columns) -> np.ndarray:
+        return np.asarray(estimator.apply(_shown(c, features))).reshape(len(c[0]), -1)
+
+    def shorten(count: int) -> Model:
+        cut = copy.deepcopy(estimator)
+        cut.estimators_ = cut.estimators_[:count]
+        if hasattr(cut, "n_estimators"):
+            cut.n_estimators = count
+        if hasattr(cut, "n_estimators_"):
+            cut.n_estimators_ = count
+        return _sklearn_model(cut, name, frontend, kind, link, features, dyadic)
+
+    def save(place: Path) -> str:
+        import pickle
+
+        (place / f"{name}.pickle").write_bytes(pickle.dumps(estimator))
+        return f"{name}.pickle"
+
+    alone = hasattr(estimator, "apply") and link != "votes"
+    return Model(
+        name, frontend, kind, link, estimator, margins, classes if kind != "regression" else None, leaves if alone else None,
+        tuple(str(c) for c in estimator.classes_) if kind != "regression" else (), found, False, used, False, False,
+        np.float32 if alone or link == "votes" else np.float64,
+        shorten if hasattr(estimator, "estimators_") and link == "identity" else None,
+        len(np.asarray(getattr(estimator, "estimators_", [0]), dtype=object).reshape(-1)), save=save, dyadic=dyadic,
+        feature_names=names,
+    )  # fmt: skip
+
+
+def _thresholds(estimator: Any, names: tuple[str, ...]) -> tuple[dict[str, list[float]], tuple[bool, ...]]:
+    found: dict[str, list[float]] = {}
+    for one in trees_of(estimator):
+        for feature, value in zip(one.tree_.feature, one.tree_.threshold, strict=True):
+            if feature >= 0:
+                found.setdefault(names[feature], []).append(float(value))
+    return found, tuple(n in found for n in names)
+
+
+# Histogram boosting ----------------------------------------------------------------------------------------------------
+
+
+def train_histogram(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    from sklearn import ensemble
+
+    columns = training(rng, features, int(rng.integers(40, 150)))
+    y = targets(rng, columns, COUNTS[kind])
+    made = ensemble.HistGradientBoostingRegressor if kind == "regression" else ensemble.HistGradientBoostingClassifier
+    codes = [f.codes == "code" for f in features]
+    labelled = any(f.codes == "label" for f in features)
+    if labelled and any(codes):
+        raise ValueError("one kind of categories per model")
+    estimator = made(
+        max_iter=int(rng.integers(1, 5)), max_depth=int(rng.integers(1, 5)), learning_rate=0.5, min_samples_leaf=2,
+        categorical_features="from_dtype" if labelled else codes, random_state=1, l2_regularization=float(rng.choice([0, 1])),
+    ).fit(_shown(columns, features), y)  # fmt: skip
+    found: dict[str, list[float]] = {}
+    used: set[int] = set()
+    categorical = False
+    order = [i for i, f in enumerate(features) if f.codes != "number"]
+    order += [i for i, f in enumerate(features) if f.codes == "number"]
+    for iteration in estimator._predictors:
+        for tree in iteration:
+            for node in tree.nodes[tree.nodes["is_leaf"] == 0]:
+                place = order[node["feature_idx"]] if any(codes) or labelled else int(node["feature_idx"])
+                used.add(place)
+                categorical |= bool(node["is_categorical"])
+                if not node["is_categorical"] and np.isfinite(node["num_threshold"]):
+                    found.setdefault(features[place].name, []).append(float(node["num_threshold"]))
+    link = {"binary": "logit", "multi": "softmax", "regression": "identity"}[kind]
+    model = _sklearn_model(
+        estimator,
+        name,
+        "sklearn hist",
+        kind,
+        link,
+        features,
+        False,
+        (found, tuple(i in used for i in range(len(features)))),
+    )
+    model.categorical, model.leaves_of, model.shorten, model.trees = categorical, None, None, 4
+    model.real = np.float64
+    return model
+
+
+# Pipelines -------------------------------------------------------------------------------------------------------------
+
+
+def train_pipeline(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    from sklearn import compose, impute, pipeline, preprocessing
+
+    columns = training(rng, features, int(rng.integers(40, 150)))
+    y = targets(rng, columns, COUNTS[kind])
+    numeric = [f.name for f in features if f.codes == "number"]
+    coded = [f.name for f in features if f.codes != "number"]
+    gaps = any(np.isnan(c).any() for c, f in zip(columns, features, strict=True) if f.codes == "number")
+    scalers = [
+        preprocessing.StandardScaler,
+        preprocessing.MinMaxScaler,
+        preprocessing.MaxAbsScaler,
+        preprocessing.RobustScaler,
+    ]
+    steps: list[Any] = [scalers[int(rng.integers(4))]()] if rng.random() < 0.8 else ["passthrough"]
+    if gaps or any(f.missing or f.missing_text for f in features):
+        steps.insert(0, impute.SimpleImputer(strategy=str(rng.choice(["mean", "median", "most_frequent"]))))
+    parts: list[Any] = []
+    if numeric:
+        parts.append(("numbers", pipeline.make_pipeline(*steps), numeric))
+    if coded:
+        encoder = (
+            preprocessing.OneHotEncoder(handle_unknown="ignore")
+            if rng.random() < 0.6
+            else preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        )
+        parts.append(("labels", encoder, coded))
+    if coded and any(f.missing for f in features if f.codes != "number"):
+        raise ValueError("no missing labels in pipelines")
+    if any(set(f.labels) - set(c) for c, f in zip(columns, features, strict=True) if f.codes == "label"):
+        raise ValueError("an encoder knows the labels of the training part alone")
+    estimator, link = estimator_of(rng, kind, converted=True)
+    columned = (
+        compose.ColumnTransformer(parts)
+        if coded or rng.random() < 0.5
+        else steps[0]
+        if len(steps) == 1
+        else pipeline.make_pipeline(*steps)
+    )
+    whole = pipeline.make_pipeline(columned, estimator)
+    whole.fit(_objects(columns, features), y)
+    found = _pulled_back(whole, features)
+    model = _sklearn_model(
+        whole, name, "sklearn pipeline", kind, link, features, False, (found, (True,) * len(features))
+    )
+    model.margins_of = _piped(whole, features, kind, link)
+    model.classes_of = (
+        (lambda c: np.searchsorted(whole.classes_, whole.predict(_objects(c, features))))
+        if kind != "regression"
+        else None
+    )
+    model.leaves_of, model.shorten, model.categorical, model.real, model.trees = None, None, True, np.float64, 4
+    return model
+
+
+def _objects(columns: Columns, features: Sequence[Feature]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({f.name: c for c, f in zip(columns, features, strict=True)})
+
+
+def _piped(whole: Any, features: Sequence[Feature], kind: str, link: str) -> Any:
+    def margins(c: Columns) -> np.ndarray:
+        x = _objects(c, features)
+        if kind == "regression":
+            return np.asarray(whole.predict(x), float).reshape(-1, 1)
+        given = np.asarray(whole.predict_proba(x) if link == "identity" else whole.decision_function(x), float)
+        return given.reshape(len(x), -1)
+
+    return margins
+
+
+def _pulled_back(whole: Any, features: Sequence[Feature]) -> dict[str, list[float]]:
+    """Where the scores of a pipeline may jump in a real column: found on a fine grid and by bisection, by its own predict."""
+    reals = [i for i, f in enumerate(features) if f.kind == "real"]
+    if not reals:
+        return {}
+    raise ValueError("pipelines are asked over integers and labels")
+
+
+# Converted models ------------------------------------------------------------------------------------------------------
+
+
+def train_onnx(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    import onnxruntime
+    import skl2onnx
+
+    columns = training(rng, features, int(rng.integers(30, 120)))
+    y = targets(rng, columns, COUNTS[kind])
+    estimator, link = estimator_of(rng, kind, converted=True)
+    if link != "identity":
+        raise ValueError("raw scores are not asked of ONNX")
+    estimator.fit(matrix(columns, np.float32), y)
+    kinds = [("x", skl2onnx.common.data_types.FloatTensorType([None, len(features)]))]
+    options = {"zipmap": False} if kind != "regression" else None
+    proto = skl2onnx.to_onnx(
+        estimator,
+        initial_types=kinds,
+        target_opset={"": 15, "ai.onnx.ml": 3},
+        options={id(estimator): options} if options else None,
+    )
+    path = folder() / f"{name}.{rng.integers(1 << 40)}.onnx"
+    path.write_bytes(proto.SerializeToString())
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = tuple(f"f{i}" for i in range(len(features)))
+    found, used = _thresholds(estimator, tuple(f.name for f in features))
+    found = {f: sorted({*v, *(float(np.float32(t)) for t in v)}) for f, v in found.items()}
+
+    def run(c: Columns) -> Any:
+        return session.run(None, {"x": matrix(c, np.float32)})
+
+    def margins(c: Columns) -> np.ndarray:
+        return np.asarray(run(c)[0 if kind == "regression" else 1], float).reshape(len(c[0]), -1)
+
+    assert names
+    return Model(
+        name, "onnx", kind, link, str(path), margins,
+        (lambda c: np.asarray(run(c)[0]).astype(int)) if kind != "regression" else None, None,
+        tuple("012"[: COUNTS[kind]]), found, False, used, False, True, np.float32, None,
+        len(trees_of(estimator)), feature_names=tuple(f.name for f in features),
+    )  # fmt: skip
+
+
+def train_treelite(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    import treelite
+
+    if rng.random() < 0.5:
+        raise_if = any(f.codes == "code" for f in features)
+        if raise_if:
+            raise ValueError("treelite models are asked over numbers")
+        base = train_xgboost(rng, features, name, kind)
+        if base.categorical or base.link == "exp":
+            raise ValueError("treelite models are asked over numbers")
+        made = (
+            treelite.frontend.load_xgboost_model(base.source, format_choice="use_suffix")
+            if base.source.endswith(".json")
+            else None
+        )
+        single = True
+    else:
+        base = train_lightgbm(rng, features, name, kind)
+        if base.categorical or base.link in ("exp", "ova"):
+            raise ValueError("treelite models are asked over numbers")
+        made = treelite.frontend.load_lightgbm_model(base.source)
+        single = False
+    if made is None:
+        raise ValueError("treelite reads JSON")
+    path = folder() / f"{name}.{rng.integers(1 << 40)}.tl"
+    made.serialize(str(path))
+    kind_of = np.float32 if single else np.float64
+    outputs = 3 if kind == "multi" else 1
+
+    def margins(c: Columns) -> np.ndarray:
+        given = treelite.gtil.predict(made, matrix(c, kind_of), nthread=1, pred_margin=True)
+        return np.asarray(given, float).reshape(len(c[0]), -1)[:, :outputs]
+
+    def classes(c: Columns) -> np.ndarray:
+        scores = margins(c)
+        return (scores[:, 0] > 0).astype(int) if kind == "binary" else scores.argmax(axis=1)
+
+    return Model(
+        name, "treelite", kind, base.link, str(path), margins, classes if kind != "regression" else None, None,
+        base.classes, base.thresholds, base.strict, base.used, False, single, kind_of, None, base.trees,
+        dyadic=base.dyadic, feature_names=base.feature_names,
+    )  # fmt: skip

@@ -1,0 +1,455 @@
+"""Draws questions over the whole language, about models, a domain and tables that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.language import Node
+from tests.oracle.meaning import Points, Rows
+from tests.oracle.models import Model, quoted_class
+from tests.oracle.spaces import Feature, Space, quoted
+
+OPS = ["<", "<=", "=", "!=", ">=", ">"]
+NORMS = ["l0", "l1", "l2", "linf"]
+
+
+@dataclass
+class Draw:
+    """What questions may be about."""
+
+    rng: np.random.Generator
+    space: Space
+    models: Mapping[str, Model]
+    points: Mapping[str, Points]
+    tables: Mapping[str, Rows]
+    widest: int
+    """The most points for which two free points are asked about."""
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[int(self.rng.integers(len(options)))]
+
+    def chance(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+
+def draw_question(d: Draw, name: str) -> dict[str, Any]:
+    """One question; `find` with one or two points, `count`, or a shorthand."""
+    model = d.pick(list(d.models))
+    kind = d.rng.random()
+    if kind < 0.12 and d.models[model].kind != "multi":
+        made = shorthand(d, model)
+    elif kind < 0.17 and d.models[model].kind == "multi":
+        made = shorthand_of_classes(d, model)
+    else:
+        made = _found(d, model)
+    made |= {"name": name}
+    if d.chance(0.1):
+        made["expect"] = d.pick(["none", "some"])
+    return made
+
+
+def _found(d: Draw, model: str) -> dict[str, Any]:
+    two = d.chance(0.55)
+    others = [m for m in d.models if m != model]
+    second = d.pick(others) if others and d.chance(0.5) else model
+    points = [["a", model], ["b", second]] if two else [["a", model]]
+    question: dict[str, Any] = {
+        "points": points,
+        "constraints": [],
+        "objective": None,
+        "top": None,
+        "expect": None,
+        "count": None,
+    }
+    free: list[str] | None = None
+    if two and (d.space.size > d.widest or d.chance(0.5)):
+        free = some_features(d)
+        question["constraints"].append(["equal", "a", "b", free])
+    wanted = int(d.rng.integers(0 if free is not None else 1, 4))
+    for _ in range(wanted):
+        question["constraints"].append(draw_constraint(d, points, free, depth=0))
+    if not question["constraints"]:
+        question["constraints"].append(draw_constraint(d, points, free, depth=0))
+    if d.tables and d.chance(0.12):
+        question["count"] = d.pick(list(d.tables))
+        if d.space.size > d.widest and two and free is None:
+            question["constraints"].append(["equal", "a", "b", some_features(d)])
+        return question
+    if d.chance(0.35):
+        question["objective"] = draw_objective(d, points, free)
+    if d.chance(0.12):
+        question["top"] = int(d.rng.integers(2, 5))
+        question["diverse"] = d.chance(0.25)
+    return question
+
+
+def some_features(d: Draw) -> list[str]:
+    names = [f.name for f in d.space.features]
+    count = int(d.rng.choice([0, 1, 1, 1, 2, 2]))
+    return [str(n) for n in d.rng.permutation(names)[: min(count, len(names))]]
+
+
+def discrete(d: Draw) -> bool:
+    """Whether values are few, so that relations and distances are judged completely."""
+    return all(f.discrete for f in d.space.features)
+
+
+def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, depth: int) -> Node:
+    if depth < 2 and d.chance(0.18):
+        form = d.pick(["and", "or", "or", "not", "not", "implies"])
+        parts = [draw_constraint(d, points, free, depth + 1) for _ in range(2)]
+        if form in ("and", "or"):
+            return [form, parts]
+        if form == "not":
+            return ["not", parts[0] if d.chance(0.5) else [d.pick(["and", "or"]), parts]]
+        return ["implies", *parts]
+    two = len(points) > 1
+    forms: list[Any] = [score, score, score, unary, unary, unary]
+    if d.tables:
+        forms.append(pin)
+        if discrete(d):
+            forms.append(row_distance)
+            if (
+                all(d.models[m].used and not d.models[m].categorical for _, m in points)
+                and len({m for _, m in points}) == 1
+            ):
+                forms += [likely, cavity]
+    if discrete(d):
+        forms.append(plain_sum)
+        if two:
+            forms += [relation, relation, differ]
+            if free is None:
+                forms.append(pair_distance)
+    if two:
+        forms.append(two_scores)
+    return d.pick(forms)(d, points)
+
+
+def point_of(d: Draw, points: list[list[str]]) -> tuple[str, Model]:
+    p, m = d.pick(points)
+    return p, d.models[m]
+
+
+def constant(d: Draw, values: np.ndarray, digits: int = 3) -> str:
+    """A number near those of the points, often exactly one of them."""
+    value = float(d.pick(values))
+    if d.chance(0.4):
+        value = round(value, digits)
+    if abs(value) > 1e30:
+        value = 1.0
+    return exact_text(value)
+
+
+def exact_text(value: float) -> str:
+    """The exact decimal of a float, as the language writes numbers."""
+    from tests.oracle.spaces import number
+
+    return number(value).replace("E+", "e").replace("E", "e")
+
+
+def score(d: Draw, points: list[list[str]]) -> Node:
+    p, m = point_of(d, points)
+    table = d.points[m.name]
+    if m.kind == "regression":
+        value = table.margins[:, 0]
+        if m.link == "exp":
+            return [
+                "compare",
+                [["1", ["value", p, None]]],
+                d.pick(["<", "<=", ">=", ">"]),
+                one(constant(d, np.exp(value))),
+            ]
+        return ["compare", [["1", ["value", p, None]]], d.pick(OPS), one(constant(d, value))]
+    c = d.pick(m.classes)
+    form = d.pick(["margin", "prob", "class", "class", "by"])
+    if form == "class" or (form == "prob" and m.link in ("softmax", "votes")):
+        return ["class", p, d.pick(["=", "=", "!="]), quoted_class(c), "", ""]
+    if form == "by" and m.link not in ("ova", "votes"):
+        factor = d.chance(0.6)
+        return [
+            "class",
+            p,
+            "=",
+            quoted_class(c),
+            "factor" if factor else "margin",
+            d.pick(["1.5", "2", "1.1", "4"] if factor else ["0.25", "0.5", "1", "0.125"]),
+        ]
+    if form == "prob":
+        if m.linear:
+            return compare_score(d, p, "prob", m, c)
+        limit = d.pick(["0.5", "0.5", "0.25", "0.6", "0.9", "0.45"])
+        named = quoted_class(c) if m.link == "ova" else None
+        return ["compare", [["1", ["prob", p, named]]], d.pick(OPS[:2] + OPS[4:]), one(limit)]
+    if m.link == "votes":
+        return ["class", p, "=", quoted_class(c), "", ""]
+    if table.margins.shape[1] == 1:
+        return ["compare", [["1", ["margin", p, None]]], d.pick(OPS), one(constant(d, table.margins[:, 0]))]
+    if d.chance(0.5):
+        return compare_score(d, p, "margin", m, c)
+    other = d.pick([x for x in m.classes if x != c])
+    gap = table.margins[:, m.classes.index(c)] - table.margins[:, m.classes.index(other)]
+    sums = [["1", ["margin", p, quoted_class(c)]], ["-1", ["margin", p, quoted_class(other)]]]
+    return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(constant(d, gap))]
+
+
+def compare_score(d: Draw, p: str, term: str, m: Model, c: str) -> Node:
+    values = d.points[m.name].margins[:, m.classes.index(c)]
+    text = constant(d, values)
+    if term == "prob" and not 0 < Fraction(text) < 1:
+        text = "0.5"
+    return ["compare", [["1", [term, p, quoted_class(c)]]], d.pick(OPS), one(text)]
+
+
+def one(text: str) -> Node:
+    return [[text, ["one"]]]
+
+
+def unary(d: Draw, points: list[list[str]]) -> Node:
+    p = d.pick(points)[0]
+    f: Feature = d.pick(d.space.features)
+    if f.missing and d.chance(0.3):
+        return ["missing", p, f.name]
+    if f.kind == "category":
+        shown = [f.text_of(v) for v in f.typed if v is not None]
+        if d.chance(0.6):
+            return ["category", p, f.name, d.pick(["=", "!="]), d.pick(shown)]
+        some = [str(x) for x in d.rng.permutation(shown)[: int(d.rng.integers(1, len(shown) + 1))]]
+        return ["among", p, f.name, some, d.chance(0.4)]
+    if d.chance(0.25):
+        low, high = sorted((d.pick(f.constants), d.pick(f.constants)), key=Fraction)
+        if Fraction(low) < Fraction(high):
+            return ["within", p, f.name, low, high, d.pick(["[]", "[)", "(]", "()"]), d.chance(0.3)]
+    if f.kind == "integer" and d.chance(0.25):
+        whole = [str(v) for v in f.typed if v is not None]
+        some = [str(x) for x in d.rng.permutation(whole)[: int(d.rng.integers(1, len(whole) + 1))]]
+        return ["among", p, f.name, some, d.chance(0.4)]
+    ops = OPS if f.kind == "integer" else [o for o in OPS if o not in ("=", "!=")]
+    return ["compare", [["1", ["feature", p, f.name]]], d.pick(ops), one(str(d.pick(f.constants)))]
+
+
+def pin(d: Draw, points: list[list[str]]) -> Node:
+    data = d.pick(list(d.tables))
+    row = int(d.rng.integers(len(d.tables[data].user)))
+    return ["pin", d.pick(points)[0], data, row, some_features(d)]
+
+
+def row_distance(d: Draw, points: list[list[str]]) -> Node:
+    data = d.pick(list(d.tables))
+    p, rows = d.pick(points)[0], len(d.tables[data].user)
+    term = ["rowdistance", p, data, int(d.rng.integers(rows)), d.pick(NORMS)]
+    if d.chance(0.15):
+        other = ["rowdistance", p, data, (term[3] + int(d.rng.integers(1, rows))) % rows, "l1"]
+        return ["compare", [["1", [*term[:4], "l1"]]], d.pick(["<=", "<", ">="]), [["1", other]]]
+    return ["compare", [["1", term]], d.pick(["<=", "<", ">=", ">"]), one(limit_of(d, term[-1]))]
+
+
+def limit_of(d: Draw, norm: str) -> str:
+    if norm == "l0":
+        return str(int(d.rng.integers(0, len(d.space.features) + 1)))
+    return str(d.pick(["0", "0.25", "0.5", "0.75", "1", "1.25", "0.2", "0.3"]))
+
+
+def pair_distance(d: Draw, points: list[list[str]]) -> Node:
+    del points
+    norm = d.pick(NORMS)
+    return ["compare", [["1", ["distance", "a", "b", norm]]], d.pick(["<=", "<", ">=", ">"]), one(limit_of(d, norm))]
+
+
+def likely(d: Draw, points: list[list[str]]) -> Node:
+    p, data = d.pick(points)[0], d.pick(list(d.tables))
+    return [
+        "compare",
+        [["1", ["likelihood", [[p, data]]]]],
+        ">=",
+        one(d.pick(["0.01", "0.001", "0.05", "0.1", "1e-6"])),
+    ]
+
+
+def cavity(d: Draw, points: list[list[str]]) -> Node:
+    whole = [name for name, rows in d.tables.items() if not rows.gaps]
+    if not whole:
+        return unary(d, points)
+    some = [p for p, _ in points[: int(d.rng.integers(1, 3))]]
+    return ["cavities", some, d.pick(whole), int(d.rng.integers(1, 4))]
+
+
+def ordered(d: Draw) -> list[Feature]:
+    return [f for f in d.space.features if f.kind != "category"]
+
+
+def plain_sum(d: Draw, points: list[list[str]]) -> Node:
+    """A sum of features of the points against a number."""
+    numbers = ordered(d)
+    if not numbers:
+        return unary(d, points)
+    terms: dict[tuple[str, str], str] = {}
+    for _ in range(int(d.rng.integers(2, 4))):
+        terms[d.pick(points)[0], d.pick(numbers).name] = str(d.pick(["1", "-1", "2", "0.5", "1"]))
+    sums = [[c, ["feature", p, f]] for (p, f), c in terms.items()]
+    return ["compare", sums, d.pick(OPS), one(str(int(d.rng.integers(-4, 9))))]
+
+
+def relation(d: Draw, points: list[list[str]]) -> Node:
+    del points
+    f: Feature = d.pick(d.space.features)
+    if f.kind == "category":
+        return ["compare", [["1", ["feature", "a", f.name]]], d.pick(["=", "!="]), [["1", ["feature", "b", f.name]]]]
+    size = str(int(d.rng.integers(0, 4)))
+    if d.chance(0.35):
+        return ["abs", "a", f.name, "b", d.pick(["<=", "<", ">=", ">", "=", "!="]), size]
+    right: Node = [["1", ["feature", "b", f.name]]]
+    if d.chance(0.5):
+        right.append([d.pick(["1", "-1", "0.5", "2"]), ["one"]])
+    return ["compare", [["1", ["feature", "a", f.name]]], d.pick(OPS), right]
+
+
+def differ(d: Draw, points: list[list[str]]) -> Node:
+    del points
+    return ["changes", "a", "b", d.pick(OPS), str(int(d.rng.integers(0, len(d.space.features) + 1)))]
+
+
+def two_scores(d: Draw, points: list[list[str]]) -> Node:
+    m, n = (d.models[model] for _, model in points)
+    if m.kind != "regression" and d.chance(0.5):
+        return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
+    term = "value" if m.kind == "regression" else "margin"
+    if m.link in ("exp", "votes") or n.link != m.link:
+        return score(d, points)
+    c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
+    output = 0 if c is None else m.class_of(c)
+    x, y = d.points[m.name].margins[:, output], d.points[n.name].margins[:, output]
+    gap = d.rng.choice(x, 8) - d.rng.choice(y, 8)
+    return [
+        "compare",
+        [["1", [term, "a", c]], ["-1", [term, "b", c]]],
+        d.pick(["<", "<=", ">=", ">"]),
+        one(constant(d, gap)),
+    ]
+
+
+def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> Node | None:
+    two = len(points) > 1
+    m = d.models[points[0][1]]
+    forms = []
+    if two and m.link not in ("exp", "votes", "ova") and d.models[points[1][1]].link == m.link:
+        forms.append("scores")
+    if discrete(d):
+        if two:
+            forms += ["changes"] + (["distance", "distance"] if free is None else [])
+        if d.tables:
+            forms += ["rowdistance", "nearest"]
+            if not m.categorical and m.used and len({x for _, x in points}) == 1:
+                forms.append("likelihood")
+    if not forms:
+        return None
+    form = d.pick(forms)
+    sense = d.pick(["maximize", "minimize"])
+    p = d.pick(points)[0]
+    if form == "scores":
+        c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
+        term = "value" if m.kind == "regression" else "margin"
+        return [sense, [["1", [term, "a", c]], ["-1", [term, "b", c]]]]
+    if form == "changes":
+        return [sense, [["1", ["changes", "a", "b"]]]]
+    if form == "distance":
+        return [sense, [["1", ["distance", "a", "b", d.pick(NORMS)]]]]
+    data = d.pick(list(d.tables))
+    if form == "rowdistance":
+        return [sense, [["1", ["rowdistance", p, data, int(d.rng.integers(len(d.tables[data].user))), d.pick(NORMS)]]]]
+    if form == "nearest":
+        return ["minimize", [["1", ["nearest", p, data, d.pick(NORMS)]]]]
+    whose = [[q, data] for q, _ in points[: int(d.rng.integers(1, 3))]]
+    return [sense, [["1", ["likelihood", whose]]]]
+
+
+def shorthand(d: Draw, model: str) -> dict[str, Any]:
+    """`sensitive M to F gap|margin ..`, with the constraints that it stands for."""
+    m = d.models[model]
+    free = some_features(d) or [d.space.features[0].name]
+    named = "{" + ", ".join(map(quoted, free)) + "}"
+    made: dict[str, Any] = {
+        "points": [["a", model], ["b", model]],
+        "objective": None,
+        "top": None,
+        "expect": None,
+        "count": None,
+    }
+    made["constraints"] = [["equal", "a", "b", free]]
+    if m.kind == "regression":
+        gap = str(d.pick(["0.1", "0.5", "1", "2"]))
+        end = [["compare", [["1", ["value", "a", None]], ["-1", ["value", "b", None]]], ">=", one(gap)]]
+        wording = f"sensitive {model} to {named} gap {gap}"
+        if m.link == "exp":
+            return _found(d, model)
+    elif m.linear:
+        gap = str(d.pick(["0.05", "0.1", "0.25"]))
+        positive = quoted_class(m.classes[1])
+        end = [
+            [
+                "compare",
+                [["1", ["prob", "a", positive]]],
+                ">=",
+                one(str(Fraction(gap) + Fraction(1, 2)) and exact_sum("0.5", gap)),
+            ],
+            ["compare", [["1", ["prob", "b", positive]]], "<=", one(exact_sum("0.5", "-" + gap))],
+        ]
+        wording = f"sensitive {model} to {named} gap {gap}"
+    elif m.link == "votes":
+        return _found(d, model)
+    elif d.chance(0.5):
+        gap = str(d.pick(["0.05", "0.1", "0.25"]))
+        end = [
+            ["compare", [["1", ["prob", "a", None]]], ">=", one(exact_sum("0.5", gap))],
+            ["compare", [["1", ["prob", "b", None]]], "<=", one(exact_sum("0.5", "-" + gap))],
+        ]
+        wording = f"sensitive {model} to {named} gap {gap}"
+    else:
+        size = constant(d, np.abs(d.points[model].margins[:, 0]) + 0.125)
+        end = [
+            ["compare", [["1", ["margin", "a", None]]], ">=", one(size)],
+            ["compare", [["1", ["margin", "b", None]]], "<=", one("-" + size)],
+        ]
+        wording = f"sensitive {model} to {named} margin {size}"
+    made["constraints"] += end
+    made["wording"] = wording
+    if d.tables and discrete(d) and not m.categorical and d.chance(0.4):
+        _near(d, made, m)
+    return made
+
+
+def exact_sum(x: str, y: str) -> str:
+    from decimal import Decimal
+
+    return str(Decimal(x) + Decimal(y))
+
+
+def _near(d: Draw, made: dict[str, Any], m: Model) -> None:
+    data = d.pick(list(d.tables))
+    using = d.pick(["likelihood", "distance"])
+    made["wording"] += f" near {data} using {using}"
+    if using == "likelihood":
+        made["objective"] = ["maximize", [["1", ["likelihood", [["a", data], ["b", data]]]]]]
+    else:
+        made["objective"] = ["minimize", [["1", ["nearest", "a", data, "l2"]]]]
+
+
+def shorthand_of_classes(d: Draw, model: str) -> dict[str, Any]:
+    """`sensitive M to F from C1 to C2 [factor g]`."""
+    m = d.models[model]
+    if m.link in ("ova", "votes"):
+        return _found(d, model)
+    free = some_features(d) or [d.space.features[0].name]
+    named = "{" + ", ".join(map(quoted, free)) + "}"
+    first, second = (quoted_class(str(c)) for c in d.rng.permutation(m.classes)[:2])
+    by, size = ("factor", str(d.pick(["1.5", "2"]))) if d.chance(0.5) else ("", "")
+    return {
+        "points": [["a", model], ["b", model]],
+        "objective": None, "top": None, "expect": None, "count": None,
+        "constraints": [["equal", "a", "b", free], ["class", "a", "=", first, by, size], ["class", "b", "=", second, by, size]],
+        "wording": f"sensitive {model} to {named} from {first} to {second}" + (f" factor {size}" if by else ""),
+    }  # fmt: skip

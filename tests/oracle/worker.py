@@ -1,0 +1,119 @@
+"""One worker of the runner: cases of every `jobs`-th seed, told as lines of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.asking import draw_options, run_case
+from tests.oracle.cases import Case, draw_case, save_case
+from tests.oracle.judge import Finding
+from tests.oracle.language import constructs, text_of
+from tests.oracle.shrink import shrunk, size_of
+
+SHRUNK_PER_KIND = 3
+"""How many failures of a kind a worker makes smaller."""
+
+OTHERS_GET = 4
+"""Questions of a case for a backend that starts a process for each."""
+
+
+def work(options: argparse.Namespace) -> int:
+    """Cases until the time is up or all seeds are done."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is not for the parent
+    end = time.monotonic() + options.seconds if options.seconds else None
+    last = options.seed + options.cases if options.cases is not None else None
+    seed, shrunk_kinds = options.worker, dict[str, int]()
+    while (last is None or seed < last) and (end is None or time.monotonic() < end):
+        tell(out, {"seed": seed})
+        told = one_case(seed, options, shrunk_kinds)
+        if told is not None:
+            tell(out, told)
+        seed += options.jobs
+    tell(out, {"finished": True, "seed": seed})
+    return 0
+
+
+def tell(out: Any, record: dict[str, Any]) -> None:
+    out.write(json.dumps(record, default=str) + "\n")
+    out.flush()
+
+
+def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int]) -> dict[str, Any] | None:
+    """Draws, asks and judges the case of a seed; a fault of the oracle itself is a failure too."""
+    settings = draw_options(np.random.default_rng([7, seed]), options.others)
+    start = time.monotonic()
+    try:
+        case = draw_case(seed, options.questions)
+        if options.only and case.trainer != options.only:
+            return None
+        case.questions = case.questions[: asked_of(settings, options.questions)]
+        outcomes = run_case(case, settings)
+    except Exception:  # noqa: BLE001 - the parent reports it with its seed
+        failure = {"kind": "oracle", "seed": seed, "detail": traceback.format_exc()[-1500:], "options": settings}
+        return {"failures": [failure], "seed": seed}
+    told = [failure_of(case, o.findings[0], seed, options, shrunk_kinds) for o in outcomes if o.findings]
+    questions = [
+        {"constructs": sorted(set(constructs(q))), "status": o.status, "verdict": o.verdict}
+        for q, o in zip(case.questions, outcomes, strict=True)
+    ]
+    return {
+        "case": True, "seed": seed, "frontend": case.trainer, "backend": settings["backend"],
+        "pipeline": settings.get("pipeline", "default"), "questions": questions, "failures": told,
+        "seconds": time.monotonic() - start,
+    }  # fmt: skip
+
+
+def asked_of(settings: dict[str, Any], questions: int) -> int:
+    """Other backends start a process per question, and so get fewer of them."""
+    return questions if settings["backend"] == "search" else min(questions, OTHERS_GET)
+
+
+def failure_of(
+    case: Case, found: Finding, seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int]
+) -> dict[str, Any]:
+    """A failure as a record, made smaller and written as a folder if there are few of its kind yet."""
+    record = {
+        "kind": found.kind, "seed": seed, "query": found.question["name"], "detail": found.detail, "options": found.options,
+        "frontend": case.trainer, "text": text_of(found.question),
+    }  # fmt: skip
+    if shrunk_kinds.get(found.kind, 0) >= SHRUNK_PER_KIND or not options.shrink:
+        return record
+    shrunk_kinds[found.kind] = shrunk_kinds.get(found.kind, 0) + 1
+    try:
+        small, finding = shrunk(case, found, options.shrink)
+        folder = options.output / f"{found.kind.replace(' ', '-')}-{seed}-{found.question['name']}"
+        folder.mkdir(parents=True, exist_ok=True)
+        save_case(small, folder)
+        (folder / "EXPECTED.txt").write_text(explanation(small, finding, seed))
+        record |= {
+            "folder": str(folder),
+            "detail": finding.detail,
+            "text": text_of(finding.question),
+            "size": size_of(small),
+        }
+    except Exception:  # noqa: BLE001 - the failure itself is told in any case
+        record["shrinking"] = traceback.format_exc()[-800:]
+    return record
+
+
+def explanation(case: Case, finding: Finding, seed: int) -> str:
+    answer = json.dumps(finding.record, indent=1, default=str) if finding.record else "(no record)"
+    return (
+        f"{finding.kind}: {finding.detail}\n\noptions: {json.dumps(finding.options)}\n"
+        f"seed {seed}, {case.trainer}, {size_of(case)}\n"
+        f"\nagain:  treesens check case.sens -b {finding.options['backend']} -p {finding.options.get('pipeline', 'default')}"
+        f" --seed {finding.options['seed']} --json\n\nthe answer was:\n{answer}\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(1)
