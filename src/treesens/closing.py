@@ -33,6 +33,7 @@ _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found by way of a stronger question: features bounded one by one"
 _DISTANCES = ("distance l1", "distance l2", "distance linf")
+_COUNTS = ("changes", "distance l0")
 
 
 def needs_closing(query: Query) -> bool:
@@ -77,7 +78,7 @@ class _Closing:
         goal = self.query.objective
         if goal is None:
             return self._by_stronger(self.query)
-        if goal.maximize or goal.largest or not goal.values:
+        if goal.maximize or goal.largest or not goal.values or goal.kind in _COUNTS:
             return None
         for limit in _LIMITS:
             bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
@@ -168,7 +169,8 @@ class _Closing:
         better = better_than(goal, wanted)
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
         if found.verdict is Verdict.NONE:
-            bound = shown_value(goal, float(wanted))
+            # A count that no half step improves is the best one.
+            bound = shown_value(goal, float(reached if goal.kind in _COUNTS else wanted))
             return replace(result, objective=replace(result.objective, bound=bound))
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
@@ -180,7 +182,9 @@ class _Closing:
 def _open(result: Result) -> ObjectiveValue | None:
     """The objective of an answer whose value and bound are not close yet; None where nothing is left to do."""
     known = result.objective
-    if result.verdict is not Verdict.FOUND or known is None or known.bound is None or known.kind not in _DISTANCES:
+    if result.verdict is not Verdict.FOUND or known is None or known.bound is None:
+        return None
+    if known.kind not in (*_DISTANCES, *_COUNTS):
         return None
     close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
     return known if abs(known.value - known.bound) > close else None

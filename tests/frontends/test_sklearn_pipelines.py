@@ -120,7 +120,7 @@ def test_pipelines_are_read_in_the_columns_of_the_user(name: str) -> None:
 def test_categories_keep_the_names_of_the_user() -> None:
     features = {f.name: f for f in load(PIPELINES["columns"]()).ensemble.features}
     assert features["colour"].labels == tuple(sorted(["red", "green", "blue", "w", "x", "y", "z"]))
-    assert features["level"].labels == ("0.0", "10.0", "20.0", "30.0")
+    assert features["level"].labels == (0, 10, 20, 30)
     assert features["gaps"].categories == 0
 
 

@@ -134,6 +134,8 @@ def _wins(world: World, point: str, wanted: int, factor: float, margin: Fraction
     if len(margins) == 1:
         margins = [Fraction(0), margins[0]]
     others = [c for c in range(len(margins)) if c != wanted]
+    if factor == 1 and margin == 0:
+        return margins.index(max(margins)) == wanted  # the first of the best, as these libraries predict
     if ensemble.link is Link.IDENTITY:
         ratio = all(margins[wanted] >= Fraction(factor) * margins[c] for c in others)
     else:
@@ -152,10 +154,10 @@ def _comparison(world: World, node: ast.Comparison) -> bool:
     both_features = isinstance(left, ast.FeatureOf) and isinstance(right, ast.FeatureOf)
     if both_features and operator in ("=", "!=") and left.feature.text == right.feature.text:
         one, two = (world.stored(side.point.text, side.feature.text) for side in (left, right))
-        if not (left.feature.text in world.whole and left.feature.text in world.units):
-            return _same(one, two) is (operator == "=")
         if math.isnan(one) or math.isnan(two):
-            return (math.isnan(one) and math.isnan(two)) is (operator == "=")
+            return operator == "!="  # no relation holds for a missing value, and `!=` is `not =`
+        if not (left.feature.text in world.whole and left.feature.text in world.units):
+            return (one == two) is (operator == "=")
     one, two = evaluate(world, left), evaluate(world, right)
     if one is MISSING or two is MISSING:
         # `P.f != c` is `not P.f = c`.
@@ -212,7 +214,7 @@ def evaluate(world: World, node: ast.Expression) -> Any:
             return math.exp(margin) if world.ensembles[point.text].link is Link.EXP else margin
         case ast.Changes(first, second):
             one, two = world.values[first.text], world.values[second.text]
-            return sum(_cell(world, f, one[f]) != _cell(world, f, two[f]) for f in one)
+            return sum(not _same(one[f], two[f]) for f in one)
         case ast.Distance(point, target, norm):
             other = (
                 world.values[target.text]
@@ -238,16 +240,11 @@ def _lifted(function: Any, *arguments: Any) -> Any:
     return MISSING if any(x is MISSING for x in flat) else function(*arguments)
 
 
-def _cell(world: World, feature: str, value: float) -> int:
-    return int(world.grids[feature].cell_of(value))
-
-
 def _distance(world: World, left: Mapping[str, float], right: Mapping[str, float], norm: str) -> Fraction:
     parts = []
     for f in sorted(set(left) - world.varied):
         one, two, width = left[f], right[f], world.widths[f]
-        alike = _cell(world, f, one) == _cell(world, f, two) if norm == "l0" else _same(one, two)
-        if alike:
+        if _same(one, two):
             parts.append(Fraction(0))
         elif width is None or norm == "l0" or math.isnan(one) or math.isnan(two):
             parts.append(Fraction(1))

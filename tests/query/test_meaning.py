@@ -45,7 +45,6 @@ a.sex in {Female}
 a.town = Bonn
 a.town != Bonn
 a.town in {Bonn, Ulm}
-a.town = 2
 not a.town in {Köln}
 missing(a.gap)
 not missing(a.gap)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from treesens.errors import DataError
-from treesens.frontends.tables import read_table
+from treesens.frontends.tables import Categories, read_table
 
 
 def write(path: Path, text: str) -> Path:
@@ -33,7 +33,9 @@ def test_separators_quotes_and_a_byte_order_mark(tmp_path: Path, separator: str)
 def test_empty_fields_are_missing_and_text_becomes_its_category(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "a,sex\n1,Male\n,Female\nNA,\n"))
     assert np.array_equal(table.numbers("a"), [1.0, np.nan, np.nan], equal_nan=True)
-    assert np.array_equal(table.numbers("sex", {"Male": 1.0, "Female": 0.0}), [1.0, 0.0, np.nan], equal_nan=True)
+    assert np.array_equal(
+        table.numbers("sex", Categories({"Male": 1.0, "Female": 0.0})), [1.0, 0.0, np.nan], equal_nan=True
+    )
 
 
 def test_text_without_categories_names_row_and_column(tmp_path: Path) -> None:
@@ -44,7 +46,7 @@ def test_text_without_categories_names_row_and_column(tmp_path: Path) -> None:
     assert "`Male`" in caught.value.message
     assert "feature sex: category {NAME = value" in caught.value.remedy
     with pytest.raises(DataError, match="did you mean `Male`"):
-        read_table(write(tmp_path / "u.csv", "sex\nMal\n")).numbers("sex", {"Male": 1.0})
+        read_table(write(tmp_path / "u.csv", "sex\nMal\n")).numbers("sex", Categories({"Male": 1.0}))
 
 
 def test_absent_columns_are_listed_with_a_guess(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_frames_and_parquet_give_the_same_table(tmp_path: Path) -> None:
         table = read_table(source)
         assert np.array_equal(table.numbers("a"), [1.5, np.nan], equal_nan=True)
         assert table.numbers("ok").tolist() == [1.0, 0.0]
-        assert np.array_equal(table.numbers("c", {"x": 3.0}), [3.0, np.nan], equal_nan=True)
+        assert np.array_equal(table.numbers("c", Categories({"x": 3.0})), [3.0, np.nan], equal_nan=True)
 
 
 def test_twenty_thousand_rows_take_a_third_of_a_second(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def categories(reading: Reading, feature: str, model: str | None = None) -> dict
     for _, loaded, spec in specs(reading, feature, model):
         found |= {label: f"stored as {value:g}" for label, value in spec.labels.items()}
         known = next(f for f in loaded.ensemble.features if f.name == feature)
-        found |= {label: "category of the model" for label in known.labels or () if label not in found}
+        found |= {str(label): "category of the model" for label in known.labels or () if str(label) not in found}
     return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.values import ValueSum, changed_features
 from treesens.frontends.bind_inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.frontends.bind_scope import Pending, Scope
 from treesens.frontends.bind_terms import ChangesAtom, LikelihoodAtom
@@ -119,15 +119,13 @@ def sided(operator: ast.Operator, side: _Side) -> Pending:
 def compare_changes(
     scope: Scope, terms: Mapping[ChangesAtom, Fraction], operator: ast.Operator, number: Fraction, positive: bool
 ) -> Pending:
-    """The number of features that differ; features differ where their cells do (nothing else can be told apart)."""
-    every = tuple(range(len(scope.inputs.features)))
-    scale = lcm(*(c.denominator for c in terms.values()))
-    changes = [(atom, int(c * scale)) for atom, c in terms.items()]
+    """The number of features whose values differ, compared with a number."""
+    every = range(len(scope.inputs.features))
 
     def side(direction: int, strict: bool) -> Pending:
-        form = q.LinearForm(changes=tuple(q.Changes(a.left, a.right, every, c * direction) for a, c in changes))
-        row = q.AtLeast(form, Bound(number * scale * direction), strict, "changes")
-        return lambda space: row
+        counted = [changed_features(a.left, a.right, every, -direction * c) for a, c in terms.items()]
+        relation = ValueSum(tuple(t for part in counted for t in part), -direction * number, strict, "changes")
+        return lambda space: relation
 
     return sided(operator if positive else NEGATED[operator], side)
 

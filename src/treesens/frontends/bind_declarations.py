@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
-from treesens.compiler.query.domain import RealDomain, Unit, ValueDomain, whole_range
+from treesens.compiler.query.domain import RealDomain, Unit, whole_range
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.bind_domains import (
@@ -25,10 +25,11 @@ from treesens.frontends.bind_domains import (
     coded_categories,
     domain_of_column,
     nearest_float,
+    number_codes,
     steps_domain,
     value_domain,
 )
-from treesens.frontends.tables import Table
+from treesens.frontends.tables import Categories, Table
 from treesens.grammar import ast
 
 T = TypeVar("T")
@@ -73,10 +74,10 @@ class Declarations:
             raise self.fail("E102", f"no data is called `{name.text}`", name.span, did_you_mean(name.text, self.tables))
         return _loaded(self.tables[name.text])
 
-    def column(self, table: Table, feature: str, labels: Mapping[str, float], span: Span) -> FloatArray:
-        """A column of a table as numbers; a text that is no category is a mistake at `span`."""
+    def column(self, table: Table, feature: str, categories: Categories | None, span: Span) -> FloatArray:
+        """A column of a table as stored numbers; what is no category is a mistake at `span`."""
         try:
-            return table.numbers(feature, labels)
+            return table.numbers(feature, categories)
         except DataError as error:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
 
@@ -178,24 +179,19 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])
         return FeatureSpec(feature.name, number_type, domain, typed=typed, declared=True)
     if feature.categories:
-        spec = coded_categories(feature.name, number_type, feature.categories, feature.labels)
-        return _with_missing_of_data(found, spec)
+        seen = _column_of_source(found, feature)
+        return coded_categories(feature.name, number_type, feature.categories, feature.labels, seen)
     return _spec_from_data(found, feature.name, number_type) or all_floats(feature.name, number_type)
 
 
-def _with_missing_of_data(found: Declarations, spec: FeatureSpec) -> FeatureSpec:
-    """`domain from DATA` lets a category be missing where the column has missing values."""
+def _column_of_source(found: Declarations, feature: Feature) -> FloatArray | None:
+    """The codes of a category in the first table that domains come from and that has its column; float64[rows]."""
     for source in found.sources:
         table = found.tables.get(source.data.text)
-        if table is not None and spec.name in table:
-            column = found.column(table, spec.name, spec.labels, source.data.span)
-            domain = spec.domain
-            assert isinstance(domain, ValueDomain)
-            absent = bool(np.isnan(column).any())
-            return FeatureSpec(
-                spec.name, spec.number_type, ValueDomain(domain.values, domain.labels, absent), True, True, spec.labels
-            )
-    return spec
+        if table is not None and feature.name in table:
+            spec = coded_categories(feature.name, NumberType.FLOAT64, feature.categories, feature.labels)
+            return found.column(table, feature.name, spec.categories, source.data.span)
+    return None
 
 
 def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> FeatureSpec | None:
@@ -203,7 +199,7 @@ def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> 
     for source in sources:
         table = _loaded(found.tables[source.data.text])
         if name in table:
-            column = found.column(table, name, {}, source.data.span)
+            column = found.column(table, name, None, source.data.span)
             return domain_of_column(name, number_type, column)
     return None
 
@@ -265,7 +261,7 @@ def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, num
 
 
 def _column_or_empty(found: Declarations, table: Table, name: str, node: ast.Feature) -> FloatArray:
-    return found.column(table, name, {}, node.name.span) if name in table else np.zeros(0)
+    return found.column(table, name, None, node.name.span) if name in table else np.zeros(0)
 
 
 def _unscaled(
@@ -349,12 +345,11 @@ def _unit(found: Declarations, kind: ast.Numeric, stored: ast.Interval) -> Unit:
 def _category(
     found: Declarations, feature: Feature, node: ast.Feature, kind: ast.Category, number_type: NumberType
 ) -> FeatureSpec:
-    """Declared categories; names without a number are looked up in the model."""
-    codes = {str(label): float(code) for code, label in enumerate(feature.labels or ())}
+    """Declared categories; names and numbers by which the model calls them are looked up there."""
     pairs: list[tuple[float, Label]] = []
     spans: list[Span] = []
     for item in kind.items:
-        pairs.append(_category_value(found, item, feature, codes, number_type))
+        pairs.append(_category_value(found, item, feature, number_type))
         spans.append(item.span)
     for i, (value, label) in enumerate(pairs):
         if any(value == v or label == t for v, t in pairs[:i]):
@@ -363,6 +358,8 @@ def _category(
     labels = {label: value for value, label in pairs if isinstance(label, str)}
     # Numbers of coded categories and of named ones may be typed too.
     typed |= {item.value.value: v for item, (v, _) in zip(kind.items, pairs, strict=True) if item.value is not None}
+    codes = number_codes(feature.labels)
+    typed |= {number: code for number, code in codes.items() if any(code == value for value, _ in pairs)}
     return FeatureSpec(
         feature.name,
         number_type,
@@ -371,29 +368,40 @@ def _category(
         coded=bool(feature.categories),
         labels=labels,
         typed=typed,
+        codes=codes,
         declared=True,
     )
 
 
 def _category_value(
-    found: Declarations, item: ast.CategoryItem, feature: Feature, codes: Mapping[str, float], number_type: NumberType
+    found: Declarations, item: ast.CategoryItem, feature: Feature, number_type: NumberType
 ) -> tuple[float, Label]:
+    """The stored value of a declared category, and what it is called in questions and answers."""
+    labels = feature.labels or ()
     if item.value is None:
         assert item.name is not None
-        if item.name.text in codes:
-            return codes[item.name.text], item.name.text
-        if codes:
-            remedy = did_you_mean(item.name.text, codes)
+        names = [str(label) for label in labels]
+        if item.name.text in names:
+            code = names.index(item.name.text)
+            return float(code), labels[code]
+        if names:
+            remedy = did_you_mean(item.name.text, names)
             raise found.fail("E106", f"`{feature.name}` has no category `{item.name.text}`", item.span, remedy)
         message = f"the model has no names for the categories of `{feature.name}`, so `{item.name.text}` needs a number"
         raise found.fail("E310", message, item.span, f"write `{item.span.text} = value`")
-    number = item.value.value
+    number, span = item.value.value, item.value.span
     if abs(number) > Fraction(number_type.max):
-        raise found.fail("E311", f"`{item.value.span.text}` is no {number_type.value} number", item.value.span)
-    value = nearest_float(number, number_type)
+        raise found.fail("E311", f"`{span.text}` is no {number_type.value} number", span)
+    codes = number_codes(labels)
+    if labels and number not in codes and (codes or item.name is None):
+        message = f"the model has no category of `{feature.name}` that is called `{span.text}`"
+        listed = ", ".join(f"`{label}`" for label in labels[:8])
+        other = "" if codes else f"; a code of the model needs a name: `NAME = {span.text}`"
+        raise found.fail("E106", message, span, f"its categories are {listed}{other}")
+    value = codes.get(number, nearest_float(number, number_type))
     if feature.categories and (value < 0 or value != int(value)):
         message = f"the model reads `{feature.name}` as codes 0, 1, 2, .."
-        raise found.fail("E306", message, item.value.span, "write a whole number that is not negative")
+        raise found.fail("E306", message, span, "write a whole number that is not negative")
     if item.name is not None:
         return value, item.name.text
     return value, int(number) if number.denominator == 1 else float(number)

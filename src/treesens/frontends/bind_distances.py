@@ -17,7 +17,7 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.floats import ceil_to, floor_to, next_up
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.values import Apart, ValueSum
+from treesens.compiler.query.values import Apart, ValueSum, changed_features
 from treesens.frontends.bind_data import sided
 from treesens.frontends.bind_inputs import MIRRORED, NEGATED, all_of, any_of, is_missing, region, same_value
 from treesens.frontends.bind_scope import Pending, Scope
@@ -135,13 +135,13 @@ def _sum(
 def _changed(
     scope: Scope, atom: DistanceAtom, other: int, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
-    """l0 between points: how many of the features have different cells."""
+    """l0 between points: how many of the features have different values."""
     features = counted_apart(scope, atom, span)
 
     def side(direction: int, strict: bool) -> Pending:
-        form = q.LinearForm(changes=(q.Changes(atom.point, other, features, direction),))
-        row = q.AtLeast(form, Bound(limit * direction), strict, "distance")
-        return lambda space: row
+        terms = changed_features(atom.point, other, features, Fraction(-direction))
+        relation = ValueSum(terms, -direction * limit, strict, "distance")
+        return lambda space: relation
 
     return sided(operator, side)
 

@@ -6,8 +6,10 @@ A `FeatureSpec` turns what people type into cuts of the grid. A constant c gives
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 import numpy as np
@@ -23,6 +25,7 @@ from treesens.compiler.base.floats import (
     round_to_float32,
 )
 from treesens.compiler.query.domain import Domain, RealDomain, Unit, ValueDomain
+from treesens.frontends.tables import Categories
 
 FEW_VALUES = 12
 """`domain from DATA`: a column of at most so many distinct values becomes a category (see `domain_of_column`)."""
@@ -36,8 +39,9 @@ class FeatureSpec:
 
     `unordered`: categories with names, or of the model: they are equal or different, and nothing else. `coded`: the model
     itself reads categories, whose cells are codes. `labels`: stored values of category names. `typed`: stored values of
-    numbers that stand for themselves although their float is rounded (0.1). `steps`: whole numbers that are stored as
-    rounded fractions. `declared`: False where the domain is all floats.
+    numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
+    called by numbers; no other number stands for a category then. `steps`: whole numbers that are stored as rounded
+    fractions. `declared`: False if the domain is all floats.
     """
 
     name: str
@@ -47,6 +51,7 @@ class FeatureSpec:
     coded: bool = False
     labels: Mapping[str, float] = field(default_factory=dict)
     typed: Mapping[Fraction, float] = field(default_factory=dict)
+    codes: Mapping[Fraction, float] = field(default_factory=dict)
     steps: bool = False
     declared: bool = False
 
@@ -57,6 +62,11 @@ class FeatureSpec:
     @property
     def missing(self) -> bool:
         return self.domain.missing
+
+    @property
+    def categories(self) -> Categories:
+        """How a table writes the categories of the feature."""
+        return Categories(self.labels, self.codes, digits=self.declared or not self.labels)
 
     @property
     def whole(self) -> bool:
@@ -131,12 +141,46 @@ def all_floats(name: str, number_type: NumberType) -> FeatureSpec:
     return FeatureSpec(name, number_type, RealDomain(-number_type.max, number_type.max))
 
 
-def coded_categories(name: str, number_type: NumberType, count: int, labels: Sequence[str] | None) -> FeatureSpec:
-    """A feature that the model reads as categories: codes 0..n-1, by the names that the model has for them."""
-    names: list[Label] = [labels[i] if labels and i < len(labels) else i for i in range(count)]
-    values = np.arange(count, dtype=np.float64)
-    known = {str(label): float(i) for i, label in enumerate(names) if isinstance(label, str)}
-    return FeatureSpec(name, number_type, ValueDomain(values, tuple(names)), True, True, known)
+def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
+    """The codes of labels that are numbers, or text that reads as one, by that number; none for a number of two labels."""
+    numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
+    count = Counter(number for number, _ in numbers)
+    return {number: code for number, code in numbers if number is not None and count[number] == 1}
+
+
+def decimal_of(text: str) -> Fraction | None:
+    """The number that a text is, exactly; None if it is none, or not finite."""
+    try:
+        return Fraction(Decimal(text)) if "_" not in text else None
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def coded_categories(
+    name: str,
+    number_type: NumberType,
+    count: int,
+    labels: Sequence[Label] | None,
+    seen: FloatArray | None = None,
+) -> FeatureSpec:
+    """A feature that the model reads as categories: codes 0..n-1, by the names that the model has for them.
+
+    `seen` float64[rows] are the codes of a table that domains come from: those without a name that the model does not know
+    are legal too, and missing is if a value is missing.
+    """
+    codes = np.arange(count, dtype=np.float64)
+    absent = False
+    if seen is not None:
+        present = seen[~np.isnan(seen)]
+        absent = len(present) < len(seen)
+        if not labels:
+            codes = np.union1d(codes, present[(present >= count) & (present == np.trunc(present))])
+    names: list[Label] = [labels[int(c)] if labels else int(c) for c in codes]
+    known = {str(label): float(i) for i, label in enumerate(labels or ())}
+    numbers = number_codes(labels)
+    return FeatureSpec(
+        name, number_type, ValueDomain(codes, tuple(names), absent), True, True, known, numbers, codes=numbers
+    )
 
 
 def value_domain(

@@ -99,7 +99,7 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
     """The values that are typed as a number; a mistake where there are none."""
-    if spec.unordered and not (spec.typed or spec.coded):
+    if spec.unordered and spec.labels and number not in spec.typed:
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
     if spec.coded and number not in spec.typed and (number.denominator != 1 or number < 0):
@@ -169,6 +169,15 @@ def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool
     return any_of(sides)
 
 
+def _equal_present(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
+    """`P.f = Q.f`: equal values, of which none is missing; `positive` False is its negation."""
+    same = same_value(scope, left, right, feature, positive)
+    if not scope.spec(feature).missing:
+        return same
+    # In `same_value` missing agrees with missing, so one of the two points is enough.
+    return (all_of if positive else any_of)((same, is_missing(scope, left, feature, not positive)))
+
+
 def _difference(relation: q.Difference) -> Pending:
     return lambda space: relation
 
@@ -184,7 +193,7 @@ def relate(
     """A sum of two or more features, in the units that people type, operator constant."""
     (x, p), (y, q_) = terms[:2]
     if len(terms) == 2 and x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
-        return same_value(scope, x.point, y.point, x.feature, (operator == "=") is positive)
+        return _equal_present(scope, x.point, y.point, x.feature, (operator == "=") is positive)
     if operator == "!=":
         # `!=` is `not =`, for missing values too.
         operator, positive = "=", not positive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import lcm
@@ -13,7 +13,7 @@ from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.costs import cell_cost, pair_cost
-from treesens.compiler.query.values import Apart
+from treesens.compiler.query.values import Apart, changed_features
 from treesens.frontends.bind_data import log_costs, use_likelihoods
 from treesens.frontends.bind_distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
 from treesens.frontends.bind_ladders import ladder_of_points, levels_to_row
@@ -76,9 +76,23 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
 def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
     every = tuple(range(len(scope.inputs.features)))
     whole = lcm(*(c.denominator for c in terms.values()))
-    form = q.LinearForm(changes=tuple(q.Changes(a.left, a.right, every, int(c * whole)) for a, c in terms.items()))
-    found = q.Objective(form, upwards, "changes", Fraction(1, whole), offset)
+    scaled = [(a.left, a.right, int(c * whole)) for a, c in terms.items()]
+    found = _count(scaled, every, upwards, "changes", Fraction(1, whole), offset)
     return lambda space: found
+
+
+def _count(
+    pairs: Sequence[tuple[int, int, int]],
+    features: tuple[int, ...],
+    upwards: bool,
+    kind: str,
+    unit: Fraction = Fraction(1),
+    offset: Fraction = Fraction(0),
+) -> q.Objective:
+    """A multiple of the number of features with different values: values decide it, cells bound it."""
+    form = tuple(q.Changes(a, b, features, c, most=(c > 0) is upwards) for a, b, c in pairs)
+    values = tuple(term for a, b, c in pairs for term in changed_features(a, b, features, Fraction(c)))
+    return q.Objective(q.LinearForm(changes=form), upwards, kind, unit, offset, values=values)
 
 
 def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
@@ -114,8 +128,8 @@ def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, spa
 def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> PendingObjective:
     """l0: how many features differ."""
     if isinstance(atom.target, int):
-        changes = q.LinearForm(changes=(q.Changes(atom.point, atom.target, counted_apart(scope, atom, span)),))
-        found = q.Objective(changes, upwards, "distance l0")
+        pair = (atom.point, atom.target, 1)
+        found = _count([pair], counted_apart(scope, atom, span), upwards, "distance l0")
         return lambda space: found
     assert isinstance(atom.target, ast.Row)
     costs = changes_from_row(scope, atom, atom.target, span)

@@ -18,7 +18,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import CellEnsemble, Feature
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query import query as q
-from treesens.compiler.query.domain import legal_cells
+from treesens.compiler.query.domain import Domain, ValueDomain, legal_cells
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.bind_declarations import (
     Declarations,
@@ -44,13 +44,14 @@ def aligned(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
     ensemble = loaded.ensemble
     if ensemble.feature_names == tuple(f.name for f in features):
         return loaded
+    own = {feature.name: feature for feature in ensemble.features}
     place = {feature.name: i for i, feature in enumerate(features)}
     columns = np.array([place[name] for name in ensemble.feature_names], np.int32)
     node_feature = np.where(ensemble.node_feature < 0, np.int32(-1), columns[ensemble.node_feature])
     leaf_ids = loaded.leaf_ids
     return replace(
         loaded,
-        ensemble=replace(ensemble, features=features, node_feature=node_feature),
+        ensemble=replace(ensemble, features=tuple(own.get(f.name, f) for f in features), node_feature=node_feature),
         margins=lambda x: loaded.margins(np.asarray(x)[:, columns]),
         leaf_ids=(lambda x: leaf_ids(np.asarray(x)[:, columns])) if leaf_ids else None,
     )
@@ -77,14 +78,23 @@ class Inputs:
         sorted_cuts = tuple(tuple(sorted(set(extra))) for extra in cuts)
         key = ("space", sorted_cuts)
         if key not in self.cache:
-            grid = Grid(
-                tuple(g if g.categories else g.refined(extra) for g, extra in zip(self.base, sorted_cuts, strict=True))
-            )
             domains = tuple(spec.domain for spec in self.specs)
+            grid = Grid(
+                tuple(
+                    _with_legal_categories(g, d) if g.categories else g.refined(extra)
+                    for g, d, extra in zip(self.base, domains, sorted_cuts, strict=True)
+                )
+            )
             legal = tuple(frozen(legal_cells(d, g), bool) for d, g in zip(domains, grid, strict=True))
             space = q.Space(self.names, grid, domains, legal)
             self.cache[key] = space, tuple(model.ensemble.on(grid) for model in self.models)
         return self.cache[key]  # type: ignore[return-value]
+
+
+def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
+    """A cell for each legal category: rows and constants tell apart what the splits of the model may not."""
+    assert isinstance(domain, ValueDomain)
+    return grid.with_categories(int(domain.values[-1]) + 1)
 
 
 def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: Sequence[Span]) -> Inputs:
@@ -94,7 +104,9 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
     for model, span in zip(models, spans, strict=True):
         _check_same_kind(found, first, model, span)
         for feature in model.ensemble.features:
-            features.setdefault(feature.name, feature)
+            twin = features.setdefault(feature.name, feature)
+            if feature.categories > twin.categories:
+                features[feature.name] = feature
     union = tuple(features.values())
     number_type = first.ensemble.number_type
     check_columns(found, union)
@@ -120,17 +132,21 @@ def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel
         raise found.fail("E216", message, span, "ask about models of the same library, or about one at a time")
     if not set(one.feature_names) & set(other.feature_names):
         raise found.fail("E216", "the models have no feature in common", span, "use models over the same features")
-    codes = {f.name: f.categories for f in one.features}
+    known = {f.name: f for f in one.features}
     for f in other.features:
-        if codes.get(f.name, f.categories) != f.categories:
-            message = f"the models know {codes[f.name]} and {f.categories} categories of `{f.name}`"
+        twin = known.get(f.name, f)
+        if bool(twin.categories) != bool(f.categories):
+            message = f"one of the models reads `{f.name}` as a category, and the other one as a number"
+            raise found.fail("E216", message, span, "use models that were trained on the same kinds of columns")
+        if (twin.labels or f.labels) and twin.labels != f.labels:
+            message = f"the models give other names, or another order, to the categories of `{f.name}`"
             raise found.fail("E216", message, span, "use models that were trained on the same categories")
 
 
 def _joined(grids: Sequence[FeatureGrid], missing: bool) -> FeatureGrid:
     joined = grids[0]
     for grid in grids[1:]:
-        joined = joined.refined(grid.cuts) if not joined.categories else joined
+        joined = joined.with_categories(grid.categories) if joined.categories else joined.refined(grid.cuts)
     return joined.with_missing(missing)
 
 
@@ -205,7 +221,7 @@ class Scope:
             absent = [f for f in self.inputs.names if f not in table]
             if absent:
                 raise lacks_columns(self.found, name, table, absent)
-            columns = [self.found.column(table, s.name, s.labels, name.span) for s in self.inputs.specs]
+            columns = [self.found.column(table, s.name, s.categories, name.span) for s in self.inputs.specs]
             matrix = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
             self._warn_about_rows(name, matrix)
             self.inputs.cache[key] = matrix

@@ -8,8 +8,8 @@ for exponential ones value(P) >= c <=> margin(P) >= ln c, and for two classes of
 prob(P, C1) >= g prob(P, C2) <=> margin(P, C1) - margin(P, C2) >= ln g. Scores of a typed question are sums before averaging, so
 bounds are multiplied by the number of averaged trees.
 
-Ties: `class(P) = C` holds where no other class is better, so that at an exact tie every best class is the class of P;
-`not class(P) = C` is its negation, some other class is strictly better.
+Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Of several best classes that is the
+first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def softmax_is_not_linear(scope: Scope, atom: LinkedAtom, span: Span) -> Excepti
 
 
 def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
-    """`class(P) = C [by factor g] [by margin m]`: C beats every other class."""
+    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by so much."""
     point = scope.point(node.point)
     wanted = class_index(scope, point, node.label)
     if node.factor is not None and node.factor.value < 1:
@@ -171,15 +171,18 @@ def class_wins(
     margin: Fraction = Fraction(0),
     positive: bool = True,
 ) -> Pending:
-    """Class `wanted` beats every other class by a probability ratio and by a margin; `positive` False is the negation."""
+    """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
     ensemble = scope.model(point).ensemble
     name = f"class.{scope.points[point]}"
     bounds = _bounds(factor, margin)
+    first: ast.Operator = ">="
     parts: list[Pending] = []
     if ensemble.n_outputs == 1:
         sign = Fraction(1 if wanted == 1 else -1)
+        if not bounds:
+            bounds, first = [Bound()], ">=" if wanted == ensemble.class_at_zero else ">"
         # ln(p1 / p0) is the margin itself.
-        parts += [compare(scope, {ScoreAtom(point, 0): sign}, ">=", bound, positive, name) for bound in bounds]
+        parts += [compare(scope, {ScoreAtom(point, 0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
     votes = predicts_probabilities(ensemble)
     for other in range(ensemble.n_outputs):
@@ -187,19 +190,20 @@ def class_wins(
             continue
         one, two = ScoreAtom(point, wanted), ScoreAtom(point, other)
         plain = {one: Fraction(1), two: Fraction(-1)}
-        if votes:
+        if not bounds:
+            parts.append(compare(scope, plain, ">=" if wanted < other else ">", Bound(), positive, name))
+        elif votes:
             parts.append(compare(scope, {one: Fraction(1), two: -factor}, ">=", Bound(), positive, name))
             if margin:
                 parts.append(compare(scope, plain, ">=", Bound(margin), positive, name))
-            continue
-        parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
+        else:
+            parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
     return (all_of if positive else any_of)(parts)
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[Bound]:
-    """What the lead of a class must reach: ln factor and the margin, each where it says more than 0."""
-    wanted = [Bound.ln(factor)] if factor > 1 else []
-    return [*wanted, Bound(margin)] if margin or not wanted else wanted
+    """What the lead of a class must reach: ln factor and the margin, each if it says more than 0."""
+    return [*([Bound.ln(factor)] if factor > 1 else []), *([Bound(margin)] if margin else [])]
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:

@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar, assert_never, cast
 
 from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.model import Ensemble, Link, Task
+from treesens.frontends.bind_domains import decimal_of
 from treesens.frontends.bind_scope import Scope
 from treesens.grammar import ast
 
@@ -230,7 +231,8 @@ def class_index(scope: Scope, point: int, label: ast.Label) -> int:
         if label.text in names:
             return names.index(label.text)
         raise scope.fail("E105", f"the model has no class `{label.text}`", label.span, did_you_mean(label.text, names))
-    numbers: Mapping[Fraction, int] = {Fraction(c): i for i, c in enumerate(classes) if isinstance(c, int)}
+    # If a class is called by a number, as text too, no number is a position.
+    numbers: Mapping[Fraction, int] = {n: i for i, c in enumerate(classes) if (n := decimal_of(str(c))) is not None}
     numbers = numbers or {Fraction(i): i for i in range(len(classes))}
     if label.value not in numbers:
         known = ", ".join(f"`{c}`" for c in classes[:12])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -157,9 +158,23 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
 
 
 def as_categorical(feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False) -> Feature:
-    """The feature with codes 0..count-1; labels are kept where they fit the count."""
-    named = tuple(str(label) for label in labels) if labels is not None and len(labels) == count else None
+    """The feature with codes 0..count-1; labels are kept if they fit the count."""
+    named = plain_labels(labels) if labels is not None and len(labels) == count else None
     return replace(feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates)
+
+
+def plain_labels(labels: Sequence[object]) -> tuple[str, ...] | tuple[int | float, ...] | None:
+    """Category labels as Python numbers if all of them are finite numbers, as text otherwise; None if two are equal."""
+    given = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    numbers = [_plain_number(v) for v in given if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    named: tuple[str, ...] | tuple[int | float, ...] = tuple(str(v) for v in given)
+    if len(numbers) == len(given) and all(math.isfinite(v) for v in numbers):
+        named = tuple(numbers)
+    return named if len(set(named)) == len(named) else None
+
+
+def _plain_number(value: float) -> int | float:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:

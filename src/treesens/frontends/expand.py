@@ -143,14 +143,17 @@ def expanded(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> li
     """
     writer = _Writer(found, node, ensemble)
     if ensemble.task is Task.MULTICLASS and node.flip is None:
-        labels = [
-            ast.Name(c, span=node.span) if isinstance(c, str) else _number(c, node.span) for c in ensemble.classes
-        ]
+        labels = [class_label(c, node.span) for c in ensemble.classes]
         pairs = list(permutations(zip(ensemble.classes, labels, strict=True), 2))
         return [(f"{c1}->{c2}", writer.find(writer.flip(one, two))) for (c1, one), (c2, two) in pairs]
     if node.flip is not None:
         return [("", writer.find(writer.flip(node.flip.source, node.flip.target)))]
     return [("", writer.find(writer.gap()))]
+
+
+def class_label(label: str | int, span: Span) -> ast.Label:
+    """A class of a model as it is written in a question."""
+    return ast.Name(label, span=span) if isinstance(label, str) else _number(label, span)
 
 
 def _number(value: int | Fraction, span: Span) -> ast.Number:
@@ -203,10 +206,7 @@ class _Writer:
             difference = ast.Sum((a, ast.Negate(b, span=g.span)), span=g.span)
             return (ast.Comparison(difference, ">=", g, span=g.span),)
         if node.gap is None:
-            one, zero = (_number(Fraction(c), node.span) for c in (1, 0))
-            labels = [ast.Name(c, span=node.span) if isinstance(c, str) else None for c in self.ensemble.classes]
-            second = labels[1] if len(labels) > 1 and labels[1] else one
-            first = labels[0] if labels and labels[0] else zero
+            first, second = (class_label(c, node.span) for c in self.ensemble.classes)
             return ast.ClassIs(self.a, second, span=node.span), ast.ClassIs(self.b, first, span=node.span)
         g = self._below_half(node.gap)
         half = Fraction(1, 2)

@@ -15,7 +15,6 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.values import ValueSum
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.bind_conflicts import Conjunct, check_satisfiable, merged, parts_of
@@ -375,10 +374,8 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """Whether two values of a row's cell may differ in what they satisfy: sums over values (distances), changes."""
-    return any(map(_sums_values, constraints)) or any(
-        row.form.changes for row in linear_constraints(tuple(constraints))
-    )
+    """Whether two values of a row's cell may differ in what they satisfy: sums over values (distances, changes)."""
+    return any(map(_sums_values, constraints))
 
 
 def _sums_values(constraint: q.Constraint) -> bool:

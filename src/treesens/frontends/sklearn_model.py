@@ -37,6 +37,7 @@ class Read:
     accumulation: Accumulation = Accumulation.FLOAT64_BASE_LAST
     average: int = 1
     classes: tuple[str | int, ...] = ()
+    class_at_zero: int = 0
     tree_output: NDArray[Any] | None = None
     tree_weight: NDArray[Any] | None = None
     base: NDArray[Any] | None = None
@@ -59,6 +60,7 @@ class Read:
             "accumulation": self.accumulation,
             "average": self.average,
             "classes": self.classes,
+            "class_at_zero": self.class_at_zero,
         }
 
 
@@ -168,6 +170,9 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
         leaf_ids=lambda e, x: e.apply(x).reshape(len(x), -1),
         accumulation=Accumulation.FLOAT64_BASE_FIRST,
         classes=classes,
+        class_at_zero=1
+        if classes
+        else 0,  # its `predict` is `raw_predictions >= 0`, unlike that of every other booster
         tree_output=np.tile(np.arange(outputs), rounds),
         tree_weight=np.full(rounds * outputs, float(estimator.learning_rate)),
         base=base,

@@ -9,11 +9,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,19 @@ MISSING_MARKS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL"))
 
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Categories:
+    """How a column writes categories: `names` are stored values by text, `numbers` by number.
+
+    If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: whether
+    text such as "2" that is no name may be a number at all; it may not if only the model names the categories.
+    """
+
+    names: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[Fraction, float] = field(default_factory=dict)
+    digits: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,32 +72,53 @@ class Table:
         """The names of all columns but the label."""
         return tuple(column for column in self.columns if column != self.label)
 
-    def numbers(self, column: str, categories: Mapping[str, float] | None = None) -> FloatArray:
-        """A column as float64[rows], read-only; text becomes the value of its category.
+    def numbers(self, column: str, categories: Categories | None = None) -> FloatArray:
+        """A column as float64[rows] of stored values, read-only; what names a category becomes the value of the category.
 
-        DataError with row and column for text that names no category.
+        DataError with row and column for what names no category, and for text that is no number.
         """
-        values = self.columns[column]
+        values, known = self.columns[column], categories or Categories()
         if values.dtype != object:
-            return values
-        known = dict(categories or {})
+            return self._codes(column, values, known) if known.numbers else values
         result = np.full(len(values), np.nan)
         for text in dict.fromkeys(v for v in values if v is not None):
-            where = values == text
-            if text not in known and _number(text) is None:
-                row = int(np.flatnonzero(where)[0])
-                others = sum(v is not None and v not in known and _number(v) is None for v in values) - 1
-                more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
-                raise DataError(
-                    f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, where the model reads a number",
-                    place=f"{self.name}, row {row}, column `{column}`",
-                    remedy=_text_remedy(text, column, known),
-                )
-            result[where] = known[text] if text in known else _number(text)
+            stored = _stored(text, known)
+            if stored is None:
+                raise self._unknown_text(column, values, text, known)
+            result[values == text] = stored
         result.flags.writeable = False
         return result
 
-    def matrix(self, columns: Sequence[str], categories: Mapping[str, Mapping[str, float]] | None = None) -> FloatArray:
+    def _codes(self, column: str, values: FloatArray, known: Categories) -> FloatArray:
+        """The stored values of labels that are numbers."""
+        labels = {float(label): code for label, code in known.numbers.items()}
+        present = np.unique(values[~np.isnan(values)])
+        lost = [v for v in present.tolist() if v not in labels]
+        if lost:
+            row = int(np.flatnonzero(values == lost[0])[0])
+            raise DataError(
+                f"column `{column}` holds {lost[0]:g} in row {row}, which is no category of the model",
+                place=f"{self.name}, row {row}, column `{column}`",
+                remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
+            )
+        result = np.full(len(values), np.nan)
+        for label, code in labels.items():
+            result[values == label] = code
+        result.flags.writeable = False
+        return result
+
+    def _unknown_text(self, column: str, values: Column, text: str, known: Categories) -> DataError:
+        row = int(np.flatnonzero(values == text)[0])
+        others = sum(v is not None and _stored(v, known) is None for v in values) - 1
+        more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
+        what = "which is no category of the model" if known.names else "where the model reads a number"
+        return DataError(
+            f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
+            place=f"{self.name}, row {row}, column `{column}`",
+            remedy=_text_remedy(text, column, known.names),
+        )
+
+    def matrix(self, columns: Sequence[str], categories: Mapping[str, Categories] | None = None) -> FloatArray:
         """float64[rows, columns] of the named columns; DataError naming those that the table lacks."""
         absent = [column for column in columns if column not in self]
         if absent:
@@ -108,6 +145,23 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _stored(text: str, known: Categories) -> float | None:
+    """What a text stands for; a number stands for itself only if categories are not called by numbers or names."""
+    if text in known.names:
+        return known.names[text]
+    number = _number(text)
+    if number is None or not (known.digits or known.numbers):
+        return None
+    if known.numbers:
+        return known.numbers.get(Fraction(Decimal(text))) if math.isfinite(number) and "_" not in text else None
+    return number
+
+
+def _listed(known: Categories) -> str:
+    shown = [f"{float(label):g}" for label in list(known.numbers)[:8]]
+    return ", ".join(shown) + (", …" if len(known.numbers) > 8 else "")
 
 
 def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:

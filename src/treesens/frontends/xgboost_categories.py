@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Feature, FeatureKind
-from treesens.frontends.columns import check_set_bytes, pack_sets
+from treesens.frontends.columns import check_set_bytes, pack_sets, plain_labels
 from treesens.frontends.fields import Field
 
 # Codes at or above 2**24 are not exact in float32 and count as invalid in the library.
 _MAX_CODE = (1 << 24) - 1
 
 
-def category_labels(model: Field, features: int) -> list[tuple[str, ...] | None]:
+Labels = tuple[str, ...] | tuple[int | float, ...]
+
+
+def category_labels(model: Field, features: int) -> list[Labels | None]:
     """Names of the categories per feature where the file has them (XGBoost 3.1 and later, trained on a data frame)."""
     cats = model.get("cats")
-    none: list[tuple[str, ...] | None] = [None] * features
+    none: list[Labels | None] = [None] * features
     if cats is None:
         return none
     encodings = list(cats["enc"].items())
@@ -31,10 +34,9 @@ def category_labels(model: Field, features: int) -> list[tuple[str, ...] | None]
     return [_labels(encoding) for encoding in encodings]
 
 
-def _labels(encoding: Field) -> tuple[str, ...] | None:
+def _labels(encoding: Field) -> Labels | None:
     if "offsets" not in encoding:
-        numbers = encoding["values"].floats().tolist()
-        return tuple(str(int(v)) if v.is_integer() else f"{v:g}" for v in numbers) or None
+        return plain_labels(encoding["values"].floats().tolist()) or None
     values = encoding["values"].integers()
     if not len(values):
         return None
@@ -56,7 +58,7 @@ def left_sets(
     categorical: NDArray[np.bool_],
     feature: NDArray[np.int64],
     features: tuple[Feature, ...],
-    labels: list[tuple[str, ...] | None],
+    labels: list[Labels | None],
 ) -> tuple[tuple[Feature, ...], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Features with their numbers of categories, and the CSR sets of codes that go left for the ordered nodes `node`.
 

@@ -12,6 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
+from treesens.compiler.lower.changes import lower_changes
 from treesens.compiler.lower.differences import lower_difference
 from treesens.compiler.lower.sums import lower_levels, lower_pair, row_of_sum
 from treesens.compiler.query import query as q
@@ -151,7 +152,7 @@ def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
     for cost in form.costs:
         constant += _cost(builder, cost, multiplier, parts)
     for change in form.changes:
-        _changes(builder, change, multiplier, parts)
+        constant += lower_changes(builder, change, multiplier, parts)
     for pair in form.pairs:
         constant += lower_pair(builder, pair, multiplier, sense, parts)
     for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
@@ -205,32 +206,6 @@ def _cost(
     if len(block.variables):
         parts.append((block.variables, values[:-1] - values[1:], cost.shift))
     return Fraction(int(values[-1]), 2**cost.shift)
-
-
-def _changes(
-    builder: Builder, change: q.Changes, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
-) -> None:
-    """A literal per feature that is true exactly where the cells of the two points differ."""
-    differs = []
-    for feature in change.features:
-        left = builder.order(feature, change.left).variables
-        right = builder.order(feature, change.right).variables
-        if len(left) == 0:
-            continue
-        literal = builder.reified()
-        some = [literal ^ 1]
-        for a, b in zip(left, right, strict=True):
-            builder.clause([literal, int(a) * 2, int(b) * 2 + 1])
-            builder.clause([literal, int(a) * 2 + 1, int(b) * 2])
-            # "different" must have a predicate on which they part: one fresh literal per predicate and direction.
-            apart = builder.reified()
-            builder.clause([apart ^ 1, int(a) * 2, int(b) * 2])
-            builder.clause([apart ^ 1, int(a) * 2 + 1, int(b) * 2 + 1])
-            some.append(apart)
-        builder.clause(some)
-        differs.append(literal >> 1)
-    weights = np.full(len(differs), change.coefficient * multiplier, np.int64)
-    parts.append((np.array(differs, np.int32), weights, 0))
 
 
 def _merge(parts: list[tuple[Int32Array, IntegerArray, int]], constant: Fraction, shift: int, multiplier: int) -> Form:

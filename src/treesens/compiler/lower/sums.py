@@ -15,6 +15,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder
+from treesens.compiler.lower.changes import counts_changes, row_of_changes
 from treesens.compiler.lower.differences import lower_difference
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
@@ -55,6 +56,8 @@ def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | N
     if len(terms) == 2 and all(isinstance(term, Scaled) for term in terms):
         lower_difference(builder, _difference(relation, terms), when)
         return None
+    if counts_changes(terms):
+        return row_of_changes(relation, terms)
     return _row(builder, relation, terms, guard)
 
 

@@ -87,7 +87,9 @@ class Accumulation(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them where known.
+    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them if they are known.
+
+    Labels are what the training data held: all numbers, or all text. A label that is a number is no code.
 
     `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
     """
@@ -95,7 +97,7 @@ class Feature:
     name: str
     kind: FeatureKind = FeatureKind.NUMERIC
     categories: int = 0
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | tuple[int | float, ...] | None = None
     truncates: bool = False
 
 
@@ -131,7 +133,8 @@ class Ensemble:
     means any category the feature does not list; node_leaf is the leaf number or -1); leaf_value [L, W]; leaf_tree and
     leaf_node [L] (the library's own id of the leaf within its tree); tree_output [T] (-1 when leaves hold all
     W = n_outputs values); tree_weight [T]; base [n_outputs].
-    margin = base + (sum of tree_weight * leaf_value) / average.
+    margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
+    greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -161,6 +164,7 @@ class Ensemble:
     set_codes: Int32 = field(default_factory=_no_codes)
     average: int = 1
     classes: tuple[str | int, ...] = ()
+    class_at_zero: int = 0
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 

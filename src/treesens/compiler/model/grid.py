@@ -155,6 +155,12 @@ class FeatureGrid:
         extra = extra[(extra > -self.number_type.max) & (extra <= self.number_type.max)]
         return replace(self, cuts=distinct(np.concatenate((self.cuts, extra))))
 
+    def with_categories(self, count: int) -> FeatureGrid:
+        """The grid with a cell of its own for each code below `count`, if it has fewer; the last cell is every other code."""
+        if not self.categories:
+            raise ModelError(f"feature `{self.name}` is ordered and has no categories")
+        return self if count <= self.categories else replace(self, categories=count)
+
     def with_missing(self, missing: bool) -> FeatureGrid:
         """The same grid with or without a missing cell."""
         return self if missing == self.missing else replace(self, missing=missing)

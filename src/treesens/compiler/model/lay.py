@@ -12,12 +12,12 @@ from treesens.errors import ModelError
 
 
 def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
-    """The ensemble over `grid`, whose cuts must include all of the ensemble's (it may be finer)."""
+    """The ensemble over `grid`, whose cuts and categories must include all of the ensemble's (it may be finer)."""
     if len(grid) != ensemble.n_features:
         raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
     for feature, cells in zip(ensemble.features, grid, strict=True):
-        kind = (ensemble.number_type, feature.categories, feature.truncates)
-        if (cells.number_type, cells.categories, cells.truncates) != kind:
+        kind = (ensemble.number_type, feature.categories > 0, feature.truncates)
+        if (cells.number_type, cells.categories > 0, cells.truncates) != kind or cells.categories < feature.categories:
             raise ModelError(f"the grid of `{cells.name}` is of another kind than the model's `{feature.name}`")
     cut = _cuts(ensemble, grid)
     category_set, set_offset, set_member = _sets(ensemble, grid, cut)
@@ -74,7 +74,10 @@ def _sets(
             row[_zero_cells(ensemble, grid, f)] = default
         else:
             s = int(ensemble.category_set[node])
-            row[ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]]] = 1
+            codes, known = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]], ensemble.features[f]
+            row[codes] = 1
+            # Codes that the model does not know are one category to it, and may be several cells here.
+            row[known.categories : grid[f].present_cells] = known.categories in codes
         if grid[f].missing:
             row[grid[f].missing_cell] = default
         key = row.tobytes()

@@ -25,6 +25,7 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.query.values import Place, ValueSum
+from treesens.errors import InternalError
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     for cost in form.costs:
         total += Fraction(int(cost.costs[x.cells[cost.point, cost.feature]]), 2**cost.shift)
     for change in form.changes:
+        if change.most:
+            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
         differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
         total += change.coefficient * int(np.count_nonzero(differ))
     for pair in form.pairs:

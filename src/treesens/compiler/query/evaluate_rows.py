@@ -27,7 +27,8 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.values import ValueSum
+from treesens.compiler.query.values import Apart, ValueSum
+from treesens.errors import InternalError
 
 _CHUNK = 4096
 
@@ -93,6 +94,8 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
     for cost in form.costs:
         total += cost.costs[x.cells[cost.point, :, cost.feature]].astype(object) * (whole << (shift - cost.shift))
     for change in form.changes:
+        if change.most:
+            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
         features = list(change.features)
         differ = (x.cells[change.left][:, features] != x.cells[change.right][:, features]).sum(axis=1)
         total += differ.astype(object) * (change.coefficient * whole << shift)
@@ -152,6 +155,8 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             left = x.values[constraint.left, :, constraint.feature]
             right = x.values[constraint.right, :, constraint.other]
             return np.array([difference_holds(constraint, a, b) for a, b in zip(left, right, strict=True)], bool)
+        case ValueSum() if all(isinstance(t, Apart) and t.unordered for t in constraint.terms):
+            return _sum_of_changes(constraint, x)
         case ValueSum():
             columns = {place: x.values[place[0], :, place[1]].tolist() for place in constraint.places}
             held = [constraint.holds({at: of[i] for at, of in columns.items()}.__getitem__) for i in range(len(x))]
@@ -170,3 +175,15 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             return result
         case _:
             assert_never(constraint)
+
+
+def _sum_of_changes(relation: ValueSum, x: ManyInputs) -> BoolArray:
+    """A sum of terms that are 0 where two values are equal (missing equals missing), at every row."""
+    total = np.full(len(x), Fraction(0), object)
+    for term in relation.terms:
+        assert isinstance(term, Apart)
+        one = x.values[term.point, :, term.feature]
+        other = np.full(len(x), term.row) if term.other is None else x.values[term.other, :, term.feature]
+        differ = (one != other) & ~(np.isnan(one) & np.isnan(other))
+        total[differ] += term.factor
+    return np.asarray([relation.allows(v) for v in total], bool)

@@ -59,12 +59,17 @@ class CellCost(ArrayRecord):
 
 @dataclass(frozen=True)
 class Changes:
-    """coefficient * number of features on which two points differ; `features` are the ones that are counted."""
+    """coefficient * number of features in whose cells two points must differ; `features` are the ones that are counted.
+
+    With `most` it is the number of features in which they can differ: those in one cell of several values count too. The values
+    of an answer lie between the two, and are what the language speaks of.
+    """
 
     left: int
     right: int
     features: tuple[int, ...]
     coefficient: int = 1
+    most: bool = False
 
 
 @dataclass(frozen=True, eq=False)

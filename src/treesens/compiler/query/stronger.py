@@ -34,7 +34,7 @@ def stronger_questions(query: Query) -> Iterator[Query]:
 
 def _distances(constraint: Constraint) -> Iterator[ValueSum]:
     match constraint:
-        case ValueSum() if _apart(constraint):
+        case ValueSum() if any(not term.unordered for term in _apart(constraint)):
             yield constraint
         case AllOf() | AnyOf():
             for part in constraint.parts:
@@ -50,7 +50,7 @@ def _apart(relation: ValueSum) -> list[Apart]:
 
 def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> Constraint:
     match constraint:
-        case ValueSum() if _apart(constraint):
+        case ValueSum() if any(not term.unordered for term in _apart(constraint)):
             return _bounds(query, constraint, _apart(constraint), moving)
         case AllOf() | AnyOf():
             return replace(constraint, parts=tuple(_stronger(query, part, moving) for part in constraint.parts))

@@ -77,6 +77,13 @@ class Apart:
 Term: TypeAlias = Scaled | Apart
 
 
+def changed_features(
+    left: int, right: int, features: Sequence[int], factor: Fraction = Fraction(1)
+) -> tuple[Apart, ...]:
+    """factor * the number of features in which two points have different values (missing equals missing)."""
+    return tuple(Apart(left, f, right, 0.0, Fraction(1), unordered=True, factor=factor) for f in features)
+
+
 @dataclass(frozen=True)
 class ValueSum:
     """sum of terms <= limit (< where strict), on stored values."""
