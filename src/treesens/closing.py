@@ -32,8 +32,7 @@ _SHARE = 0.25
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found by way of a stronger question: features bounded one by one"
-_DISTANCES = ("distance l1", "distance l2", "distance linf")
-_COUNTS = ("changes", "distance l0")
+_VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
 def needs_closing(query: Query) -> bool:
@@ -78,7 +77,7 @@ class _Closing:
         goal = self.query.objective
         if goal is None:
             return self._by_stronger(self.query)
-        if goal.maximize or goal.largest or not goal.values or goal.kind in _COUNTS:
+        if goal.maximize or goal.largest or not goal.values or goal.counts:
             return None
         for limit in _LIMITS:
             bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
@@ -170,7 +169,7 @@ class _Closing:
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
         if found.verdict is Verdict.NONE:
             # A count that no half step improves is the best one.
-            bound = shown_value(goal, float(reached if goal.kind in _COUNTS else wanted))
+            bound = shown_value(goal, float(reached if goal.counts else wanted))
             return replace(result, objective=replace(result.objective, bound=bound))
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
@@ -184,7 +183,7 @@ def _open(result: Result) -> ObjectiveValue | None:
     known = result.objective
     if result.verdict is not Verdict.FOUND or known is None or known.bound is None:
         return None
-    if known.kind not in (*_DISTANCES, *_COUNTS):
+    if known.kind not in _VALUES:
         return None
     close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
     return known if abs(known.value - known.bound) > close else None

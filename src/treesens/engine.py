@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import ceil, floor, inf, nextafter, sqrt
 
 import numpy as np
 
@@ -363,6 +363,8 @@ def found(
         if (least := cost_bound(query)) is not None and not restricted:
             # Cell by cell no objective does better; a search that was stopped early may know less.
             bound = least if bound is None else (min if maximize else max)(bound, least)
+        if bound is not None and query.objective.counts:
+            bound = float(floor(bound) if maximize else ceil(bound))  # the form of a count is a whole number
         if bound is not None:
             # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
             bound = (max if maximize else min)(bound, float(best.value))

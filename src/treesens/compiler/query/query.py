@@ -260,6 +260,11 @@ class Objective(ArrayRecord):
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`frontends/bind_ladders.py`)."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether the form is a whole number: a multiple of how many features differ."""
+        return self.kind in ("changes", "distance l0")
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
