@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import inf
 
+from treesens.bisecting import Bisection
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
@@ -20,7 +22,7 @@ from treesens.compiler.query.stronger import stronger_questions
 from treesens.compiler.query.values import Apart, ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
-from treesens.engine import Options, answer_once, shown_value
+from treesens.engine import ContradictoryBound, Options, answer_once, consistent, shown_value, within_range
 
 CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""
@@ -61,13 +63,36 @@ class _Closing:
         return self.deadline - time.monotonic()
 
     def run(self) -> Result:
-        result = self._seeded() if self.options.backend in _SEEDED else None
+        own = self.options.backend in _SEEDED
+        result = self._seeded() if own else None
+        goal = self.query.objective
+        if result is None and own and goal is not None and goal.reaching is not None:
+            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, self._search, self.left).run()
         if result is None:
             result = self._search(self.query)
         result = self._closer(result)
+        result = self._within_range(result)
         note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
         notes = (*result.notes, note) if self.cuts else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _within_range(self, result: Result) -> Result:
+        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it."""
+        goal, shown = self.query.objective, result.objective
+        if goal is None or shown is None or shown.bound is None or result.verdict is not Verdict.FOUND:
+            return result
+        assert result.witness is not None
+        reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
+        try:
+            value = shown_value(goal, reached)
+            bound = consistent(shown.bound, value, maximize=goal.maximize, exact=False, who=result.backend)
+        except ContradictoryBound as error:
+            return Result(self.query.name, Verdict.UNKNOWN, error.reason, backend=result.backend)
+        least = within_range(self.query, -inf if not goal.maximize else inf)
+        if least is not None and abs(least) < inf:
+            limit = shown_value(goal, least)
+            bound = min(bound, limit) if goal.maximize else max(bound, limit)
+        return replace(result, objective=replace(shown, bound=bound))
 
     def _seeded(self) -> Result | None:
         """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
@@ -111,11 +136,13 @@ class _Closing:
         for phase, seconds in result.seconds.items():
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
-    def _search(self, query: Query) -> Result:
+    def _search(self, query: Query, seconds: float = inf) -> Result:
         """The answer with all cells ruled out that hold no values."""
+        until = time.monotonic() + seconds
         while True:
             asked = replace(query, constraints=(*query.constraints, *self.cuts))
-            options = replace(self.options, time_limit=max(_LEAST, self.left()))
+            left = min(self.left(), until - time.monotonic())
+            options = replace(self.options, time_limit=max(_LEAST, left))
             result = answer_once(asked, options, stop=self.stop, on_better=self.on_better)
             self.attempts += result.attempts
             self._count(result)
@@ -123,7 +150,7 @@ class _Closing:
                 return self._honest(result)
             self.cuts += [found.cut for found in result.refuted]
             self.proved = self.proved and all(found.proved for found in result.refuted)
-            if self.left() <= 0:
+            if min(self.left(), until - time.monotonic()) <= 0:
                 return self._honest(replace(result, reason=f"time: {result.reason}"))
 
     def _honest(self, result: Result) -> Result:
@@ -201,13 +228,13 @@ def _joined(goal: Objective, one: Result, other: Result) -> Result:
     return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
 
 
-def better_than(goal: Objective, value: Fraction) -> Constraint:
-    """The objective is at least as good as a value."""
+def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
+    """The objective is at least as good as a value (better where strict)."""
     sign = -1 if goal.maximize else 1
     terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
     if not goal.largest:
-        return ValueSum(terms, sign * value, name="objective")
-    parts = tuple(ValueSum((term,), sign * value, name="objective") for term in terms)
+        return ValueSum(terms, sign * value, strict, "objective")
+    parts = tuple(ValueSum((term,), sign * value, strict, "objective") for term in terms)
     return AnyOf(parts) if goal.maximize else AllOf(parts)
 
 

@@ -26,8 +26,9 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import Compiled, Pipeline, pipeline_for
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.concretise import NoValues
-from treesens.compiler.query.evaluate import cost_bound, inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Objective, Query
+from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import NativePredict, Rejected, verify_cells
 
@@ -48,6 +49,14 @@ class Options:
     verify_each: bool = False
     regions: bool = True
     """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
+
+
+class ContradictoryBound(Exception):
+    """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.reason = f"internal error: {words}"
 
 
 @dataclass
@@ -139,7 +148,30 @@ def answer(
     stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """Answers one question with one backend or, for `auto`, with a portfolio; nearest rows by a search of their own."""
+    """Answers one question with one backend or, for `auto`, with a portfolio; nearest rows by a search of their own.
+
+    What the native engine leaves open on a small domain is closed by going through its combinations of cells.
+    """
+    from treesens import exhausting
+
+    if options.backend not in {"auto", "search"} or not exhausting.is_small(query):
+        return _searched(query, options, stop=stop, on_better=on_better)
+    deadline = time.monotonic() + options.time_limit
+    limited = replace(options, time_limit=exhausting.SHARE * options.time_limit)
+    result = _searched(query, limited, stop=stop, on_better=on_better)
+    if not exhausting.left_open(result):
+        return result
+    return exhausting.exhausted(query, options, result, deadline, stop=stop, on_better=on_better)
+
+
+def _searched(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None,
+    on_better: Callable[[Witness], None] | None,
+) -> Result:
+    """The answer of the search that the question asks for."""
     if query.objective is not None and query.objective.nearest is not None:
         from treesens.closest import closest
 
@@ -252,14 +284,18 @@ def _refine(
         outcome = solve_outcome(backend, artifact, limits, stop)
         solve_seconds = time.perf_counter() - start
         best.near_miss = outcome.near_miss
-        result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
+        words = outcome.detail
+        try:
+            result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
+        except ContradictoryBound as error:
+            result, words = unknown(compilation, error.reason), error.reason
         attempts.append(
             Attempt(
                 backend.name,
                 options.pipeline,
                 outcome.termination.value,
                 result.verdict if result is not None else Verdict.UNKNOWN,
-                outcome.detail,
+                words,
                 {"emit": emit_seconds, "solve": solve_seconds},
                 size_of(compilation.module),
                 outcome.statistics,
@@ -360,14 +396,13 @@ def found(
                 bound = None if reached is None else reached * (1 if maximize else -1)
             else:
                 bound = float(best.value)
-        if (least := cost_bound(query)) is not None and not restricted:
-            # Cell by cell no objective does better; a search that was stopped early may know less.
-            bound = least if bound is None else (min if maximize else max)(bound, least)
+        bound = within_range(query, bound, restricted=restricted)
         if bound is not None and query.objective.counts:
-            bound = float(floor(bound) if maximize else ceil(bound))  # the form of a count is a whole number
+            # The form of a count is a whole number; a solver that rounds may be a little beyond it.
+            slack = 0.0 if exact else 1e-4
+            bound = float(floor(bound + slack) if maximize else ceil(bound - slack))
         if bound is not None:
-            # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
-            bound = (max if maximize else min)(bound, float(best.value))
+            bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
         objective = ObjectiveValue(
             shown_value(query.objective, float(best.value)),
             None if bound is None else shown_value(query.objective, bound),
@@ -386,6 +421,28 @@ def found(
         rests_on=(*premises, f"bound of {backend.name} ({backend.capabilities.proof.value})") if premises else (),
         started=started,
     )
+
+
+def within_range(query: Query, bound: float | None, *, restricted: bool = False) -> float | None:
+    """A bound (None: nothing is known) no weaker than what the objective can be at all; nothing new if `restricted`."""
+    goal = query.objective
+    if goal is None or (bound is None and (restricted or not goal.form.costs)):
+        return bound
+    low, high = objective_range(query)
+    limit = high if goal.maximize else low
+    if limit is None:
+        return bound
+    rounded = nextafter(float(limit), inf if goal.maximize else -inf) if float(limit) != limit else float(limit)
+    return rounded if bound is None else (min if goal.maximize else max)(bound, rounded)
+
+
+def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: str) -> float:
+    """A bound beside a value that was reached; ContradictoryBound if the value is better by more than rounding."""
+    beyond = value - bound if maximize else bound - value
+    if beyond > (1e-9 if exact else 1e-4) * max(1.0, abs(value)):
+        raise ContradictoryBound(f"{who} has proved that nothing is better than {bound}, and {value} was reached")
+    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+    return max(bound, value) if maximize else min(bound, value)
 
 
 def _reached(module: Module, outcome: RawOutcome) -> float | None:

@@ -22,10 +22,12 @@ from treesens.compiler.result import Attempt, Result, Verdict, Witness
 from treesens.engine import (
     Candidate,
     Compilation,
+    ContradictoryBound,
     Options,
     clear_of_band,
     compile_query,
     conclude,
+    consistent,
     decided,
     emit,
     unknown,
@@ -252,15 +254,22 @@ class _Race:
         compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
         known = self.best.witness
         result = None
-        if self.winner is None or outcome.assignment is not None:
-            result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
+        words = outcome.detail
+        try:
+            if self.winner is None or outcome.assignment is not None:
+                result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
+            if result is not None:
+                result = with_tighter_bound(result, self.winner)
+        except ContradictoryBound as error:
+            # Who is wrong is not known: the race is over without an answer.
+            result, words = unknown(compilation, error.reason), error.reason
         self.attempts.append(
             Attempt(
                 backend.name,
                 self.options.pipeline,
                 outcome.termination.value,
                 Verdict.UNKNOWN if result is None else result.verdict,
-                outcome.detail,
+                words,
                 {"solve": seconds},
                 size_of(compilation.module),
                 outcome.statistics,
@@ -271,9 +280,14 @@ class _Race:
             self.on_better(self.best.witness)
         if result is None:
             return
-        result = with_tighter_bound(result, self.winner)
         # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
-        if self.winner is None or self.best.witness is not known or _bound(result) != _bound(self.winner):
+        contradiction = result.verdict is Verdict.UNKNOWN
+        if (
+            self.winner is None
+            or contradiction
+            or self.best.witness is not known
+            or _bound(result) != _bound(self.winner)
+        ):
             self.winner, self.won_by = result, backend.name
 
     def _result(self) -> Result:
@@ -301,6 +315,6 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
     tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
     if tighter:
         return new
-    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
-    known = max(known, goal.value) if goal.sense == "maximize" else min(known, goal.value)
+    # The other runner may be one that rounds.
+    known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
     return replace(new, objective=replace(goal, bound=known), rests_on=old.rests_on)

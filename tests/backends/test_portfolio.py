@@ -17,7 +17,7 @@ from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Te
 from treesens.backends.search.backend import SearchBackend
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
-from treesens.engine import Options, compile_query, decided, emit
+from treesens.engine import ContradictoryBound, Options, compile_query, decided, emit
 from treesens.portfolio import EngineRun, race, with_tighter_bound
 
 
@@ -125,6 +125,9 @@ def test_the_tighter_bound_stays_whoever_found_the_pair(sense: str) -> None:
         assert kept.objective.bound == sign * 2.5
         assert kept.rests_on == ("a part",)
     assert with_tighter_bound(proved, loose) == proved
-    beyond = with_tighter_bound(result(sign * 2.6, None), proved)
+    beyond = with_tighter_bound(result(sign * 2.50001, None), proved)
     assert beyond.objective is not None
-    assert beyond.objective.bound == sign * 2.6
+    assert beyond.objective.bound == sign * 2.50001
+    # More than rounding: a bound that is worse than a reached value proves that something is wrong.
+    with pytest.raises(ContradictoryBound):
+        with_tighter_bound(result(sign * 2.6, None), proved)

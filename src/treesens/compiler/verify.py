@@ -113,6 +113,13 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     return None
 
 
+def holds_in_library(query: Query, values: FloatArray) -> bool:
+    """Whether points float64[points, features] satisfy a question for the library's own scores, whatever the exact ones."""
+    cells = query.space.grid.cells(values)
+    seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
+    return all(holds(constraint, seen) for constraint in query.constraints)
+
+
 def _inside_band(query: Query, x: Inputs) -> bool:
     """Whether some linear constraint holds by less than what the library's sums may be off."""
     bands = [query.models[p.model].ensemble.bands() for p in query.points]

@@ -14,8 +14,8 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, frozen, runs_of
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.costs import UNARY_SHIFT, cell_reaches
-from treesens.compiler.query.values import Apart, extremes
+from treesens.compiler.query.costs import UNARY_SHIFT, distances_of_cells
+from treesens.compiler.query.values import Apart
 from treesens.frontends.bind_distances import near_points
 from treesens.frontends.bind_scope import Scope
 
@@ -24,9 +24,26 @@ STEPS = 12
 """Levels between two points at a time."""
 
 
-def levels_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> tuple[q.Level, ...]:
+def objective_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> q.Objective:
+    """The largest of the distances to a row, over the features."""
+    best = [distances_of_cells(space, term, upwards) for term in terms]
+
+    def reaching(value: Fraction) -> q.Constraint:
+        if upwards:
+            sides = [
+                q.CellSet(t.point, t.feature, frozen(_reached(costs, value), bool))
+                for t, costs in zip(terms, best, strict=True)
+            ]
+            return q.AnyOf(tuple(side for side in sides if side.mask.any()))
+        beyond = [np.array([v is not None and v > value for v in costs], bool) for costs in best]
+        return q.AllOf(tuple(side for t, mask in zip(terms, beyond, strict=True) for side in _runs(t, ~mask)))
+
+    form = q.LinearForm(levels=levels_to_row(terms, best, upwards))
+    return q.Objective(form, upwards, "distance linf", values=terms, largest=True, reaching=reaching)
+
+
+def levels_to_row(terms: tuple[Apart, ...], best: list[list[Fraction | None]], upwards: bool) -> tuple[q.Level, ...]:
     """A level for every distance from the row that a cell has at best; the greatest of them is the distance."""
-    best = [_best(space, term, upwards) for term in terms]
     found = sorted({v for costs in best for v in costs if v is not None and v > 0})
     if len(found) > MOST_LEVELS:
         kept = np.linspace(0, len(found) - 1, MOST_LEVELS).astype(int)
@@ -57,15 +74,6 @@ def levels_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> tu
             levels.append(q.Level(reached - before, UNARY_SHIFT, below=q.AllOf(tuple(parts))))
         before = reached
     return tuple(levels)
-
-
-def _best(space: q.Space, term: Apart, upwards: bool) -> list[Fraction | None]:
-    legal = space.legal[term.feature]
-    result: list[Fraction | None] = []
-    for reach, is_legal in zip(cell_reaches(space, term.feature), legal, strict=True):
-        found = extremes(term, [reach]) if is_legal else None
-        result.append(None if found is None else found[1 if upwards else 0])
-    return result
 
 
 def _reached(costs: list[Fraction | None], level: Fraction) -> BoolArray:
@@ -119,6 +127,9 @@ def ladder_of_points(
             values=terms,
             largest=True,
             zoom=lambda least, most: between(space, least, most),
+            reaching=lambda value: near_points(scope, left, right, features, value, not upwards, not upwards, span)(
+                space
+            ),
         )
 
     return lambda space: between(space, Fraction(0), Fraction(1))

@@ -16,7 +16,7 @@ from treesens.compiler.query.costs import cell_cost, pair_cost
 from treesens.compiler.query.values import Apart, changed_features
 from treesens.frontends.bind_data import log_costs, use_likelihoods
 from treesens.frontends.bind_distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
-from treesens.frontends.bind_ladders import ladder_of_points, levels_to_row
+from treesens.frontends.bind_ladders import ladder_of_points, objective_to_row
 from treesens.frontends.bind_scope import Scope
 from treesens.frontends.bind_scores import raw_sums
 from treesens.frontends.bind_terms import (
@@ -119,9 +119,7 @@ def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, spa
     if atom.norm == "linf":
         if isinstance(atom.target, int):
             return ladder_of_points(scope, terms, upwards, span)
-        return lambda space: q.Objective(
-            q.LinearForm(levels=levels_to_row(space, terms, upwards)), upwards, kind, values=terms, largest=True
-        )
+        return lambda space: objective_to_row(space, terms, upwards)
     return lambda space: q.Objective(_best_of_cells(space, terms, upwards), upwards, kind, values=terms)
 
 

@@ -5,6 +5,8 @@ Costs are never more than the truth (never less for terms that are maximised), s
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -40,6 +42,35 @@ def cell_cost(space: Space, term: Apart) -> CellCost:
     wide = any(abs(v) >= 1 << 61 for v in whole)
     costs: IntegerArray = np.array(whole, object if wide else np.int64)
     return CellCost(term.point, term.feature, frozen(costs), UNARY_SHIFT)
+
+
+def distances_of_cells(space: Space, term: Apart, upwards: bool) -> list[Fraction | None]:
+    """The least (greatest) value of a term of one place in every cell; None in cells without legal values."""
+    result: list[Fraction | None] = []
+    for reach, is_legal in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True):
+        found = extremes(term, [reach]) if is_legal else None
+        result.append(None if found is None else found[1 if upwards else 0])
+    return result
+
+
+def distances_reached(space: Space, terms: Sequence[Apart], upwards: bool, most: int) -> list[Fraction] | None:
+    """Every best distance of a cell or of a pair of cells, ascending; None where there are more than `most` to look at.
+
+    The largest of several distances is one of these wherever values can be as good as their cells allow.
+    """
+    cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
+    if sum(cells) > most:
+        return None
+    found: set[Fraction] = set()
+    for term in terms:
+        legal = [
+            reach for reach, ok in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True) if ok
+        ]
+        for chosen in itertools.product(legal, repeat=len(term.places)):
+            ends = extremes(term, list(chosen))
+            if ends is not None:
+                found.add(ends[1 if upwards else 0])
+    return sorted(found)
 
 
 def pair_cost(space: Space, term: Apart) -> PairCost:

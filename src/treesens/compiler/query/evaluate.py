@@ -92,20 +92,6 @@ def objective_value(objective: Objective, x: Inputs) -> Fraction:
     return max(parts, default=Fraction(0)) if objective.largest else sum(parts, Fraction(0))
 
 
-def cost_bound(query: Query) -> float | None:
-    """What an objective of costs alone can reach at best, every feature by itself; None for other objectives."""
-    goal = query.objective
-    if goal is None or not goal.form.costs:
-        return None
-    if goal.form.scores or goal.form.changes or goal.form.pairs or goal.form.levels:
-        return None
-    total = Fraction(0)
-    for cost in goal.form.costs:
-        costs = cost.costs[query.space.legal[cost.feature]]
-        total += Fraction(int(costs.max() if goal.maximize else costs.min()), 2**cost.shift)
-    return float(np.nextafter(float(total), np.inf if goal.maximize else -np.inf))
-
-
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
     """Whether a linear constraint holds (exactly), and by how much, as a float for messages."""
     value = form_value(constraint.form, x)

@@ -1,0 +1,55 @@
+"""Fault 11: bounds below zero for a distance. No bound lies outside what the quantity can be, or contradicts a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.faults.asking import ask
+from treesens.engine import ContradictoryBound, consistent, within_range
+
+REAL = "\n".join(f"feature f{i}: real in [0, 2]" for i in range(3))
+
+
+@pytest.fixture(scope="module")
+def booster() -> Any:
+    xgb = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    x = rng.random((200, 3)) * 2
+    data = xgb.DMatrix(x, label=(x.sum(axis=1) > 3).astype(int), feature_names=["f0", "f1", "f2"])
+    return xgb.train({"objective": "binary:logistic", "max_depth": 3}, data, 8)
+
+
+@pytest.mark.parametrize(
+    ("objective", "least", "most"),
+    [
+        ("distance(a, b, l1)", 0, 3),
+        ("distance(a, b, l2)", 0, 3),  # squared, as the form has it
+        ("distance(a, b, linf)", 0, 1),
+        ("distance(a, b, l0)", 0, 3),
+        ("changes(a, b)", 0, 3),
+        ("distance(a, row 0 of d, l1)", 0, 2.25),
+        ("distance(a, row 0 of d, linf)", 0, 0.75),
+    ],
+)
+def test_bounds_lie_where_the_quantity_does(booster: Any, objective: str, least: float, most: float) -> None:
+    table = pd.DataFrame({"f0": [0.5, 1.5], "f1": [1.5, 0.5], "f2": [0.5, 1.0]})
+    for sense, limit, beyond in (("minimize", least, -91.4), ("maximize", most, 1e9)):
+        question = f"find a, b such that margin(a) > 0; margin(b) < 0\n  {sense} {objective}"
+        answer = ask(booster, question, REAL, table, backend="search")
+        assert within_range(answer.bound.query, beyond) == pytest.approx(limit)
+        goal = answer.result.objective
+        assert goal.value == pytest.approx(goal.bound, abs=1e-4)
+        assert least - 1e-9 <= goal.value <= most + 1e-9
+
+
+def test_a_bound_that_a_value_contradicts_is_an_internal_error() -> None:
+    assert consistent(1.0, 1.0 + 1e-12, maximize=True, exact=True, who="x") == 1.0 + 1e-12
+    assert consistent(2.0, 1.0, maximize=True, exact=True, who="x") == 2.0
+    with pytest.raises(ContradictoryBound, match="x has proved"):
+        consistent(0.11699, 0.103015, maximize=False, exact=True, who="x")
+    with pytest.raises(ContradictoryBound):
+        consistent(0.5, 0.6, maximize=True, exact=False, who="x")
