@@ -55,6 +55,10 @@ JOBS ?= 1
 fuzz: $(VENV)/.installed
 	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 
+# Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
+mutations: $(VENV)/.installed
+	$(BIN)/python -m tests.oracle.mutations
+
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.paper --size small --jobs 2

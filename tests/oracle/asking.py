@@ -36,7 +36,7 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     import treesens as ts
 
     models = {name: loaded(case, name) for name in case.models}
-    text = case.header() + "\n" + "\n".join(text_of(q) for q in questions)
+    text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in questions))
     try:
         answers = ts.check_text(text, models=models, data=case.sources, **options)
     except Exception as error:  # noqa: BLE001 - whatever comes is a finding

@@ -15,7 +15,7 @@ from tests.oracle.draw_spaces import draw_features
 from tests.oracle.language import text_of
 from tests.oracle.meaning import Rows
 from tests.oracle.models import Model, evaluate
-from tests.oracle.questions import Draw, draw_question
+from tests.oracle.questions import Draw, draw_questions
 from tests.oracle.spaces import Feature, column, combinations, complete, with_reals
 
 NUMBERS = ["integer", "integer", "integer", "category", "onehot", "stored", "real"]
@@ -92,7 +92,7 @@ def draw_case(seed: int, questions: int = 12) -> Case:
         tables["E"] = draw_table(rng, space.features, models, "E")
     world = World(space, points, tables)
     draw = Draw(rng, space, models, points, tables, WIDEST)
-    asked = [draw_question(draw, f"q{k}") for k in range(questions)]
+    asked = [question for k in range(questions) for question in draw_questions(draw, f"q{k}")]
     case = Case(seed, list(features), models, world, asked, trainer)
     for name, rows in tables.items():
         case.frames[name], case.labels[name] = table_frame(rng, rows.stored, features)
@@ -112,14 +112,26 @@ def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict
     kind = str(rng.choice(["binary", "binary", "multi", "regression"]))
     models = {"m": train(rng, features, "m", kind)}
     if rng.random() < 0.25:
-        models["n"] = train(rng, features, "n", kind)
+        models["n"] = (second_trainer(rng, features) or train)(rng, features, "n", kind)
         if models["n"].link != models["m"].link or models["n"].classes != models["m"].classes:
             del models["n"]
+    for model in models.values():
+        model.coded = {f.name: f.labels for f in features if f.codes != "number"}
+        model.celled &= not model.coded  # the reference does not say which categories share a cell
     thresholds: dict[str, list[float]] = {}
     for model in models.values():
         for f, values in model.thresholds.items():
             thresholds.setdefault(f, []).extend(values)
     return with_reals(features, thresholds, models["m"].real), models
+
+
+def second_trainer(rng: np.random.Generator, features: Sequence[Feature]) -> Callable[..., Model] | None:
+    """The trainer of another library, if the features are such that both libraries read them alike."""
+    if any(f.codes != "number" or f.kind == "real" for f in features) or rng.random() < 0.5:
+        return None
+    if all(f.name == f"f{i}" for i, f in enumerate(features)):
+        return None  # converted models name features by themselves
+    return TRAINERS[str(rng.choice(["xgboost", "lightgbm", "sklearn", "catboost"]))][0]
 
 
 def draw_table(rng: np.random.Generator, features: Sequence[Feature], models: Mapping[str, Model], name: str) -> Rows:
@@ -140,7 +152,7 @@ def draw_table(rng: np.random.Generator, features: Sequence[Feature], models: Ma
     rows = Rows(name, user, places, {}, inside)
     rows.cells = {m.name: table_cells(m, stored, features, user) for m in models.values()}
     rows.stored = stored
-    rows.gaps = any(np.isnan(user[:, i]).any() for i, f in enumerate(features) if not f.missing)
+    rows.gaps = not inside.all()
     return rows
 
 
@@ -161,7 +173,8 @@ def _outside(
     stored: list[np.ndarray],
 ) -> None:
     for i, f in enumerate(features):
-        if f.group is not None or f.codes == "label" or rng.random() < 0.5:
+        endless = f.kind == "real" and (f.declaration is None or "inf" in f.declaration)
+        if f.group is not None or f.codes == "label" or endless or rng.random() < 0.5:
             continue
         row = int(rng.integers(len(places)))
         places[row, i] = -1
@@ -237,4 +250,4 @@ def save_case(case: Case, folder: Path) -> None:
             folder / f"{name}.csv", index=False
         )
         text = text.replace(f'data {name} from "{name}"', f'data {name} from "{name}.{form}"')
-    (folder / "case.sens").write_text(text + "\n" + "\n".join(text_of(q) for q in case.questions))
+    (folder / "case.sens").write_text(text + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in case.questions)))

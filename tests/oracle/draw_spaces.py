@@ -93,7 +93,11 @@ def draw_real(rng: np.random.Generator, name: str) -> Feature:
     """Its values are put in when the thresholds are known; until then `user` holds the two ends of the domain."""
     low, high = [(0.0, 1.0), (-1.0, 2.0), (0.0, 10.0), (0.125, 0.75)][int(rng.integers(4))]
     missing = bool(rng.random() < 0.25)
-    text = f"real in [{number(low)}, {number(high)}]" + (" or missing" if missing else "")
+    text: str | None = f"real in [{number(low)}, {number(high)}]" + (" or missing" if missing else "")
+    if rng.random() < 0.25:
+        text, missing = None, False
+    elif rng.random() < 0.2:
+        text = f"real in [{number(low)}, inf)" + (" or missing" if missing else "")
     middle = [number(low + (high - low) * k / 8) for k in range(9)]
     return Feature(
         name,

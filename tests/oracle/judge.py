@@ -138,6 +138,10 @@ def witness_setting(case: Case, question: dict[str, Any], points: dict[str, Any]
     """The printed points, evaluated by the library; None (and a finding) if one lies outside the domain."""
     made: dict[str, Points] = {}
     for p, model in question["points"]:
+        known = places_of(case, points[p])
+        if known is not None:
+            made[p] = one_of(case.world.points[model], case.world.place(known))
+            continue
         user, stored = [], []
         for f in case.features:
             value = points[p][f.name]
@@ -158,6 +162,22 @@ def witness_setting(case: Case, question: dict[str, Any], points: dict[str, Any]
         made[p] = one
     at = {p: np.zeros(1, int) for p in made}
     return Setting(case.features, made, at, case.world.tables, left_out(question), exact=True)
+
+
+def places_of(case: Case, values: dict[str, Any]) -> list[int] | None:
+    """The places of a point's values, if it is one of the points that the library has evaluated."""
+    places = [f.position(values[f.name]) for f in case.features]
+    known = [p for p in places if p is not None]
+    return known if len(known) == len(places) and case.world.place(known) is not None else None
+
+
+def one_of(points: Points, place: int | None) -> Points:
+    """One of many points, alone."""
+    at = slice(place, (place or 0) + 1)
+    leaves = None if points.leaves is None else points.leaves[at]
+    return Points(
+        points.user[at], points.margins[at], points.classes[at], points.cells[at], points.band, points.model, leaves
+    )
 
 
 def _in_real(feature: Any, value: Any) -> bool:

@@ -13,7 +13,8 @@ Constraints (P and Q are names of points, F of features, `data` of tables, numbe
 Terms: ["feature", P, F] ["prob"|"margin"|"value", P, class or None] ["distance", P, Q, norm]
     ["rowdistance", P, data, row, norm] ["nearest", P, data, norm] ["likelihood", [[P, data]..]] ["changes", P, Q]
 A question: name, points [[P, model]..], count (data or None), constraints, objective [sense, sum] or None, top, diverse,
-expect, and `wording` (its text, if that is a shorthand that the constraints spell out).
+expect, `wording` (its text, if that is a shorthand that the constraints spell out), and `loop` (the text of the `for each`
+that makes it, among others).
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ Node = list[Any]
 
 def text_of(question: dict[str, Any]) -> str:
     """The question as a `query` of a `.sens` file."""
+    if question.get("loop"):
+        return str(question["loop"])
     head = f"query {quoted(question['name'])}:"
     if question.get("wording"):
         return f"{head}\n  {question['wording']}{_end(question, objective=False)}\n"

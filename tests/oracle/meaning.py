@@ -52,7 +52,7 @@ class Rows:
     inside: np.ndarray
     """bool[rows]."""
     gaps: bool = False
-    """Whether a value is missing where the domain has none; the reference does not say what cavities make of that."""
+    """Whether a row lies outside the domain; the reference does not say what cavities and likelihoods make of that."""
     stored: Any = None
     """What the model reads, one array per feature."""
 
@@ -277,8 +277,6 @@ def likelihood(s: Setting, p: str, data: str) -> np.ndarray:
     out = np.ones(len(points.user))
     theirs = rows.cells[points.model.name]
     for i in range(len(s.features)):
-        if not points.model.used[i]:
-            continue
         last = int(max(points.cells[:, i].max(), theirs[:, i].max()))
         counts = np.array([np.sum(theirs[:, i] == c) for c in range(last + 1)])
         out *= np.where(counts > 0, counts, 0.5)[points.cells[:, i]] / len(theirs)
@@ -291,10 +289,9 @@ def _cavities(s: Setting, names: list[str], data: str, width: int) -> Truth:
     truth = np.ones(len(s.at[names[0]]), bool)
     for p in names:
         points, rows = s.points[p], s.tables[data]
-        used = [i for i in range(len(s.features)) if points.model.used[i]]
         theirs, ok = rows.cells[points.model.name], np.ones(len(points.user), bool)
-        for size in range(1, min(int(width), len(used)) + 1):
-            for chosen in combinations(used, size):
+        for size in range(1, min(int(width), len(s.features)) + 1):
+            for chosen in combinations(range(len(s.features)), size):
                 kept = {tuple(row) for row in theirs[:, chosen].tolist()}
                 ok &= np.array([tuple(cell) in kept for cell in points.cells[:, chosen].tolist()])
         truth &= ok[s.at[p]]

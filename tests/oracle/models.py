@@ -40,7 +40,7 @@ class Model:
     used: tuple[bool, ...] = ()
     """Which features any tree asks about."""
     categorical: bool = False
-    """Whether a split asks for categories; such models have no cells here."""
+    """Whether a split asks for categories."""
     single: bool = False
     """Whether scores are float32."""
     real: type = np.float64
@@ -52,6 +52,11 @@ class Model:
     save: Callable[[Path], str] | None = None
     """Writes the file for a reproduction, and tells its name."""
     dyadic: bool = False
+    """Whether leaves were put on a grid, so that sums may be exact."""
+    celled: bool = True
+    """Whether its cells are known here: not of a pipeline, nor of features that it reads as categories."""
+    coded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The features that it reads as categories, with their labels (none for codes)."""
 
     @property
     def linear(self) -> bool:
@@ -85,10 +90,16 @@ class Model:
         return size * ((2e-6 if self.single else 1e-12) * (self.trees + 2))
 
     def cells(self, columns: Columns) -> np.ndarray:
-        """int[rows, features]: the cell of every value among the model's own thresholds; missing is a cell of its own."""
+        """int[rows, features]: the cell of every value among the model's own thresholds; missing is a cell of its own, and so
+        is every category of a feature that the model reads as categories.
+        """
         out = np.zeros((len(columns[0]), len(columns)), np.int64)
+        if not self.celled:
+            return out
         for i, values in enumerate(columns):
-            if values.dtype == object or self.categorical:
+            if self.feature_names[i] in self.coded:
+                known = list(self.coded[self.feature_names[i]]) or [float(k) for k in range(8)]
+                out[:, i] = [known.index(v) if v in known else len(known) for v in values.tolist()]
                 continue
             cuts = np.unique(np.array(self.thresholds.get(self.feature_names[i], []), float))
             x = values.astype(self.real).astype(float)

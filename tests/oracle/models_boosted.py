@@ -77,6 +77,8 @@ def train_xgboost(rng: np.random.Generator, features: Sequence[Feature], name: s
 
     if labelled and "c" in types:
         raise ValueError("one kind of categories per model")
+    if not all(label.isascii() for f in features for label in f.labels):
+        raise ValueError("xgboost cuts names that are not ASCII at the wrong places")
     booster = xgb.train(settings, _with_label(matrix_of(columns), y), trees)
     path = folder() / f"{name}.{rng.integers(1 << 40)}.json"
     booster.save_model(path)

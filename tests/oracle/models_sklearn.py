@@ -154,6 +154,9 @@ def train_histogram(rng: np.random.Generator, features: Sequence[Feature], name:
     labelled = any(f.codes == "label" for f in features)
     if labelled and any(codes):
         raise ValueError("one kind of categories per model")
+    for c, f in zip(columns, features, strict=True):
+        if f.codes != "number" and set(f.labels or [v for v in f.stored if v == v]) - set(c):  # noqa: PLR0124
+            raise ValueError("the model knows the categories of the training part alone")
     estimator = made(
         max_iter=int(rng.integers(1, 5)), max_depth=int(rng.integers(1, 5)), learning_rate=0.5, min_samples_leaf=2,
         categorical_features="from_dtype" if labelled else codes, random_state=1, l2_regularization=float(rng.choice([0, 1])),
@@ -241,7 +244,7 @@ def train_pipeline(rng: np.random.Generator, features: Sequence[Feature], name: 
         if kind != "regression"
         else None
     )
-    model.leaves_of, model.shorten, model.categorical, model.real, model.trees = None, None, True, np.float64, 4
+    model.leaves_of, model.shorten, model.celled, model.real, model.trees = None, None, False, np.float64, 4
     return model
 
 

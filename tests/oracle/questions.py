@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.language import Node
+from tests.oracle.language import Node, constraint
 from tests.oracle.meaning import Points, Rows
 from tests.oracle.models import Model, quoted_class
 from tests.oracle.spaces import Feature, Space, quoted
 
 OPS = ["<", "<=", "=", "!=", ">=", ">"]
 NORMS = ["l0", "l1", "l2", "linf"]
+NOTHING: dict[str, Any] = {"objective": None, "top": None, "expect": None, "count": None}
 
 
 @dataclass
@@ -35,6 +36,57 @@ class Draw:
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
+
+
+def draw_questions(d: Draw, name: str) -> list[dict[str, Any]]:
+    """One question, or those of a `for each`."""
+    if d.chance(0.04):
+        return loop(d, name)
+    if d.chance(0.03):
+        return every_pair(d, name)
+    return [draw_question(d, name)]
+
+
+def every_pair(d: Draw, name: str) -> list[dict[str, Any]]:
+    """`sensitive M to F` without classes: every ordered pair of classes is a question, named NAME[C1->C2]."""
+    model = d.pick(list(d.models))
+    m = d.models[model]
+    if m.kind != "multi" or m.link in ("ova", "votes"):
+        return [draw_question(d, name)]
+    free = some_features(d) or [d.space.features[0].name]
+    text = f"query {name}:\n  sensitive {model} to {{{', '.join(map(quoted, free))}}}\n"
+    return [
+        {
+            **NOTHING, "name": f"{name}[{one}->{two}]", "points": [["a", model], ["b", model]], "loop": text,
+            "constraints": [
+                ["equal", "a", "b", free], ["class", "a", "=", quoted_class(one), "", ""],
+                ["class", "b", "=", quoted_class(two), "", ""],
+            ],
+        }
+        for one in m.classes for two in m.classes if one != two
+    ]  # fmt: skip
+
+
+def loop(d: Draw, name: str) -> list[dict[str, Any]]:
+    """`for each f in features` or `in {..}`: the question of every feature, named NAME[f]."""
+    model = d.pick(list(d.models))
+    names = [f.name for f in d.space.features if quoted(f.name) == f.name]
+    some = [str(n) for n in d.rng.permutation(names)[:2]]
+    if not some:
+        return [draw_question(d, name)]
+    everything = len(names) == len(d.space.features) and d.chance(0.5)
+    points = [["a", model], ["b", model]]
+    more = [draw_constraint(d, points, ["f"], depth=2) for _ in range(int(d.rng.integers(1, 3)))]
+    lines = "".join(f"\n      {constraint(node)}" for node in more)
+    head = "features" if everything else "{" + ", ".join(some) + "}"
+    text = f"for each f in {head}:\n  query {name}:\n    find a, b in {model} such that\n      a = b except f{lines}\n"
+    return [
+        {
+            "name": f"{name}[{f}]", "points": points, "constraints": [["equal", "a", "b", [f]], *more],
+            "objective": None, "top": None, "expect": None, "count": None, "loop": text,
+        }
+        for f in (names if everything else some)
+    ]  # fmt: skip
 
 
 def draw_question(d: Draw, name: str) -> dict[str, Any]:
@@ -114,10 +166,7 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
         forms.append(pin)
         if discrete(d):
             forms.append(row_distance)
-            if (
-                all(d.models[m].used and not d.models[m].categorical for _, m in points)
-                and len({m for _, m in points}) == 1
-            ):
+            if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
                 forms += [likely, cavity]
     if discrete(d):
         forms.append(plain_sum)
@@ -260,8 +309,15 @@ def pair_distance(d: Draw, points: list[list[str]]) -> Node:
     return ["compare", [["1", ["distance", "a", "b", norm]]], d.pick(["<=", "<", ">=", ">"]), one(limit_of(d, norm))]
 
 
+def whole_tables(d: Draw) -> list[str]:
+    """Tables whose rows all lie in the domain, from which likelihoods and cavities are learnt."""
+    return [name for name, rows in d.tables.items() if not rows.gaps]
+
+
 def likely(d: Draw, points: list[list[str]]) -> Node:
-    p, data = d.pick(points)[0], d.pick(list(d.tables))
+    if not whole_tables(d):
+        return unary(d, points)
+    p, data = d.pick(points)[0], d.pick(whole_tables(d))
     return [
         "compare",
         [["1", ["likelihood", [[p, data]]]]],
@@ -271,7 +327,7 @@ def likely(d: Draw, points: list[list[str]]) -> Node:
 
 
 def cavity(d: Draw, points: list[list[str]]) -> Node:
-    whole = [name for name, rows in d.tables.items() if not rows.gaps]
+    whole = whole_tables(d)
     if not whole:
         return unary(d, points)
     some = [p for p, _ in points[: int(d.rng.integers(1, 3))]]
@@ -291,6 +347,13 @@ def plain_sum(d: Draw, points: list[list[str]]) -> Node:
     for _ in range(int(d.rng.integers(2, 4))):
         terms[d.pick(points)[0], d.pick(numbers).name] = str(d.pick(["1", "-1", "2", "0.5", "1"]))
     sums = [[c, ["feature", p, f]] for (p, f), c in terms.items()]
+    if d.chance(0.4):
+        return [
+            "compare",
+            sums[:1],
+            d.pick(OPS),
+            [*([c, t] for c, t in sums[1:]), [str(int(d.rng.integers(1, 5))), ["one"]]],
+        ]
     return ["compare", sums, d.pick(OPS), one(str(int(d.rng.integers(-4, 9))))]
 
 
@@ -317,7 +380,7 @@ def two_scores(d: Draw, points: list[list[str]]) -> Node:
     m, n = (d.models[model] for _, model in points)
     if m.kind != "regression" and d.chance(0.5):
         return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
-    term = "value" if m.kind == "regression" else "margin"
+    term = "value" if m.kind == "regression" else "prob" if m.linear and d.chance(0.5) else "margin"
     if m.link in ("exp", "votes") or n.link != m.link:
         return score(d, points)
     c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
@@ -343,7 +406,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
             forms += ["changes"] + (["distance", "distance"] if free is None else [])
         if d.tables:
             forms += ["rowdistance", "nearest"]
-            if not m.categorical and m.used and len({x for _, x in points}) == 1:
+            if m.celled and whole_tables(d) and len({x for _, x in points}) == 1:
                 forms.append("likelihood")
     if not forms:
         return None
@@ -363,6 +426,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
         return [sense, [["1", ["rowdistance", p, data, int(d.rng.integers(len(d.tables[data].user))), d.pick(NORMS)]]]]
     if form == "nearest":
         return ["minimize", [["1", ["nearest", p, data, d.pick(NORMS)]]]]
+    data = d.pick(whole_tables(d))
     whose = [[q, data] for q, _ in points[: int(d.rng.integers(1, 3))]]
     return [sense, [["1", ["likelihood", whose]]]]
 
@@ -417,7 +481,7 @@ def shorthand(d: Draw, model: str) -> dict[str, Any]:
         wording = f"sensitive {model} to {named} margin {size}"
     made["constraints"] += end
     made["wording"] = wording
-    if d.tables and discrete(d) and not m.categorical and d.chance(0.4):
+    if d.tables and discrete(d) and d.chance(0.4):
         _near(d, made, m)
     return made
 
@@ -429,8 +493,8 @@ def exact_sum(x: str, y: str) -> str:
 
 
 def _near(d: Draw, made: dict[str, Any], m: Model) -> None:
-    data = d.pick(list(d.tables))
-    using = d.pick(["likelihood", "distance"])
+    using = d.pick(["likelihood", "distance"] if m.celled and whole_tables(d) else ["distance"])
+    data = d.pick(whole_tables(d) if using == "likelihood" else list(d.tables))
     made["wording"] += f" near {data} using {using}"
     if using == "likelihood":
         made["objective"] = ["maximize", [["1", ["likelihood", [["a", data], ["b", data]]]]]]

@@ -14,7 +14,7 @@ from tests.oracle.brute import World
 from tests.oracle.cases import Case, given
 from tests.oracle.judge import Finding
 from tests.oracle.language import Node
-from tests.oracle.models import evaluate
+from tests.oracle.models import Model, evaluate
 from tests.oracle.spaces import Feature, complete, quoted
 
 
@@ -59,12 +59,18 @@ def candidates(case: Case) -> Iterator[Callable[[], Case]]:
     for name, model in case.models.items():
         if model.shorten is not None and model.trees > 1:
             for count in range(1, model.trees):
-                yield lambda n=name, c=count: rebuilt(case, models={**case.models, n: case.models[n].shorten(c)})
+                yield lambda n=name, c=count: rebuilt(case, models={**case.models, n: shortened(case.models[n], c)})
     for i, f in enumerate(case.features):
         for fewer in narrower(f):
             yield lambda i=i, fewer=fewer: rebuilt(case, features=[*case.features[:i], fewer, *case.features[i + 1 :]])
     for name in case.frames:
         yield lambda n=name: fewer_rows(case, n)
+
+
+def shortened(model: Model, trees: int) -> Model:
+    """The model with the first trees only."""
+    assert model.shorten is not None
+    return replace(model.shorten(trees), coded=model.coded)
 
 
 def simpler(question: dict[str, Any]) -> Iterator[dict[str, Any]]:

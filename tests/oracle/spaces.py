@@ -143,11 +143,15 @@ def with_reals(space_features: Sequence[Feature], thresholds: dict[str, list[flo
 def represented(feature: Feature, thresholds: Sequence[float], kind: type) -> Feature:
     """A real feature by its thresholds and constants, each with one float below and above, within its domain."""
     low, high = float(feature.user[0]), float(feature.user[1])
+    if feature.declaration is None:
+        low = float(np.finfo(kind).min)
+    if feature.declaration is None or "inf)" in feature.declaration:
+        high = float(np.finfo(kind).max)
     around: set[float] = set()
     for value in [*thresholds, *(float(Fraction(c)) for c in feature.constants), low, high]:
         near = kind(value)
         around |= {float(x) for x in (near, np.nextafter(near, kind(-np.inf)), np.nextafter(near, kind(np.inf)))}
-    values = sorted(v for v in around if low <= v <= high and np.isfinite(kind(v)))
+    values = sorted(v for v in around if low <= v <= high and np.isfinite(v))
     values = sorted({v + 0.0 for v in values})  # one zero
     end = [None] if feature.missing_text else []
     numbers = (*values, *(float("nan") for _ in end))

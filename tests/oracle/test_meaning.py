@@ -93,7 +93,9 @@ def test_complete_domains_keep_one_hot_groups() -> None:
 
 
 def test_real_features_are_represented_by_neighbours() -> None:
-    made = represented(Feature("r", "real", (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), 1.0, None), [0.5], np.float32)
+    made = represented(
+        Feature("r", "real", (0.0, 1.0), (0.0, 1.0), (0.0, 1.0), 1.0, "real in [0, 1]"), [0.5], np.float32
+    )
     assert {0.0, 1.0, 0.5, float(np.nextafter(np.float32(0.5), np.float32(1)))} <= set(made.typed)
     assert all(v == np.float32(v) for v in made.typed)
 

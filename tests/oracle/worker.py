@@ -16,6 +16,7 @@ from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import Case, draw_case, save_case
 from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
+from tests.oracle.printed import judge_printed
 from tests.oracle.shrink import shrunk, size_of
 
 SHRUNK_PER_KIND = 3
@@ -23,6 +24,9 @@ SHRUNK_PER_KIND = 3
 
 OTHERS_GET = 4
 """Questions of a case for a backend that starts a process for each."""
+
+PRINTED_EVERY = 25
+"""Every so many seeds the command line is asked, too, and what it prints is read back."""
 
 
 def work(options: argparse.Namespace) -> int:
@@ -61,6 +65,11 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
         failure = {"kind": "oracle", "seed": seed, "detail": traceback.format_exc()[-1500:], "options": settings}
         return {"failures": [failure], "seed": seed}
     told = [failure_of(case, o.findings[0], seed, options, shrunk_kinds) for o in outcomes if o.findings]
+    if seed % PRINTED_EVERY == 0:
+        found = [q for q, o in zip(case.questions, outcomes, strict=True) if o.verdict == "found" and not o.findings]
+        told += [
+            failure_of(case, f, seed, argparse.Namespace(shrink=0), shrunk_kinds) for f in judge_printed(case, found)
+        ]
     questions = [
         {"constructs": sorted(set(constructs(q))), "status": o.status, "verdict": o.verdict}
         for q, o in zip(case.questions, outcomes, strict=True)

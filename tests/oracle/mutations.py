@@ -1,0 +1,190 @@
+"""Would the oracle notice? Plants one error at a time in a copy of the sources, and runs the oracle on it.
+
+`python -m tests.oracle.mutations [--seconds 300] [--only NAME]` prints a table, and ends in 1 if an error was not found in
+its time. What is judged is the copy; the oracle itself is the one of this folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[2] / "src" / "treesens"
+START = """
+import runpy, sys
+sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
+sys.path.insert(0, sys.argv.pop(1))
+import treesens
+assert treesens.__file__.startswith(sys.path[0]), treesens.__file__
+sys.argv[0] = "tests.oracle"
+runpy.run_module("tests.oracle", run_name="__main__", alter_sys=True)
+"""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An error: in `file`, the first text that `pattern` (a regular expression) meets becomes `replacement`."""
+
+    name: str
+    file: str
+    pattern: str
+    replacement: str
+
+
+MUTATIONS = (
+    Mutation(
+        "a strict comparison made weak", "frontends/bind_inputs.py",
+        r'case "<":\n(\s+)return \[\(-math\.inf, spec\.at_least\(number\)\)\]',
+        r'case "<":\n\1return [(-math.inf, spec.above(number))]',
+    ),
+    Mutation(
+        "a category lost from a set", "frontends/bind_inputs.py",
+        r"(def in_set(?:.|\n)*?), values\.values\)", r"\1, values.values[:2])",
+    ),
+    Mutation(
+        "missing sent the other way", "frontends/columns.py",
+        r"nodes\.default_left\[node\] != 0", "nodes.default_left[node] == 0",
+    ),
+    Mutation(
+        "a threshold rounded", "frontends/columns.py",
+        r"np\.where\(ordered, threshold, 0\.0\)", "np.where(ordered, np.round(threshold, 2), 0.0)",
+    ),
+    Mutation(
+        "ties given to every class", "frontends/bind_scores.py",
+        r"(def class_wins(?:.|\n)*?    parts: list\[Pending\] = \[\])",
+        r"\1\n    if ensemble.n_outputs > 1 and not margin and factor == 1:\n"
+        r"        leads = [{ScoreAtom(point, wanted): Fraction(1), ScoreAtom(point, o): Fraction(-1)} "
+        r"for o in range(ensemble.n_outputs) if o != wanted]\n"
+        r"        return (all_of if positive else any_of)"
+        r'([compare(scope, lead, ">=", Bound(), positive, name) for lead in leads])',
+    ),
+    Mutation(
+        "a bound off by one unit", "compiler/query/bounds.py",
+        r"                return int\(down\)", "                return int(down) + 1",
+    ),
+    Mutation(
+        "the order of classes swapped", "frontends/bind_terms.py",
+        r"    return numbers\[label\.value\]", "    return len(classes) - 1 - numbers[label.value]",
+    ),
+    Mutation(
+        "`not` dropped over a conjunction", "frontends/bind_formulas.py",
+        r"case ast\.And\(items\):\n(\s+)return \(all_of if positive else any_of\)",
+        r"case ast.And(items):\n\1return (all_of)",
+    ),
+    Mutation(
+        "a stale objective", "engine.py",
+        r"self\.witness, self\.value = verdict, value\b",
+        "self.witness, self.value = verdict, value if self.value is None else self.value",
+    ),
+    Mutation(
+        "changes lose a feature", "frontends/bind_distances.py",
+        r"(def counted_features\(.*\n(?:.|\n)*?    return )(.*)\n", r"\1(\2)[1:]\n",
+    ),
+    Mutation(
+        "the region of an answer is that of one point", "several.py",
+        r"if shared and point > 0:", "if point > 0:",
+    ),
+    Mutation(
+        "l2 without its squares", "frontends/bind_distances.py",
+        r'2 if atom\.norm == "l2" else 1', "1",
+    ),
+    Mutation(
+        "a row without an answer counts", "counting.py",
+        r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
+        "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
+        "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",
+    ),
+)  # fmt: skip
+
+
+def mutate(mutation: Mutation, folder: Path) -> None:
+    """A copy of the package in `folder` with the error in it."""
+    copy = folder / "treesens"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__", "cpp"))
+    _add_extension(copy)
+    path = copy / mutation.file
+    changed, times = re.subn(mutation.pattern, mutation.replacement, path.read_text(), count=1)
+    if not times:
+        raise SystemExit(f"the place of `{mutation.name}` is no longer in {mutation.file}; adapt its pattern")
+    path.write_text(changed)
+
+
+def _add_extension(copy: Path) -> None:
+    """The compiled engine, from where the installed package has it."""
+    import treesens._engine
+
+    built = Path(str(treesens._engine.__file__))
+    if not (copy / built.name).exists():
+        shutil.copy(built, copy / built.name)
+
+
+def find(mutation: Mutation, seconds: float, seed: int) -> tuple[bool, float, str]:
+    """Whether the oracle finds the error, after how many seconds, and what it says.
+
+    A failure that the sources without the error have, too, is none of its own: the search goes on with the next seed.
+    """
+    start, said = time.monotonic(), "no failure"
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        mutate(mutation, Path(folder))
+        while (left := seconds - (time.monotonic() - start)) > 1:
+            failure = first_failure(["--seconds", str(left), "--seed", str(seed)], folder)
+            if failure is None:
+                break
+            met, said = failure
+            if first_failure(["--cases", "1", "--seed", str(met)], None) is None:
+                return True, time.monotonic() - start, said
+            seed = met + 1
+    return False, time.monotonic() - start, said
+
+
+def first_failure(options: Sequence[str], sources: str | None) -> tuple[int, str] | None:
+    """The seed and the words of the first failure of a run of the oracle, on other sources if they are given."""
+    environment = dict(os.environ)
+    command = [sys.executable, "-W", "ignore", "-m", "tests.oracle"]
+    if sources is not None:
+        environment |= {"ORACLE_SOURCES": sources, "ORACLE_START": START}
+    with tempfile.TemporaryDirectory(prefix="mutation-out-") as out:
+        command += [*options, "--stop", "--shrink", "0", "--others", "0", "--output", out]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment, cwd=SOURCES.parents[1]
+        )
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"the oracle ended with {done.returncode}: {done.stderr[-1000:]}")
+        told = [json.loads(line) for line in (Path(out) / "failures.jsonl").read_text().splitlines()]
+    return (int(told[0]["seed"]), f"{told[0]['kind']}: {told[0]['detail']}") if told else None
+
+
+def words(said: str) -> str:
+    """One line of a table."""
+    return " ".join(said.replace("|", "/").split())[:100]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle.mutations", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=300.0, help="time for each error")
+    parser.add_argument("--seed", type=int, default=100_000)
+    parser.add_argument("--only", default=None, help="errors whose name holds this text")
+    options = parser.parse_args(argv)
+    missed = 0
+    print("| planted error | found after | how |\n| --- | ---: | --- |")
+    for mutation in MUTATIONS:
+        if options.only and options.only not in mutation.name:
+            continue
+        found, seconds, said = find(mutation, options.seconds, options.seed)
+        missed += not found
+        print(f"| {mutation.name} | {f'{seconds:.0f} s' if found else 'not found'} | {words(said)} |", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
