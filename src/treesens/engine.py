@@ -70,6 +70,14 @@ class Candidate:
     """Cells of candidates that hold no values that satisfy the relations."""
     near_miss: dict[str, float] | None = None
     """How near the last search came, and what it excluded, where it ended without an answer."""
+    rounded: bool = False
+    """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
+
+    @property
+    def wants_clearance(self) -> bool:
+        """Whether only the last digits stand against the last point: others may be clear of them."""
+        rejected = self.rejected
+        return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
 
     def offer(self, query: Query, verdict: Witness | Rejected) -> None:
         """Keeps the better of two witnesses, and the last reason against a candidate."""
@@ -229,8 +237,9 @@ def with_backend(
         attempt = Attempt(backend.name, options.pipeline, "unavailable", Verdict.UNKNOWN, reason)
         return Result(compilation.query.name, Verdict.UNKNOWN, reason, backend=backend.name, attempts=(attempt,))
     result = _refine(compilation, backend, options, deadline, best, attempts, stop)
-    if result is None and best.rejected is not None and best.rejected.numerical:
-        # Exact arithmetic says yes and the library no: ask for a pair that is clear of the numerical band.
+    if result is None and best.wants_clearance:
+        # Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no: ask for a pair that
+        # is clear of the numerical band.
         result = clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
@@ -284,6 +293,7 @@ def _refine(
         outcome = solve_outcome(backend, artifact, limits, stop)
         solve_seconds = time.perf_counter() - start
         best.near_miss = outcome.near_miss
+        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
         words = outcome.detail
         try:
             result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)

@@ -163,11 +163,10 @@ def _one(
     bare = LargestGap(varied, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
     if known is not None and known.verdict is not Verdict.FOUND:
         return replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
-    artifact = SearchBackend().emit(compilation.module)
+    artifact = SearchBackend().emit(compilation.module, alike=True)
     assert isinstance(artifact, SearchArtifact)
-    if artifact.adapted is None or artifact.adapted.relaxed:
-        # No variables, or scores too long for 64 bits: the units of both rows may differ.
-        return replace(bare, reason="the scores cannot be compared as 64-bit integers")
+    if artifact.adapted is None:
+        return replace(bare, reason="the domain leaves nothing to search for")
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     solver.set_gap(relative=options.close)
     result = solver.run(0.0)
@@ -187,8 +186,10 @@ def _judged(
     adapted, query = artifact.adapted, bare.query.query
     assert adapted is not None
     assert artifact.lift is not None
-    unit = 2.0**-adapted.gap_shift / query.models[0].ensemble.average
-    bound = None if result.upper is None else result.upper * unit * (1 + 1e-12)
+    unit = 2.0 ** (adapted.dropped - adapted.gap_shift) / query.models[0].ensemble.average
+    # A row that is rounded outward has more slack than it should, or up to one unit less.
+    upper = None if result.upper is None else result.upper + (1 if adapted.relaxed else 0)
+    bound = None if upper is None else upper * unit * (1 + 1e-12)
     if result.status == "infeasible" or (bound is not None and bound < 0):
         return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
     open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: in tier `{result.tier}`"

@@ -155,8 +155,7 @@ class _Race:
 
     def _clear_of_band(self) -> None:
         """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
-        rejected = self.best.rejected
-        if self._decided() or self._stopped() or self._cleared or rejected is None or not rejected.numerical:
+        if self._decided() or self._stopped() or self._cleared or not self.best.wants_clearance:
             return
         self._cleared = True
         result = clear_of_band(
@@ -253,6 +252,7 @@ class _Race:
         """What the facts of one runner add to the race."""
         compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
         known = self.best.witness
+        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
         result = None
         words = outcome.detail
         try:

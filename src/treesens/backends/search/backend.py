@@ -50,8 +50,10 @@ class SearchBackend(Backend):
     def available(self) -> str | None:
         return None
 
-    def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
-        """`hints` int32[H, points, features]: cells of inputs worth trying first."""
+    def emit(
+        self, module: Module, *, precision: int = 0, hints: Int32Array | None = None, alike: bool = False
+    ) -> Artifact:
+        """`hints` int32[H, points, features]: cells of inputs worth trying first; `alike`: rows of scores keep one unit."""
         del precision
         asked = module
         if module.variables == 0:
@@ -62,7 +64,7 @@ class SearchBackend(Backend):
                 result = step.run(module)
                 module = result.module
                 steps.append(result.lift)
-        adapted = adapt(module, hints)
+        adapted = adapt(module, hints, alike=alike)
         return SearchArtifact(
             "search",
             "",
@@ -140,7 +142,8 @@ class SearchBackend(Backend):
             "prove_seconds": statistics.seconds_prove,
         }
         near: dict[str, float] = {}
-        if result.status == "open" and not adapted.problem.objective:
+        # Rows that were rounded have units of their own.
+        if result.status == "open" and not adapted.problem.objective and not adapted.relaxed:
             unit = 2.0**-adapted.gap_shift
             if result.level is not None:
                 near["best_slack"] = result.level * unit

@@ -46,14 +46,21 @@ def total(values: IntegerArray) -> int:
     return int(np.abs(values).sum()) if len(values) else 0
 
 
-def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True) -> Rounded:
-    """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact where it fits."""
-    size = max(total(coefficients), abs(bound))
-    dropped = max(0, size.bit_length() - bits)
+def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
+    """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact where it fits.
+
+    `at_least` bits are dropped anyway: for rows that are to keep one unit.
+    """
+    dropped = max(at_least, bits_beyond(coefficients, bound, bits))
     if dropped == 0:
         return Rounded(_narrow(coefficients), bound, 0)
     shrunk = -floor_shift(-coefficients, dropped) if relax else floor_shift(coefficients, dropped)
     return Rounded(_narrow(shrunk), -((-bound) >> dropped), dropped)
+
+
+def bits_beyond(coefficients: IntegerArray, bound: int, bits: int) -> int:
+    """How many bits a row has too many."""
+    return max(0, max(total(coefficients), abs(bound)).bit_length() - bits)
 
 
 def _narrow(values: IntegerArray) -> IntegerArray:

@@ -41,6 +41,8 @@ class Adapted:
     gap_shift: int
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
+    dropped: int = 0
+    """Bits by which all rows of scores were rounded outward, where they had to keep one unit."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
@@ -52,12 +54,15 @@ class Adapted:
         return result
 
 
-def adapt(module: Module, hints: Int32Array | None = None) -> Adapted:
-    """The problem of a module without `Equal` ops. `hints` int32[H, points, features] are cells of promising inputs."""
+def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
+    """The problem of a module without `Equal` ops. `hints` int32[H, points, features] are cells of promising inputs.
+
+    With `alike` the slacks of all rows of scores are in one unit, 2**(dropped - gap_shift).
+    """
     places = places_of(module)
     groups = tree_groups(module)
     boxes = boxes_of(module, places, groups.leaf_variable)
-    rows = Rows(module, places, groups)
+    rows = Rows(module, places, groups, alike=alike)
     clauses = _clauses(module, places, boxes)
     problem = SearchProblem(
         size=np.array(places.size, np.int32),
@@ -85,6 +90,7 @@ def adapt(module: Module, hints: Int32Array | None = None) -> Adapted:
         0 if objective is None else objective.constant,
         max((row.shift for row in module.ops_of(Linear)), default=0),
         rows.objective_dropped,
+        rows.dropped,
     )
 
 

@@ -9,17 +9,19 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
 from treesens.compiler.ir import TRUE, Linear, Module
-from treesens.compiler.legalise.rounding import Rounded, round_row
+from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
 from treesens.compiler.search.boxes import Groups
 from treesens.compiler.search.places import Places
 
-_BITS = 61
+_BITS = 59
+"""Coefficients, bound and what releases a row sum to less than 2**62, which is what the engine takes."""
 
 
 class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
-    def __init__(self, module: Module, places: Places, groups: Groups) -> None:
+    def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
+        """With `alike` all rows of scores keep one unit, also if only one of them is too long: slacks can be compared."""
         self.relaxed = False
         self.places = places
         self.leaf_of = np.full(module.variables, -1, np.int64)
@@ -30,9 +32,11 @@ class Rows:
         self.weights: list[int] = []
         self.entries: list[tuple[Int64Array, int, Int64Array]] = []  # leaves, row, values
         self.unary: list[tuple[int, int, IntegerArray]] = []  # row, variable, value per cell
-        for row in module.ops_of(Linear):
-            if not row.implied:
-                self._constraint(row)
+        rows = [row for row in module.ops_of(Linear) if not row.implied]
+        scored = [row for row in rows if alike and np.any(self.leaf_of[row.variables] >= 0)]
+        self.dropped = max((bits_beyond(row.coefficients, row.bound, _BITS) for row in scored), default=0)
+        for row in rows:
+            self._constraint(row)
         if not self.bounds:
             # The engine wants something to decide: 0 >= 0.
             self.bounds.append(0)
@@ -45,17 +49,17 @@ class Rows:
             self.objective_dropped = rounded.dropped
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
-    def _narrow(self, coefficients: IntegerArray, bound: int) -> Rounded:
+    def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
         """int64 coefficients; rounded outward where they do not fit."""
-        rounded = round_row(coefficients, bound, bits=_BITS)
+        rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
         self.relaxed = self.relaxed or not rounded.exact
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))
 
     def _constraint(self, row: Linear) -> None:
-        rounded = self._narrow(row.coefficients, row.bound)
+        scores = bool(np.any(self.leaf_of[row.variables] >= 0))
+        rounded = self._narrow(row.coefficients, row.bound, self.dropped if scores else 0)
         coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)
-        scores = bool(np.any(self.leaf_of[row.variables] >= 0))
         if row.when != TRUE:
             # sum + M * [when is false] >= bound, with M so large that nothing is asked then.
             least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
