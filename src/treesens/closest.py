@@ -15,16 +15,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 
 from treesens.asking import RepeatedSearch
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.costs import best_of_cells
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.query import NearestRows, Query
+from treesens.compiler.query.query import NearestRows, Objective, Query, Space
+from treesens.compiler.query.values import Apart
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
-from treesens.engine import Options
+from treesens.engine import Options, answer
+from treesens.frontends.bind_ladders import objective_to_row
 from treesens.summaries.clusters import Rows
 from treesens.summaries.flips import flip_question, flips
 from treesens.summaries.neighbours import Neighbours
@@ -82,6 +87,8 @@ class _Closest:
         order = self._rows_themselves()
         if self.best.value == 0.0:
             return self._result(0.0, "rows")
+        if relates_values(self.plain) and (settled := self._any_pair()) is not None:
+            return settled
         engine = RepeatedSearch(self.plain, self.nearest.point, self.nearest.features, self.options)
         if engine.decided is not None:
             return engine.decided
@@ -98,6 +105,28 @@ class _Closest:
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
         return self._result(bound, "search")
+
+    def _any_pair(self) -> Result | None:
+        """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
+        options = replace(self.options, time_limit=max(_LEAST, self.left() / 4))
+        found = answer(self.plain, options, stop=self.stop)
+        if found.verdict is Verdict.NONE:
+            return found
+        if found.witness is not None:
+            self._keep(found.witness)
+        return None
+
+    def _row_on_values(self, row: int, seconds: float) -> float:
+        """The nearest pair to one row where values are related, by a search that chooses them; returns its bound."""
+        objective = distance_to_row(self.query.space, self.nearest, row)
+        options = replace(self.options, time_limit=max(_LEAST, seconds))
+        found = answer(replace(self.plain, objective=objective), options, stop=self.stop)
+        if found.verdict is Verdict.NONE:
+            return math.inf
+        if found.witness is not None:
+            self._keep(found.witness)
+        bound = None if found.objective is None else found.objective.bound
+        return 0.0 if bound is None else bound
 
     def _move_rows(self, order: Int64Array) -> None:
         """Pairs by moves of single features: from the best pair towards its row, and from the most promising rows."""
@@ -210,6 +239,9 @@ class _Closest:
 
     def _group(self, engine: RepeatedSearch, group: Int64Array, seconds: float) -> float:
         """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
+        if len(group) == 1 and relates_values(self.plain):
+            # Not more than the best known needs to be ruled out, and there is nothing to split.
+            return self._row_on_values(int(group[0]), max(seconds, self.left() / 4))
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
         squared = {f: c**2 for f, c in costs.items()} if norm == "l2" else costs
@@ -291,6 +323,25 @@ class _Closest:
             backend=backend,
             nearest=nearest,
         )
+
+
+def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
+    """The distance to one of the rows as an objective of its own, chosen on values."""
+    terms = tuple(
+        Apart(
+            nearest.point,
+            f,
+            None,
+            float(nearest.values[row, column]),
+            Fraction(float(nearest.widths[column])),
+            2 if nearest.norm == "l2" else 1,
+            nearest.norm == "l0" or bool(nearest.same_or_not[column]),
+        )
+        for column, f in enumerate(nearest.features)
+    )
+    if nearest.norm == "linf":
+        return objective_to_row(space, terms, False)
+    return Objective(best_of_cells(space, terms, False), False, f"distance {nearest.norm}", values=terms)
 
 
 def closest(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -12,8 +11,8 @@ import numpy as np
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.costs import cell_cost, pair_cost
-from treesens.compiler.query.values import Apart, changed_features
+from treesens.compiler.query.costs import best_of_cells
+from treesens.compiler.query.values import changed_features
 from treesens.frontends.bind_data import log_costs, use_likelihoods
 from treesens.frontends.bind_distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
 from treesens.frontends.bind_ladders import ladder_of_points, objective_to_row
@@ -120,7 +119,7 @@ def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, spa
         if isinstance(atom.target, int):
             return ladder_of_points(scope, terms, upwards, span)
         return lambda space: objective_to_row(space, terms, upwards)
-    return lambda space: q.Objective(_best_of_cells(space, terms, upwards), upwards, kind, values=terms)
+    return lambda space: q.Objective(best_of_cells(space, terms, upwards), upwards, kind, values=terms)
 
 
 def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> PendingObjective:
@@ -132,18 +131,6 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
     assert isinstance(atom.target, ast.Row)
     costs = changes_from_row(scope, atom, atom.target, span)
     return lambda space: q.Objective(q.LinearForm(costs=costs(space, 1)), upwards, "distance l0")
-
-
-def _best_of_cells(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> q.LinearForm:
-    """The least (greatest) distance that every cell, or pair of cells, allows."""
-    sign = -1 if upwards else 1
-    signed = [replace(term, factor=term.factor * sign) for term in terms]
-    costs = [cell_cost(space, term) for term in signed if term.other is None]
-    pairs = [pair_cost(space, term) for term in signed if term.other is not None]
-    return q.LinearForm(
-        costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs),
-        pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),
-    )
 
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:

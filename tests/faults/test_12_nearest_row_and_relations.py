@@ -1,0 +1,74 @@
+"""Fault 12: the distance to the nearest row, where values are related, stopped early with 1.47 (the optimum was 0.333), and was
+`unknown` where nothing satisfies the question.
+
+The expected values come from xgboost's own predictions on every value of the domain.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.faults.asking import ask
+
+SIZES = (7, 6, 5)
+NAMES = [f"f{i}" for i in range(3)]
+DECLARED = "\n".join(f"feature {f}: integer in [0, {n - 1}]" for f, n in zip(NAMES, SIZES, strict=True))
+EVERY = np.array(list(itertools.product(*map(range, SIZES))), float)
+
+
+@pytest.fixture(scope="module")
+def booster() -> Any:
+    xgb = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(1)
+    noisy = EVERY @ [1, 2, -1] + rng.normal(0, 3, len(EVERY))
+    data = xgb.DMatrix(EVERY, label=(noisy > 7).astype(int), feature_names=NAMES)
+    return xgb.train({"objective": "binary:logistic", "max_depth": 3, "eta": 0.5}, data, 10)
+
+
+def margins(booster: Any) -> np.ndarray:
+    import xgboost as xgb
+
+    return np.asarray(booster.predict(xgb.DMatrix(EVERY, feature_names=NAMES), output_margin=True))
+
+
+def distance(norm: str, rows: np.ndarray) -> np.ndarray:
+    """From every input to the nearest row."""
+    apart = np.abs(EVERY[:, None] - rows[None]) / (np.array(SIZES) - 1)
+    found = {
+        "l0": (apart > 0).sum(axis=2),
+        "l1": apart.sum(axis=2),
+        "l2": np.sqrt((apart**2).sum(axis=2)),
+        "linf": apart.max(axis=2),
+    }[norm]
+    return np.asarray(found.min(axis=1))
+
+
+@pytest.mark.parametrize("backend", ["search", "auto"])
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+def test_the_nearest_row_under_relations(booster: Any, norm: str, backend: str) -> None:
+    scores = margins(booster)
+    rng = np.random.default_rng(4)
+    rows = EVERY[rng.choice(np.flatnonzero(scores < 0), 8, replace=False)]
+    fits = (scores >= 0.5) & (EVERY[:, 0] + EVERY[:, 1] <= 6) & (2 * EVERY[:, 2] - EVERY[:, 0] >= 1)
+    expected = distance(norm, rows)[fits].min()
+    question = (
+        "find a such that margin(a) >= 0.5; a.f0 + a.f1 <= 6; 2 * a.f2 - a.f0 >= 1\n"
+        f"  minimize distance(a, nearest row of d, {norm})"
+    )
+    table = pd.DataFrame(rows, columns=NAMES)
+    goal = ask(booster, question, DECLARED, table, backend=backend, time_limit=20).result.objective
+    assert goal.value == pytest.approx(expected)
+    assert goal.bound == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["search", "auto"])
+def test_a_contradiction_between_values_is_none(booster: Any, backend: str) -> None:
+    # Twice a whole number is never odd: cells alone do not know.
+    question = "find a such that 2 * a.f0 - 2 * a.f1 + 4 * a.f2 = 3\n  minimize distance(a, nearest row of d, l1)"
+    table = pd.DataFrame(EVERY[:5], columns=NAMES)
+    assert str(ask(booster, question, DECLARED, table, backend=backend, time_limit=20).verdict) == "none"
