@@ -29,7 +29,7 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     "sklearn hist labels": (models_sklearn.train_histogram, ["integer", "label", "integer"], False, 0.5),
     "sklearn pipeline": (
         models_sklearn.train_pipeline,
-        ["integer", "integer", "label", "category", "stored"],
+        ["integer", "integer", "label", "category", "stored", "real"],
         False,
         1.5,
     ),
@@ -59,13 +59,16 @@ class Case:
     sources: dict[str, Any] = field(default_factory=dict)
     """What treesens is given: a frame or the path of a file."""
     labels: dict[str, str | None] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    """Tables of which the text takes the first rows only (`rows N`)."""
 
     def header(self) -> str:
         """All declarations of the text."""
         lines = [f'model {name} from "{name}"' for name in self.models]
         for name in self.world.tables:
             label = f' label "{self.labels[name]}"' if self.labels.get(name) else ""
-            lines.append(f'data {name} from "{name}"{label}')
+            rows = f" rows {self.limits[name]}" if name in self.limits else ""
+            lines.append(f'data {name} from "{name}"{label}{rows}')
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 
@@ -96,6 +99,9 @@ def draw_case(seed: int, questions: int = 12) -> Case:
     case = Case(seed, list(features), models, world, asked, trainer)
     for name, rows in tables.items():
         case.frames[name], case.labels[name] = table_frame(rng, rows.stored, features)
+        if rng.random() < 0.15:
+            case.limits[name] = len(case.frames[name])
+            case.frames[name] = longer(rng, case.frames[name])
         case.forms[name] = str(rng.choice(["frame", "frame", "frame", "csv", "parquet"]))
         case.sources[name] = given(case.frames[name], case.forms[name], name)
     return case
@@ -218,6 +224,14 @@ def table_frame(
         made[label] = rng.integers(0, 2, len(stored[0]))
     order = [str(c) for c in rng.permutation(list(made))]
     return pd.DataFrame({c: made[c] for c in order}), label
+
+
+def longer(rng: np.random.Generator, frame: Any) -> Any:
+    """The frame with more rows behind its own, which a text with `rows N` does not see."""
+    import pandas as pd
+
+    more = frame.iloc[rng.integers(0, len(frame), 3)]
+    return pd.concat([frame, more], ignore_index=True)
 
 
 def given(frame: Any, form: str, name: str) -> Any:

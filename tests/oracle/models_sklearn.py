@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.oracle.models import Columns, Model, frame, matrix, targets, training
 from tests.oracle.models_boosted import COUNTS, folder, train_lightgbm, train_xgboost
-from tests.oracle.spaces import Feature
+from tests.oracle.spaces import Feature, column
 
 CLASS_NAMES = [(0, 1, 2), (0, 1, 2), (1, 2, 3), ("no", "yes", "maybe"), ("good", "not so", "bad")]
 
@@ -234,7 +234,11 @@ def train_pipeline(rng: np.random.Generator, features: Sequence[Feature], name: 
     )
     whole = pipeline.make_pipeline(columned, estimator)
     whole.fit(_objects(columns, features), y)
-    found = _pulled_back(whole, features)
+    found = _pulled_back(
+        whole,
+        features,
+        numeric if coded or isinstance(columned, compose.ColumnTransformer) else [f.name for f in features],
+    )
     model = _sklearn_model(
         whole, name, "sklearn pipeline", kind, link, features, False, (found, (True,) * len(features))
     )
@@ -265,12 +269,36 @@ def _piped(whole: Any, features: Sequence[Feature], kind: str, link: str) -> Any
     return margins
 
 
-def _pulled_back(whole: Any, features: Sequence[Feature]) -> dict[str, list[float]]:
-    """Where the scores of a pipeline may jump in a real column: found on a fine grid and by bisection, by its own predict."""
-    reals = [i for i, f in enumerate(features) if f.kind == "real"]
-    if not reals:
-        return {}
-    raise ValueError("pipelines are asked over integers and labels")
+def _pulled_back(whole: Any, features: Sequence[Feature], numeric: list[str]) -> dict[str, list[float]]:
+    """The last value of each real column that goes left, for every threshold behind the scalers, by bisection of floats."""
+    found: dict[str, list[float]] = {}
+    for i, f in enumerate(features):
+        if f.kind != "real":
+            continue
+        place = numeric.index(f.name)
+        cuts = {
+            t
+            for one in trees_of(whole[-1])
+            for n, t in zip(one.tree_.feature, one.tree_.threshold, strict=True)
+            if n == place
+        }
+        if cuts:
+            found[f.name] = _last_at_most(whole[:-1], features, i, place, np.array(sorted(cuts)))
+    return found
+
+
+def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, cuts: np.ndarray) -> list[float]:
+    """For every cut the largest float of feature `i` that the front does not send above it (in float32, as trees read it)."""
+    low = np.full(len(cuts), float(features[i].user[0]) - 1)
+    high = np.full(len(cuts), float(features[i].user[1]) + 1)
+    rest = [np.repeat(column(f.stored[:1]), len(cuts)) for f in features]
+    for _ in range(64):
+        middle = low + (high - low) / 2
+        given = front.transform(_objects([*rest[:i], middle, *rest[i + 1 :]], features))
+        scaled = (given.toarray() if hasattr(given, "toarray") else np.asarray(given))[:, place]
+        left = scaled.astype(np.float32).astype(float) <= cuts
+        low, high = np.where(left, middle, low), np.where(left, high, middle)
+    return [float(x) for x in low]
 
 
 # Converted models ------------------------------------------------------------------------------------------------------

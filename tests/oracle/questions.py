@@ -165,7 +165,7 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
     if d.tables:
         forms.append(pin)
         if discrete(d):
-            forms.append(row_distance)
+            forms += [row_distance, row_distance]
             if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
                 forms += [likely, cavity]
     if discrete(d):
@@ -173,7 +173,7 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
         if two:
             forms += [relation, relation, differ]
             if free is None:
-                forms.append(pair_distance)
+                forms += [pair_distance, pair_distance, pair_distance]
     if two:
         forms.append(two_scores)
     return d.pick(forms)(d, points)

@@ -185,6 +185,7 @@ def fewer_rows(case: Case, name: str) -> Case:
         case,
         world=World(case.world.space, case.world.points, {**case.world.tables, name: cut}),
         frames={**case.frames, name: frame},
+        limits={k: v for k, v in case.limits.items() if k != name},
         sources={**case.sources, name: given(frame, case.forms[name], name)},
     )
 
