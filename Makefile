@@ -10,7 +10,7 @@ CORE := $(filter-out %/bindings.cpp %/bindings_search.cpp %/bindings_nearest.cpp
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo test lint format fuzz mutations cpp-test paper-small clean
+.PHONY: demo test lint format fuzz fuzz-files mutations cpp-test paper-small clean
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -58,6 +58,10 @@ fuzz: $(VENV)/.installed
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
 mutations: $(VENV)/.installed
 	$(BIN)/python -m tests.oracle.mutations
+
+# Mutated files of every format against the readers (docs/trust.md): make fuzz-files SECONDS=600, or CASES=100000; SEED=1.
+fuzz-files: $(VENV)/.installed
+	$(BIN)/python -m tests.hostile.fuzz $(if $(CASES),--cases $(CASES),--seconds $(SECONDS_OF_FUZZ)) $(if $(SEED),--seed $(SEED))
 
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed

@@ -14,7 +14,7 @@ from typing import Any
 
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options, answer
-from treesens.errors import InternalError
+from treesens.errors import InternalError, TreesensError
 from treesens.frontends.query import BoundQuery
 from treesens.real_rows import among_rows, placed
 
@@ -68,6 +68,12 @@ def interruptible() -> Iterator[Interruption]:
         yield state
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+def failed(query: BoundQuery, options: Options, error: TreesensError) -> Result:
+    """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
+    reason = f"error[{error.code}]: {error.message}"
+    return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def answer_bound(

@@ -12,20 +12,21 @@ result.verdict, result.pair                        # pair: a frame of two rows i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from treesens.answers import answer_bound, explained, interruptible, native_of
+from treesens.answers import answer_bound, explained, failed, interruptible, native_of
 from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.engine import Options
-from treesens.errors import UsageError
+from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import BoundQuery, bind
+from treesens.frontends.query import Bound, BoundQuery, bind
 from treesens.frontends.registry import load as load_model
 from treesens.frontends.tables import Table, read_table
 from treesens.grammar.parser import parse, read
 from treesens.report.records import points_of, record
+from treesens.settings import check_backend, check_choice, checked_options
 
 if TYPE_CHECKING:
     from treesens.query import File, Question
@@ -121,12 +122,17 @@ class Answer:
 
 
 class Answers(Mapping[str, Answer]):
-    """Answers by the name of their question."""
+    """Answers by the name of their question. `errors` says, by name, which queries have no meaning, or could not be answered;
+    asking for one of the former raises its error.
+    """
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[Answer], errors: Mapping[str, TreesensError] | None = None) -> None:
         self._answers = {answer.name: answer for answer in answers}
+        self.errors = dict(errors or {})
 
     def __getitem__(self, name: str) -> Answer:
+        if name not in self._answers and (error := self.errors.get(name) or self.errors.get(name.partition("[")[0])):
+            raise error
         return self._answers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -148,9 +154,12 @@ def check(file: str | Path, *queries: str, **options: Any) -> Answers:
     """Answers the questions of a `.sens` file.
 
     Options are those of `treesens.engine.Options` (backend, time_limit, …), `replay`, `confirm` and `core` (docs/cli.md).
+    A mistake in one query does not cost the answers of the others: see `Answers.errors`. Where all queries have mistakes, or
+    declarations have, they are raised.
     """
     path = Path(file)
-    return _ask(bind(read(path), path.parent).queries, queries, None, options)
+    settings = Settings.of(options)
+    return _ask(bind(read(path), path.parent, names=queries, keep_going=True), queries, None, settings)
 
 
 def check_text(
@@ -166,14 +175,16 @@ def check_text(
 
         return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
     tables = dict(data or {})
+    settings = Settings.of(options)
     bound = bind(
         parse(text, "<query>"),
         Path(),
+        keep_going=True,
         load_model=lambda path, format: load(_entry(models, path.name, "model"), format),
         load_table=lambda path, label, rows: _table(_entry(tables, path.name, "data"), label, rows),
     )
     frame = next((f for f in tables.values() if not isinstance(f, str | Path | Table)), None)
-    return _ask(bound.queries, (), frame, options)
+    return _ask(bound, (), frame, settings)
 
 
 def sensitivity(
@@ -262,21 +273,46 @@ def _table(source: Any, label: str | None, rows: int | None) -> Table:
     return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)
 
 
-def _ask(bound: Sequence[BoundQuery], names: Sequence[str], frame: Any, options: dict[str, Any]) -> Answers:
+@dataclass(frozen=True)
+class Settings:
+    """The options of a call, checked."""
+
+    options: Options
+    replay: str = "auto"
+    confirm: str | None = None
+    core: bool = False
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> Settings:
+        """UsageError for an option that there is not, or a value that makes no sense."""
+        mine = {name: given[name] for name in ("replay", "confirm", "core") if name in given}
+        others = {name: value for name, value in given.items() if name not in mine}
+        options = checked_options(others, also=("replay", "confirm", "core"))
+        check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "native"))
+        if mine.get("confirm") is not None:
+            check_backend("confirm", mine["confirm"])
+        return Settings(options, **mine)
+
+
+def _ask(bound: Bound, names: Sequence[str], frame: Any, settings: Settings) -> Answers:
     """Ctrl-C returns what is known so far."""
-    replay = options.pop("replay", "auto")
-    confirm, core = options.pop("confirm", None), options.pop("core", False)
-    wanted = [b for b in bound if not names or b.name in names or b.name.partition("[")[0] in names]
+    wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
+    errors: dict[str, TreesensError] = dict(bound.broken)
     with interruptible() as interruption:
         for query in wanted:
             if interruption.happened:
                 break
-            mine = Options(native=native_of(query, replay), **options)
-            result = answer_bound(query, mine, stop=interruption.event, confirm=confirm)
-            result = explained(query, result, mine, stop=interruption.event, always=core)
+            mine = replace(settings.options, native=native_of(query, settings.replay))
+            try:
+                result = answer_bound(query, mine, stop=interruption.event, confirm=settings.confirm)
+                result = explained(query, result, mine, stop=interruption.event, always=settings.core)
+            except TreesensError as error:
+                result, errors[query.name] = failed(query, mine, error), error
             answers.append(Answer(query, result, frame))
-    return Answers(answers)
+    if len(wanted) == 1 and errors and wanted[0].name in errors:
+        raise errors[wanted[0].name]
+    return Answers(answers, errors)
 
 
 __all__ = ["Answer", "Answers", "audit", "check", "check_text", "load", "sensitivity"]

@@ -46,6 +46,7 @@ class RepeatedSearch:
         self.decided = decided(self.compilation)
         self.backend = SearchBackend()
         self.options = options
+        self.point = point
         module = self.compilation.module
         if any(True for _ in module.ops_of(Equal)):
             raise BackendError("a repeated search needs copies of a feature merged")
@@ -72,7 +73,13 @@ class RepeatedSearch:
         """
         adapted = self.artifact.adapted
         if adapted is None:
-            raise BackendError("a question without variables leaves nothing to search for")
+            # Every feature has one cell left, and the compiler found no contradiction: this is the only pair.
+            compiled = self.compilation.compiled
+            cells = compiled.source.cells(compiled.lift(np.zeros(0, bool)))
+            paid = [float(of_cell[cells[self.point, f]]) for f, of_cell in (costs or {}).items()]
+            if any(cost > most for cost in paid):
+                return Solved(None, math.inf, True, True)
+            return Solved(cells, max(0.0, math.fsum(paid) * (1 - 1e-12)) if optimize else 0.0, True, False)
         problem = adapted.problem
         objective = problem.constraints
         kept = problem.unary_row != objective

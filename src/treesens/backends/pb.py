@@ -20,6 +20,7 @@ import numpy as np
 
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
 from treesens.backends.text.opb import write_opb
+from treesens.compiler.base.processes import launched
 from treesens.compiler.ir import Module
 
 VARIABLE = "TREESENS_PB_SOLVER"
@@ -56,9 +57,10 @@ class PbBackend(Backend):
             path.write_text(artifact.text)
             try:
                 done = subprocess.run(
-                    [*command, str(path)],
+                    launched([*command, str(path)], limits.seconds * 2 + 10, limits.memory),
                     capture_output=True,
                     text=True,
+                    errors="replace",
                     timeout=limits.seconds,
                     check=False,
                 )

@@ -27,6 +27,7 @@ import numpy as np
 
 from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.processes import die_at_end_of, die_with_starter, environment
 
 _HEADER = struct.Struct("<Q")
 _GRACE_SECONDS = 2.0
@@ -56,16 +57,12 @@ class Worker:
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
-        # The worker sees the modules that we see, plug-ins on a path added while running included, and (-P) no others: a
-        # file of the working directory must not stand in for a solver's library.
-        path = os.pathsep.join(os.path.abspath(p) for p in sys.path)
-        environment = dict(os.environ, OMP_NUM_THREADS=str(limits.threads), PYTHONPATH=path)
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "treesens.backends.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=environment(OMP_NUM_THREADS=str(limits.threads)),
             start_new_session=os.name == "posix",
         )
         worker = Worker(backend, limits, process, time.monotonic())
@@ -78,9 +75,10 @@ class Worker:
 
     def _feed(self, job: bytes) -> None:
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(job)
-            self.process.stdin.close()
+        # The pipe stays open: its end tells the worker that we are gone.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self.process.stdin.write(_HEADER.pack(len(job)) + job)
+            self.process.stdin.flush()
 
     def _drain(self) -> None:
         assert self.process.stderr is not None
@@ -188,8 +186,10 @@ def run_all(
     finally:
         for worker in workers:
             worker.kill(Termination.INTERRUPTED)
-            if worker.process.stdout is not None:
-                worker.process.stdout.close()
+            for pipe in (worker.process.stdout, worker.process.stdin):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
         selector.close()
 
 
@@ -209,18 +209,6 @@ def _limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def die_with_parent() -> None:
-    """A worker whose parent is gone ends too; it must not go on computing for nobody."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(3)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def _send(pipe: IO[bytes], lock: threading.Lock, message: Any) -> None:
     data = pickle.dumps(message)
     with lock:
@@ -233,8 +221,11 @@ def main() -> None:
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    name, artifact, limits = pickle.load(sys.stdin.buffer)  # noqa: S301 (written by our own parent)
-    die_with_parent()
+    die_with_starter()
+    source = sys.stdin.buffer
+    (size,) = _HEADER.unpack(source.read(_HEADER.size))
+    name, artifact, limits = pickle.loads(source.read(size))  # noqa: S301 (written by our own parent)
+    die_at_end_of(lambda: os.read(0, 1))  # not of `source`: its lock would be held when the interpreter ends
     lock = threading.Lock()
 
     def on_incumbent(assignment: BoolArray) -> None:

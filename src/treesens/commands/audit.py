@@ -17,6 +17,7 @@ from treesens.commands.common import (
     replays_natively,
     set_options,
     split,
+    trust_option,
 )
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.terminal import say, say_json
@@ -29,6 +30,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
+@trust_option
 @set_options(seconds=5.0, jobs=2)
 def command(
     model: Path,
@@ -38,6 +40,7 @@ def command(
     gap: str | None,
     margin: str | None,
     report: Path | None,
+    trust_pickle: bool,
     time_limit: float,
     jobs: int,
     seed: int,
@@ -58,7 +61,7 @@ def command(
 
     check_writable(report)
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
-    loaded = load(model, form)
+    loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
     options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded))
     total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)

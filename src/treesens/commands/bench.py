@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from treesens.answers import interruptible
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.terminal import say, say_json
 
@@ -18,8 +18,8 @@ from treesens.report.terminal import say, say_json
 @click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 @click.option("--backends", "-b", default="search", show_default=True, help="Comma-separated.")
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
-@click.option("--time-limit", "-t", type=click.FloatRange(min=0.001), default=60.0, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
+@seed_option()
 @click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)

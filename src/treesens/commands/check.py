@@ -6,27 +6,31 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.answers import Interruption, interruptible, native_of
+from treesens.answers import Interruption, failed, interruptible, native_of
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     VIOLATED,
     chosen,
     engine_options,
+    exit_code_of,
     file_argument,
     load_file,
     trust_option,
 )
 from treesens.compiler.result import Result, Verdict
+from treesens.errors import InternalError, TreesensError
 from treesens.frontends.query import BoundQuery
-from treesens.report.terminal import say_json
+from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
     from treesens.engine import Options
@@ -73,7 +77,7 @@ def command(
     _check_backend(backend)
     if confirm is not None:
         _check_backend(confirm)
-    bound = load_file(file, trust_pickle=trust_pickle)
+    bound = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(bound, queries)
     results: list[tuple[BoundQuery, Result]] = []
     started = time.perf_counter()
@@ -86,14 +90,17 @@ def command(
         seed=seed,
         regions=as_json,
     )
+    faults = Faults()
     with interruptible() as interruption, Progress(len(asked)) as progress:
-        if jobs > 1:
-            answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption)
+        if min(jobs, len(asked)) > 1:
+            answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption, faults)
         else:
-            answers = _one_by_one(asked, options, replay, confirm, interruption, progress)
+            answers = _one_by_one(asked, options, replay, confirm, interruption, progress, faults)
         for query, answered in answers:
             mine = replace(options, native=native_of(query, replay))
-            result = explained(query, answered, mine, stop=interruption.event, always=core)
+            result = answered
+            with faults.kept(query):
+                result = explained(query, answered, mine, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
                 progress.clear()
@@ -105,7 +112,34 @@ def command(
             for query, result in results
         ]
         say_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
-    return exit_code([(q, r) for q, r in results], interruption)
+    for text in faults.shown:
+        say(text, err=True)
+    code = exit_code([(q, r) for q, r in results], interruption)
+    return INTERNAL if faults.own else exit_code_of(bound, code)
+
+
+@dataclass
+class Faults:
+    """What went wrong with single questions; the others are answered all the same."""
+
+    shown: list[str] = field(default_factory=list)
+    own: bool = False
+    """Whether an error of treesens itself is among them."""
+
+    def note(self, query: BoundQuery, error: TreesensError) -> None:
+        self.shown.append(f"{query.name}: error[{error.code}]: {error}")
+        self.own |= isinstance(error, InternalError)
+
+    def note_own(self, name: str, text: str) -> None:
+        self.shown.append(f"{name}: error[{InternalError.code}]: {text}")
+        self.own = True
+
+    @contextmanager
+    def kept(self, query: BoundQuery) -> Iterator[None]:
+        try:
+            yield
+        except TreesensError as error:
+            self.note(query, error)
 
 
 def _one_by_one(
@@ -115,6 +149,7 @@ def _one_by_one(
     confirm: str | None,
     interruption: Interruption,
     progress: Progress,
+    faults: Faults,
 ) -> Iterator[tuple[BoundQuery, Result]]:
     from treesens.answers import answer_bound
 
@@ -123,7 +158,12 @@ def _one_by_one(
             return
         progress.start(number, query.name)
         mine = replace(options, native=native_of(query, replay))
-        yield query, answer_bound(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+        try:
+            result = answer_bound(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+        except TreesensError as error:
+            result = failed(query, mine, error)
+            faults.note(query, error)
+        yield query, result
 
 
 def _side_by_side(
@@ -135,9 +175,9 @@ def _side_by_side(
     trust_pickle: bool,
     jobs: int,
     interruption: Interruption,
+    faults: Faults,
 ) -> Iterator[tuple[BoundQuery, Result]]:
     """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
-    from treesens.errors import InternalError
     from treesens.grammar.parser import load
     from treesens.sweeps.executor import Executor
     from treesens.sweeps.questions import document_of
@@ -154,12 +194,14 @@ def _side_by_side(
 
     ready: dict[str, Result] = {}
     left = list(asked)
-    outcomes = Executor("local", jobs).run(take, {document.digest: Shipment(document)}, options.time_limit)
+    pool = Executor("local", min(jobs, len(asked)))
+    outcomes = pool.run(take, {document.digest: Shipment(document)}, options.time_limit, interruption.event)
     for outcome in outcomes:
         if outcome.own_fault:
-            raise InternalError(outcome.failure)
-        failed = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=options.backend)
-        ready[outcome.key] = outcome.result or failed
+            faults.note_own(outcome.key, outcome.failure)
+        words = (outcome.failure.strip().splitlines() or [""])[-1 if outcome.own_fault else 0]
+        open_still = Result(outcome.key, Verdict.UNKNOWN, f"error: {words}", backend=options.backend)
+        ready[outcome.key] = outcome.result or open_still
         while left and left[0].name in ready:
             query = left.pop(0)
             yield query, ready.pop(query.name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,14 +14,35 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.query import Bound, BoundQuery
+from treesens.grammar import ast
 from treesens.report.terminal import say
 
-EXPECTED, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 10, 5, 6, 130
+EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 5, 6, 130
 BACKEND_NAMES = "auto, search, cpsat, highs, cbc, gurobi, scip, z3, pb"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 """What `click.option` makes: a decorator."""
+
+
+class Number(click.FloatRange):
+    """A number in a range; `nan` is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail("nan is no number", param, ctx)
+        return number
+
+
+SECONDS = Number(min=0.001, max=1e9)
+_MOST_SEED = 2**31 - 1
+
+
+def seed_option(default: int | None = 0, words: str | None = None) -> Option:
+    """`--seed`: what every solver takes."""
+    kind = click.IntRange(min=0, max=_MOST_SEED)
+    return click.option("--seed", type=kind, default=default, show_default=default is not None, help=words)
 
 
 def engine_options(function: Function) -> Function:
@@ -70,7 +92,7 @@ def _time_limit(seconds: float, words: str) -> Option:
     return click.option(
         "--time-limit",
         "-t",
-        type=click.FloatRange(min=0.001),
+        type=SECONDS,
         default=seconds,
         show_default=True,
         help=words,
@@ -80,7 +102,7 @@ def _time_limit(seconds: float, words: str) -> Option:
 def _run_options(replay: str) -> list[Option]:
     """Seed, replay (in these words) and JSON."""
     return [
-        click.option("--seed", type=int, default=0, show_default=True),
+        seed_option(),
         click.option(
             "--replay",
             type=click.Choice(["auto", "emulated", "native"]),
@@ -118,23 +140,46 @@ trust_option = click.option(
 )
 
 
-def load_file(path: Path, *, trust_pickle: bool = False) -> Bound:
-    """Reads, parses and binds a `.sens` file; warnings go to standard error. Pickled models are read only where trusted."""
+def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> Bound:
+    """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
+    only where trusted.
+
+    Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
+    shown, and `exit_code_of` makes the command end with 2.
+    """
     from treesens.frontends.query import bind
     from treesens.frontends.registry import load
     from treesens.grammar.parser import read
 
     diagnostics = Diagnostics()
+    file = read(path)
+    _refuse_unknown(file.queries, names)
     bound = bind(
-        read(path),
+        file,
         path.parent,
         load_model=lambda place, format: load(place, format, trust_pickle=trust_pickle),
         diagnostics=diagnostics,
+        names=names,
+        keep_going=True,
     )
     for item in diagnostics:
         if item.severity == "warning":
             say(item.render(), err=True)
+    for name, error in bound.broken.items():
+        say(f"{error}\n`{name}` is not asked; the other queries are.", err=True)
     return bound
+
+
+def exit_code_of(bound: Bound, code: int) -> int:
+    """The exit code of a command that is done with the queries of a file; a query without a meaning is an error."""
+    return UNREADABLE if bound.broken and code in {EXPECTED, INCONCLUSIVE} else code
+
+
+def _refuse_unknown(queries: Sequence[ast.Query], names: tuple[str, ...]) -> None:
+    known = [query.name.text for query in queries]
+    for name in names:
+        if not any(name == one or name.startswith(f"{one}[") for one in known):
+            raise UsageError(f"no query `{name}` in the file", remedy=did_you_mean(name, known))
 
 
 def chosen(bound: Bound, names: tuple[str, ...]) -> list[BoundQuery]:
@@ -146,7 +191,7 @@ def chosen(bound: Bound, names: tuple[str, ...]) -> list[BoundQuery]:
     picked: list[BoundQuery] = []
     for name in names:
         found = [b for b in bound.queries if b.name == name or b.name.startswith(f"{name}[")]
-        if not found:
+        if not found and not bound.broken:
             raise UsageError(
                 f"no query `{name}` in the file", remedy=did_you_mean(name, [b.name for b in bound.queries])
             )

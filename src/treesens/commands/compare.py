@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from treesens.answers import interruptible
+from treesens.answers import failed, interruptible
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERNAL,
+    INTERRUPTED,
     chosen,
     engine_options,
+    exit_code_of,
     file_argument,
     load_file,
     trust_option,
 )
 from treesens.compiler.result import Result, Verdict
+from treesens.errors import TreesensError
 from treesens.frontends.query import BoundQuery
 from treesens.report.terminal import say, say_json
 from treesens.visible import visible
+
+if TYPE_CHECKING:
+    from treesens.engine import Options
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ def command(
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
-    from treesens.engine import Options, answer
+    from treesens.engine import Options
     from treesens.report.records import envelope, record
     from treesens.report.show import Progress
 
@@ -77,7 +84,8 @@ def command(
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline if given else "independent"]
     for text in texts:
         Pipeline.parse(text)
-    asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)
+    loaded = load_file(file, queries, trust_pickle=trust_pickle)
+    asked = chosen(loaded, queries)
     disagreements: list[str] = []
     rows: list[tuple[BoundQuery, list[Cell]]] = []
     with interruptible() as interruption, Progress(len(asked)) as progress:
@@ -97,7 +105,7 @@ def command(
                         seed=seed,
                         native=None if replay == "emulated" else [model.margins for model in bound.models],
                     )
-                    cells.append(Cell(name, text, answer(bound.query, options, stop=interruption.event)))
+                    cells.append(Cell(name, text, _answered(bound, options, interruption.event)))
             progress.clear()
             rows.append((bound, cells))
             disagreements += disagreement(bound, cells)
@@ -114,8 +122,19 @@ def command(
         say(text, err=True)
     if disagreements:
         return INTERNAL
+    if interruption.happened:
+        return INTERRUPTED
     undecided = any(all(c.result.verdict is Verdict.UNKNOWN for c in cells) for _, cells in rows)
-    return INCONCLUSIVE if undecided or interruption.happened else EXPECTED
+    return exit_code_of(loaded, INCONCLUSIVE if undecided else EXPECTED)
+
+
+def _answered(bound: BoundQuery, options: Options, stop: threading.Event) -> Result:
+    from treesens.engine import answer
+
+    try:
+        return answer(bound.query, options, stop=stop)
+    except TreesensError as error:
+        return failed(bound, options, error)
 
 
 def disagreement(bound: BoundQuery, cells: list[Cell]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.commands.common import EXPECTED, chosen, exit_code_of, file_argument, load_file, trust_option
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
@@ -46,7 +46,8 @@ def command(
     from treesens.compiler.ir.printer import print_module
     from treesens.engine import compile_query
 
-    asked = chosen(load_file(file, trust_pickle=trust_pickle), queries)
+    loaded = load_file(file, queries, trust_pickle=trust_pickle)
+    asked = chosen(loaded, queries)
     if len(asked) > 1 and output is None:
         raise UsageError(
             f"{len(asked)} questions and one standard output",
@@ -71,7 +72,7 @@ def command(
             path = output / f"{file_name(bound.name)}.{target}"
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
-    return 0
+    return exit_code_of(loaded, EXPECTED)
 
 
 def file_name(query: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, chosen, file_argument, load_file, trust_option
+from treesens.commands.common import EXPECTED, chosen, exit_code_of, file_argument, load_file, trust_option
 from treesens.report.terminal import say_json
 from treesens.visible import visible
 
@@ -39,16 +39,17 @@ def command(
     chosen_backend = get_backend("search" if backend == "auto" else backend)
     pipeline = pipeline_for(chosen_backend.name, pipeline)
     Pipeline.parse(pipeline)
+    loaded = load_file(file, queries, trust_pickle=trust_pickle)
     records = [
         explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
-        for bound in chosen(load_file(file, trust_pickle=trust_pickle), queries)
+        for bound in chosen(loaded, queries)
     ]
     if as_json:
         say_json(envelope(file, records))
     else:
         for record in records:
             _show(record)
-    return EXPECTED
+    return exit_code_of(loaded, EXPECTED)
 
 
 def _show(record: dict[str, Any]) -> None:

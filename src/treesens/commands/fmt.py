@@ -14,7 +14,7 @@ from treesens.report.terminal import say
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Change nothing; exit with 10 where a file would change.")
 def command(files: tuple[Path, ...], check: bool) -> int:
-    """Format .sens files in place. A file that does not parse is left as it is."""
+    """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is left as it is."""
     from treesens.grammar.formatter import format_text
     from treesens.grammar.parser import load
 
@@ -22,6 +22,9 @@ def command(files: tuple[Path, ...], check: bool) -> int:
     for path in files:
         text = load(path).text
         formatted = format_text(text, str(path))
+        if str(path) == "-" and not check:
+            say(formatted, nl=False)
+            continue
         if formatted == text:
             continue
         changed += 1

@@ -11,8 +11,10 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
+    Number,
     replays_natively,
     set_options,
+    trust_option,
 )
 from treesens.report.terminal import say_json
 
@@ -23,18 +25,20 @@ from treesens.report.terminal import say_json
 @click.option("--label", help="The column that is no input.")
 @click.option(
     "--close",
-    type=click.FloatRange(min=0.0, max=1.0),
+    type=Number(min=0.0, max=1.0),
     default=0.02,
     show_default=True,
     help="Stop at this relative gap.",
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
+@trust_option
 @set_options(seconds=30.0, jobs=1)
 def command(
     model: Path,
     data: Path | None,
     label: str | None,
     vary: list[list[str]] | None,
+    trust_pickle: bool,
     time_limit: float,
     close: float,
     threads: int,
@@ -56,7 +60,7 @@ def command(
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
 
-    loaded = load(model, form)
+    loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded))
     total = len(vary) if vary is not None else loaded.ensemble.n_features

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, trust_option
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, seed_option, trust_option
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json
 
@@ -19,7 +19,7 @@ from treesens.report.terminal import say_json
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Random rows of --check.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of these rows.")
+@seed_option(words="Seed of these rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(
     model: Path, format_name: str | None, trust_pickle: bool, check: bool, rows: int, seed: int, as_json: bool

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.errors import IRError
 from treesens.report.terminal import say
+
+if TYPE_CHECKING:
+    from treesens.compiler.ir import Module
 
 
 @click.command("opt")
@@ -34,17 +40,15 @@ def command(
     check_each: str | None,
 ) -> int:
     """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
-    from treesens.compiler.ir import Module
-    from treesens.compiler.ir.parser import parse_module
     from treesens.compiler.ir.printer import digest, print_module
     from treesens.compiler.lower import lower
     from treesens.compiler.pipeline import Pipeline
 
     steps = Pipeline.parse(pipeline)
     modules = (
-        [parse_module(file.read_text())]
+        [read_module(file)]
         if file.suffix == ".sir"
-        else [lower(bound.query) for bound in chosen(load_file(file, trust_pickle=trust_pickle), queries)]
+        else [lower(bound.query) for bound in chosen(load_file(file, queries, trust_pickle=trust_pickle), queries)]
     )
 
     def show(name: str, module: Module) -> None:
@@ -62,3 +66,19 @@ def command(
             say(print_module(compiled.module, full=full), nl=False)
         say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
     return 0
+
+
+def read_module(path: Path) -> Module:
+    """The module in a `.sir` file, checked against the rules of the IR. IRError with the line or the rule."""
+    from treesens.compiler.ir.parser import parse_module
+    from treesens.compiler.ir.verifier import verify
+
+    try:
+        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
+    except OSError as error:
+        raise IRError(f"the module cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="give a text of opt --full") from None
+    module = parse_module(text)
+    verify(module)
+    return module

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED, trust_option
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    SECONDS,
+    VIOLATED,
+    seed_option,
+    trust_option,
+)
 from treesens.compiler.base.files import check_writable
 from treesens.report.terminal import say, say_json
 
@@ -30,9 +39,9 @@ if TYPE_CHECKING:
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @click.option("--backend", "-b", help="auto or the name of a solver.")
 @click.option("--pipeline", "-p", help="kant, ensense, default, or passes.")
-@click.option("--time-limit", "-t", type=click.FloatRange(min=0.001), help="Seconds per question.")
-@click.option("--total-limit", type=click.FloatRange(min=0.001), help="Seconds for all of them.")
-@click.option("--seed", type=int)
+@click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
+@click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
+@seed_option(None)
 @click.option("--replay", type=click.Choice(["auto", "emulated", "native"]), help="As for check.")
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")

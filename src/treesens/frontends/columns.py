@@ -15,8 +15,11 @@ from treesens.compiler.model.assemble import order_nodes
 from treesens.errors import ModelError
 
 Bools = NDArray[np.bool_]
+# Limits of what a file may say (docs/trust.md): a few bytes can name a number that no memory holds.
+MAX_FEATURES = 100_000
+MAX_CATEGORIES = 100_000
 # Bytes that all category sets together may take; more is a damaged file or needs another representation.
-MAX_SET_BYTES = 1 << 28
+MAX_SET_BYTES = 1 << 26
 _DAMAGED = "the file is damaged or not what its name says; save the model again"
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from treesens.errors import ModelError
 
+_LARGEST = 2**62
 _DAMAGED = "the file is damaged or not what its name says; save the model again"
 
 
@@ -68,10 +69,12 @@ class Field:
         if isinstance(value, str):
             try:
                 value = int(value)
-            except ValueError:
+            except ValueError:  # thousands of digits included
                 raise self.error(f"`{value[:40]}` is not a whole number") from None
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
+        if not -_LARGEST <= value <= _LARGEST:
+            raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
         return int(value)
 
     def texts(self) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.errors import ModelError
-from treesens.frontends.columns import bits_of
+from treesens.frontends.columns import MAX_CATEGORIES, bits_of
 from treesens.frontends.lightgbm_model import LightGBMHeader, LightGBMTree
 
 _VERSIONS = ("v2", "v3", "v4")
@@ -132,7 +132,7 @@ def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
 
 def checked_codes(codes: NDArray[np.int64], error: Any) -> NDArray[np.int64]:
     """Category codes that a bit set can hold."""
-    if ((codes < 0) | (codes >= 1 << 27)).any():
+    if ((codes < 0) | (codes >= MAX_CATEGORIES)).any():
         raise error("a category code is out of range")
     return codes
 

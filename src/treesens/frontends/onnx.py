@@ -46,12 +46,14 @@ class ONNXFrontend:
 
     def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
         # Files of other formats are sniffed without the readers of this one.
-        from treesens.frontends.columns import ensemble_of, feature_tuple
+        from treesens.frontends.columns import MAX_FEATURES, ensemble_of, feature_tuple
         from treesens.frontends.onnx_trees import Attributes, read_trees
 
         node, width = _tree_node(model, place)
         read = read_trees(node.op_type, Attributes(node, place))
         largest = int(read.nodes.feature.max(initial=0))
+        if max(largest + 1, width or 0) > MAX_FEATURES:
+            raise ModelError(f"{max(largest + 1, width or 0):,} features make no sense", place=place)
         if width is None:
             width = largest + 1
         elif largest >= width:
@@ -98,9 +100,19 @@ def _parsed(data: bytes, place: str) -> Any:
         raise ModelError(f"not a valid ONNX file: {error}", place=place, remedy="save the model again") from None
 
 
+def _refuse_no_text(graph: Any, place: str) -> None:
+    """Texts that are not UTF-8 come as bytes, and everybody else takes them for texts."""
+    texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
+    texts += [attribute.name for n in graph.node for attribute in n.attribute]
+    texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
+
+
 def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
     """The operator with the trees and the number of features; ModelError for graphs that do more than that."""
     graph = model.graph
+    _refuse_no_text(graph, place)
     trees = [node for node in graph.node if node.op_type in _OPERATORS]
     if len(trees) != 1:
         found = ", ".join(sorted({node.op_type for node in graph.node})) or "nothing"

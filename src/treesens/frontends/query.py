@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, frozen
-from treesens.compiler.base.diagnostics import Diagnostics, Span
+from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
 from treesens.frontends.base import LoadedModel
@@ -68,6 +68,8 @@ class Bound:
     models: Mapping[str, LoadedModel]
     tables: Mapping[str, Table]
     queries: tuple[BoundQuery, ...]
+    broken: Mapping[str, DiagnosticsError] = field(default_factory=dict)
+    """By the name of a query: why it, or one of the questions that it stands for, has no meaning."""
 
     def __getitem__(self, name: str) -> BoundQuery:
         return next(found for found in self.queries if found.name == name)
@@ -80,26 +82,45 @@ def bind(
     load_model: LoadModel | None = None,
     load_table: LoadTable | None = None,
     diagnostics: Diagnostics | None = None,
+    names: Sequence[str] = (),
+    keep_going: bool = False,
 ) -> Bound:
-    """The typed questions of a file whose paths are relative to `base`.
+    """The typed questions of a file whose paths are relative to `base`; of `names` alone where some are given.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
-    `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`.
+    `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` a
+    mistake in one query does not cost the others: it is in `broken`. Mistakes in declarations concern every query, and are
+    raised.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
+    keep_going = keep_going and not messages.errors
     binder = Binder(found)
     queries: list[BoundQuery] = []
-    for node in file.queries:
+    broken: dict[str, DiagnosticsError] = {}
+    for node in _named(file.queries, names):
+        known = len(messages.items)
         try:
-            queries += binder.query(node)
+            for query in binder.query(node):
+                queries.append(query)  # noqa: PERF402 (those before a mistake are kept)
         except Unbound:
-            continue
+            mine = [item for item in messages.items[known:] if item.severity == "error"]
+            broken[node.name.text] = DiagnosticsError(mine or messages.errors)
+    if not keep_going or not queries:
+        messages.items.sort(key=lambda item: item.span.start if item.span else 0)
+        messages.raise_if_errors()
+    messages.items[:] = [item for item in messages.items if item.severity != "error"]
     messages.items.sort(key=lambda item: item.span.start if item.span else 0)
-    messages.raise_if_errors()
     models = {name: model for name, model in found.models.items() if model is not None}
     tables = {name: table for name, table in found.tables.items() if table is not None}
-    return Bound(file, models, tables, tuple(queries))
+    return Bound(file, models, tables, tuple(queries), broken)
+
+
+def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
+    """The queries that are asked for by their names or by those of their questions, `NAME[..]`; all where none is."""
+    if not names:
+        return list(queries)
+    return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
 
 
 def load_model_file(path: Path, format: str | None) -> LoadedModel:
@@ -134,18 +155,16 @@ class Binder:
     found: Declarations
     inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
 
-    def query(self, node: ast.Query) -> list[BoundQuery]:
-        """All questions that a query stands for."""
-        result: list[BoundQuery] = []
+    def query(self, node: ast.Query) -> Iterator[BoundQuery]:
+        """All questions that a query stands for. The last step raises Unbound where some are wrong."""
         broken = False
         for item in self.asked(node):
             try:
-                result.append(self.question(item))
+                yield self.question(item)
             except Unbound:
                 broken = True
         if broken:
             raise Unbound
-        return result
 
     def asked(self, node: ast.Query) -> Iterator[Asked]:
         """All questions that a query stands for, not bound yet. The last step raises Unbound where some are wrong."""

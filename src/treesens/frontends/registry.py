@@ -18,6 +18,16 @@ from treesens.frontends.pickles import is_pickle, open_pickle, untrusted
 HEAD_BYTES = 1 << 16
 MAX_FILE_BYTES = 2 << 30
 
+UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What Python makes of values of a kind that nobody thought of; the file is refused as damaged."""
+
+
+class UnforeseenError(ModelError):
+    """A damaged file whose damage no check found."""
+
+    code = "M002"
+
+
 FORMATS: Final = Registry(
     kind="model format",
     group="treesens.frontends",
@@ -101,6 +111,12 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
         return chosen.load(path, data)
     except MemoryError:
         raise ModelError("the model does not fit into memory", place=place) from None
+    except UNFORESEEN as error:
+        raise UnforeseenError(
+            f"the file is damaged in a way that its reader did not foresee ({type(error).__name__}: {str(error)[:200]})",
+            place=place,
+            remedy="save the model again with the library",
+        ) from error
 
 
 def _named(model: LoadedModel, path: Path) -> LoadedModel:

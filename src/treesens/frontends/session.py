@@ -45,6 +45,14 @@ class Session:
                 self._messages.raise_if_errors()
                 raise
 
+    def askable(self) -> Iterator[Asked]:
+        """Those of them that have a meaning; for who has been told of the mistakes in the others."""
+        for node in self.file.queries:
+            try:
+                yield from self._binder.asked(node)
+            except Unbound:
+                self._messages.items.clear()
+
     def question(self, asked: Asked) -> BoundQuery:
         """A question, typed."""
         try:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
 import sys
+import tokenize
 import zipfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -118,5 +121,10 @@ _SKOPS_ERRORS = (
     TypeError,
     ValueError,
     NotImplementedError,
+    SyntaxError,
+    tokenize.TokenError,
+    UnicodeError,
     zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
 )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, Task
 from treesens.errors import ModelError
-from treesens.frontends.columns import Nodes, as_categorical, bits_of, feature_tuple, stacked
+from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stacked
 from treesens.frontends.sklearn_trees import histogram_nodes, tree_nodes
 
 Call = Callable[[Any, Any], Any]
@@ -74,6 +74,9 @@ def read_estimator(estimator: Any, place: str) -> Read:
             place=place,
             remedy=_OTHERS.get(kind.__name__, f"supported: {', '.join(sorted(_READERS))}"),
         )
+    width = getattr(estimator, "n_features_in_", 1)
+    if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
+        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
     if not hasattr(estimator, "n_features_in_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     try:

@@ -219,14 +219,14 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
 
 def _read_parquet(path: Path, place: str) -> dict[str, Column]:
     try:
-        from pyarrow import parquet
+        from pyarrow import ArrowException, parquet
     except ImportError:
         raise DataError(
             "Parquet files are read with pyarrow, which is not installed", place=place, remedy="pip install pyarrow"
         ) from None
     try:
         frame = parquet.read_table(path)
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+    except (OSError, ValueError, TypeError, LookupError, NotImplementedError, ArrowException) as error:
         raise DataError(f"the Parquet file cannot be read: {str(error)[:200]}", place=place) from None
     return _read_frame(frame, place)
 
@@ -247,10 +247,19 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
     for name, column in zip(names, data.columns, strict=True):
         series = data[column]
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns[name] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+            columns[name] = _numbers(series)
         else:
             columns[name] = _texts(None if _absent(v) else str(v) for v in series.to_list())
     return columns
+
+
+def _numbers(series: Any) -> Column:
+    """A column of numbers as float64, rounded to the nearest as the libraries do it (pyarrow refuses to for large integers)."""
+    import narwhals as nw
+
+    if series.dtype.is_integer() or series.dtype.is_decimal():
+        return np.array([np.nan if v is None else float(v) for v in series.to_list()], dtype=np.float64)
+    return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def _absent(value: object) -> bool:

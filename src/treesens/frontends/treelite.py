@@ -21,10 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
+from treesens.compiler.base.processes import environment
 from treesens.compiler.model import Accumulation, Link, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stacked
+from treesens.frontends.columns import (
+    MAX_CATEGORIES,
+    MAX_FEATURES,
+    Nodes,
+    as_categorical,
+    check_set_bytes,
+    ensemble_of,
+    feature_tuple,
+    stacked,
+)
 from treesens.frontends.fields import Field
 
 _LINKS = {
@@ -44,13 +54,27 @@ _TASKS = {
 }
 _TYPES = {"float32": NumberType.FLOAT32, "float64": NumberType.FLOAT64}
 _MAX_OUTPUTS = 100_000
-_MAX_FEATURES = 10_000_000
-_MAX_CATEGORY = 1 << 24
 # Opening a damaged checkpoint may take the process with it, so another one does it first.
-_DUMP = (
-    "import sys, treelite; sys.stdout.write(treelite.Model.deserialize(sys.argv[1]).dump_as_json(pretty_print=False))"
-)
-_DUMP_SECONDS = 120
+# It has limits, which begin when its libraries are there: damaged numbers make it ask for all memory, or for ever.
+_DUMP = """
+import sys, treelite
+path, seconds, memory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+try:
+    import resource
+except ImportError:
+    pass
+else:
+    used = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2])) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, used + seconds))
+    if sys.platform == "linux":
+        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
+sys.stdout.write(treelite.Model.deserialize(path).dump_as_json(pretty_print=False))
+"""
+_DUMP_SECONDS, _DUMP_SECONDS_PER_MB = 1, 2
+_DUMP_BYTES, _DUMP_BYTES_PER_BYTE = 500_000_000, 100
+_START_SECONDS = 60
+"""On top, for a busy machine to start Python."""
 
 
 class TreeliteFrontend:
@@ -85,7 +109,7 @@ class TreeliteFrontend:
         kind, leaf_kind = (_type(root[key]) for key in ("threshold_type", "leaf_output_type"))
         outputs, task, link = _outputs(root)
         width = root["num_feature"].integer()
-        if not 0 < width <= _MAX_FEATURES:
+        if not 0 < width <= MAX_FEATURES:
             raise root["num_feature"].error(f"{width} features make no sense")
         fields = list(root["trees"].items())
         tree_output = _tree_outputs(root, len(fields), outputs)
@@ -136,9 +160,14 @@ def _dumped(data: bytes, place: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tl"
         path.write_bytes(data)
-        command = [sys.executable, "-c", _DUMP, str(path)]
+        seconds = _DUMP_SECONDS + _DUMP_SECONDS_PER_MB * len(data) // 1_000_000
+        limits = [str(seconds), str(_DUMP_BYTES + _DUMP_BYTES_PER_BYTE * len(data))]
+        command = [sys.executable, "-P", "-c", _DUMP, str(path), *limits]
+        most = seconds + _START_SECONDS
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_DUMP_SECONDS, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=most, check=False, env=environment(), encoding="utf-8"
+            )
         except (subprocess.TimeoutExpired, UnicodeDecodeError):
             raise ModelError("treelite cannot read the checkpoint", place=place, remedy="save it again") from None
     if done.returncode:
@@ -199,7 +228,7 @@ def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
             if "category_list" not in node:
                 continue
             feature, codes = node["split_feature_id"].integer(), node["category_list"].integers()
-            if ((codes < 0) | (codes >= _MAX_CATEGORY)).any():
+            if ((codes < 0) | (codes >= MAX_CATEGORIES)).any():
                 raise node["category_list"].error("a category code is out of range")
             counts[feature] = max(counts.get(feature, 1), int(codes.max(initial=0)) + 1)
             splits.append(feature)

@@ -10,12 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Feature, FeatureKind
-from treesens.frontends.columns import check_set_bytes, pack_sets, plain_labels
+from treesens.frontends.columns import MAX_CATEGORIES, check_set_bytes, pack_sets, plain_labels
 from treesens.frontends.fields import Field
-
-# Codes at or above 2**24 are not exact in float32 and count as invalid in the library.
-_MAX_CODE = (1 << 24) - 1
-
 
 Labels = tuple[str, ...] | tuple[int | float, ...]
 
@@ -107,8 +103,8 @@ def _stored_sets(
             raise tree["categories_nodes"].error("the category segments differ in length")
         if ((start < 0) | (size < 0) | (start + size > len(codes))).any():
             raise tree["categories_segments"].error("a segment lies outside the categories")
-        if ((codes < 0) | (codes >= _MAX_CODE)).any():
-            raise tree["categories"].error("a category code is out of range")
+        if ((codes < 0) | (codes >= MAX_CATEGORIES)).any():
+            raise tree["categories"].error(f"a category code is out of range (0 to {MAX_CATEGORIES - 1:,})")
         row = {int(n): i for i, n in enumerate(nodes)}
         for n in mine.tolist():
             if n not in row:

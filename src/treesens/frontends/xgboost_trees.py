@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import float32_of_decimals
 from treesens.compiler.model import Feature, FeatureKind
 from treesens.compiler.model.assemble import Order, order_nodes
+from treesens.frontends.columns import MAX_FEATURES
 from treesens.frontends.fields import Field
 from treesens.frontends.xgboost_categories import category_labels, left_sets
 
@@ -20,7 +21,6 @@ _KINDS = {
     "i": FeatureKind.INDICATOR,
     "c": FeatureKind.CATEGORICAL,
 }
-_MAX_FEATURES = 10_000_000
 
 
 # Fields of later versions may change what a tree means; they are refused until someone has looked.
@@ -73,7 +73,7 @@ class Trees:
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
     """Names and kinds; f0, f1, … where the file has no names. Category counts are filled in with the trees."""
     n = count.integer()
-    if not 0 < n <= _MAX_FEATURES:
+    if not 0 < n <= MAX_FEATURES:
         raise count.error(f"{n} features make no sense")
     names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
     for key, given in (("feature_names", names), ("feature_types", types)):
@@ -108,6 +108,7 @@ def read_trees(
         raise announced.error(f"{announced.integer()} trees are announced, {len(trees)} are there")
     if ((info < 0) | (info >= outputs)).any():
         raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
+    _check_rounds(model, len(trees))
     weight = booster["weight_drop"].floats() if kind == "dart" else np.ones(len(trees))
     if len(weight) != len(trees):
         raise booster["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
@@ -119,13 +120,21 @@ def read_trees(
     )
 
 
+def _check_rounds(model: Field, trees: int) -> None:
+    """The library predicts with the trees from the first to the last pointer, whatever stands between them."""
+    pointers = model.get("iteration_indptr")
+    if pointers is None:
+        return
+    ends = pointers.integers()
+    if not len(ends) or ends[0] != 0 or ends[-1] != trees or (np.diff(ends) < 0).any():
+        raise pointers.error(f"the rounds are not those of {trees} trees, from 0 on")
+
+
 def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int:
     """How many trees the first rounds made."""
     pointers = model.get("iteration_indptr")
     if pointers is not None:
         ends = pointers.integers()
-        if not len(ends) or ends[-1] != trees or (np.diff(ends) < 0).any():
-            raise pointers.error("the rounds do not end at the last tree")
     else:
         per_round = outputs * model["gbtree_model_param"]["num_parallel_tree"].integer()
         if per_round < 1 or trees % per_round:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,18 +32,22 @@ _TRANSLATED: Final = {
 
 def read(path: str | Path) -> ast.File:
     """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with every mistake in it."""
-    return parse(load(path).text, str(path))
+    source = load(path)
+    return parse(source.text, source.name)
 
 
 def load(path: str | Path) -> Source:
-    """The text of a file; a file that is no text is a `DiagnosticsError`."""
-    name = str(path)
+    """The text of a file, or of standard input (`-`); a file that is no text is a `DiagnosticsError`."""
+    name = "<standard input>" if str(path) == "-" else str(path)
     diagnostics = Diagnostics()
     nowhere = Span(Source(name, ""), 0, 0)
     content = b""
     try:
-        with open_regular(path) as file:
-            content = file.read(LARGEST_FILE + 1)
+        if str(path) == "-":
+            content = _standard_input()
+        else:
+            with open_regular(path) as file:
+                content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         reason = error.strerror or str(error)
         diagnostics.error("S063", f"the file cannot be read: {reason}", nowhere, "check the path and its permissions")
@@ -52,6 +58,12 @@ def load(path: str | Path) -> Source:
         diagnostics.error("S061", message, nowhere, 'check the path; data files go into `data NAME from "FILE"`')
     diagnostics.raise_if_errors()
     return Source(name, _decoded(content, name, diagnostics))
+
+
+@cache
+def _standard_input() -> bytes:
+    """Read once: it cannot be read again."""
+    return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
 def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:

@@ -7,7 +7,9 @@ that the one that kills its worker is known; it fails for good when it does so t
 from __future__ import annotations
 
 import os
+import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
@@ -15,11 +17,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
-from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task
+from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task, leash
 
 Next = Callable[[], Task | None]
 
+_LOOK_SECONDS = 0.05
+_LAST_WORDS_SECONDS = 0.3
+"""Until processes are killed after a Ctrl-C: for answers that are on their way."""
 _PATIENCE = 4.0
 """A question that takes this many times its limit (and two minutes) is taken for lost: its worker hangs, or is gone."""
 
@@ -49,9 +55,19 @@ class Executor:
             while (task := take()) is not None:
                 yield answer_task(shipments[task.document], task, stop)
             return
+        patience = _PATIENCE * limit + 120.0
+        if self.kind != "local":
+            yield from self._asked(take, shipments, patience, threading.Event())
+            return
+        ended = threading.Event()
+        with safe_children():
+            yield from _until(stop, self._asked(take, shipments, patience, ended), ended)
+
+    def _asked(
+        self, take: Next, shipments: Mapping[str, Shipment], patience: float, ended: threading.Event
+    ) -> Iterator[Outcome]:
         with self._backend(shipments) as (travelling, parallel):
-            leashed = self.kind == "local"
-            yield from _pool(take, travelling, lambda: parallel(_PATIENCE * limit + 120.0), leashed)
+            yield from _pool(take, travelling, lambda: parallel(patience), self.kind == "local", ended)
 
     @contextmanager
     def _backend(self, shipments: Mapping[str, Shipment]) -> Iterator[tuple[Mapping[str, Any], Callable[[float], Any]]]:
@@ -62,7 +78,9 @@ class Executor:
         shape: dict[str, Any] = {"n_jobs": max(2, self.jobs), "pre_dispatch": 2 * self.jobs if self.jobs > 1 else 1}
         common: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
         if self.kind == "local":
-            with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+            with joblib.parallel_config(
+                backend="loky", inner_max_num_threads=1, initializer=leash, initargs=(os.getpid(),)
+            ):
                 yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, max_nbytes=None, **shape, **common)
         elif self.kind == "dask":
             with _dask_client(self.address) as client:
@@ -83,7 +101,55 @@ INLINE = Executor("inline")
 """This process, one question at a time."""
 
 
-def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any], leashed: bool) -> Iterator[Outcome]:
+def _until(stop: threading.Event | None, outcomes: Iterator[Outcome], ended: threading.Event) -> Iterator[Outcome]:
+    """The outcomes, until `stop` is set or nobody asks for more: then the processes are killed, with what they are doing.
+
+    They are waited for in a thread: joblib waits for an answer, however long it takes. What is ready is still given out.
+    """
+    arrived: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+
+    def wait() -> None:
+        try:
+            for outcome in outcomes:
+                arrived.put(outcome)
+            arrived.put(None)
+        except BaseException as error:  # noqa: BLE001 (raised again where the outcomes are wanted)
+            arrived.put(error)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    last: float | None = None
+    try:
+        while last is None or time.monotonic() < last:
+            try:
+                got = arrived.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                if stop is not None and stop.is_set() and last is None:
+                    last = time.monotonic() + _LAST_WORDS_SECONDS
+                continue
+            if got is None:
+                return
+            if isinstance(got, BaseException):
+                raise got
+            yield got
+    finally:
+        if thread.is_alive():
+            ended.set()
+            _kill_processes()
+            thread.join(_LAST_WORDS_SECONDS)
+
+
+def _kill_processes() -> None:
+    from joblib.externals.loky import reusable_executor
+
+    pool = reusable_executor._executor
+    if pool is not None:
+        pool.shutdown(wait=False, kill_workers=True)
+
+
+def _pool(
+    take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any], leashed: bool, ended: threading.Event
+) -> Iterator[Outcome]:
     import joblib
 
     job = joblib.delayed(_answer_shipped)
@@ -104,6 +170,8 @@ def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any],
                 away.pop(outcome.key, None)
                 yield outcome
         except _crashes():
+            if ended.is_set():
+                return
             for task in list(away.values()):
                 yield _alone(task, run)
         else:

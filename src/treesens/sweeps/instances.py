@@ -8,22 +8,28 @@ is there: a run that was interrupted goes on where it stopped.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.result import Result, Verdict
 from treesens.engine import Options
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
+from treesens.grammar import ast
+from treesens.grammar.print_terms import name_text, string_text
 from treesens.sweeps.executor import INLINE, Executor
 from treesens.sweeps.questions import Document, document_of
 from treesens.sweeps.worker import Task, ship
 
+_NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
 SUFFIXES = ("", ".json", ".ubj", ".txt")
 
 
@@ -43,19 +49,22 @@ class Instance:
     def sens(self, name: str, model: LoadedModel) -> str:
         """The question in the language."""
         names = model.ensemble.feature_names
-        varied = ", ".join(f"`{names[f] if isinstance(f, int) else f}`" for f in self.features)
-        return f"query {name}: sensitive m to {{{varied}}} {self.clause}"
+        for f in self.features:
+            if isinstance(f, int) and not 0 <= f < len(names):
+                raise DataError(f"the model {self.model} has no feature {f}", remedy=f"it has {len(names)}, from 0 on")
+        varied = [name_text(ast.Name(names[f] if isinstance(f, int) else f)) for f in self.features]
+        return f"query {name}: sensitive m to {{{', '.join(varied)}}} {self.clause}"
 
 
 def read_instances(path: Path) -> list[Instance]:
     """Instances of a JSON lines file. Raises `DataError` with the line."""
     instances = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
         try:
             instances.append(_instance(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"not an instance: {error}",
                 place=f"{path}:{number}",
@@ -66,21 +75,39 @@ def read_instances(path: Path) -> list[Instance]:
 
 def _instance(data: dict[str, Any]) -> Instance:
     features = tuple(data["features"]) if "features" in data else (data["feature"],)
+    if not all(isinstance(f, int | str) and not isinstance(f, bool) for f in features):
+        raise TypeError("features are names or numbers")
     if "margin" in data:
-        clause = f"margin {data['margin']}"
+        clause = f"margin {_number(data['margin'])}"
     elif "gap" in data:
-        clause = f"gap {data['gap']}"
+        clause = f"gap {_number(data['gap'])}"
     else:
-        clause = f"from {data['from']} to {data['to']} factor {data.get('factor', 1)}"
-    return Instance(str(data["model"]), features, clause, data.get("verdict"))
+        clause = f"from {_class(data['from'])} to {_class(data['to'])} factor {_number(data.get('factor', 1))}"
+    model, known = data["model"], data.get("verdict")
+    if not isinstance(model, str) or not isinstance(known, str | None):
+        raise TypeError("`model` and `verdict` are texts")
+    return Instance(model, features, clause, known)
+
+
+def _number(value: Any) -> str:
+    """A number as the language writes it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or not re.fullmatch(_NUMBER, str(value)):
+        raise ValueError(f"`{str(value)[:40]}` is no number")
+    return str(value)
+
+
+def _class(value: Any) -> str:
+    """A class as the language writes it."""
+    return name_text(ast.Name(value)) if isinstance(value, str) and not re.fullmatch(_NUMBER, value) else _number(value)
 
 
 def model_path(name: str, folder: Path) -> Path:
     """The file of a model by name."""
     for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
-        if path.is_file():
-            return path
+        with suppress(OSError, ValueError):  # of a name that is too long
+            if path.is_file():
+                return path
     raise DataError(f"no model `{name}` in {folder}", remedy="give the folder of the models with --models")
 
 
@@ -105,7 +132,7 @@ def documents_of(instances: list[Instance], folder: Path) -> dict[str, tuple[Doc
     for name, mine in by_model.items():
         path = model_path(name, folder)
         model = load(path)
-        lines = [f'model m from "{path.name}"', *(x.sens(f"q{i}", model) for i, x in enumerate(mine))]
+        lines = [f"model m from {string_text(path.name)}", *(x.sens(f"q{i}", model) for i, x in enumerate(mine))]
         document, _ = document_of(f"<instances of {name}>", "\n".join(lines), path.parent)
         found[name] = document, {instance.key: f"q{i}" for i, instance in enumerate(mine)}
     return found
@@ -201,15 +228,26 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
     }
 
 
+def _lines(path: Path) -> list[str]:
+    try:
+        return read_regular(path, MOST_TEXT_BYTES).decode("utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"the list cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"byte {error.start} is not UTF-8", place=str(path), remedy="give a file of JSON lines"
+        ) from None
+
+
 def read_records(path: Path) -> list[dict[str, Any]]:
     """Lines of an earlier run; a last line that was cut by a kill is left out."""
     if not path.is_file():
         return []
     records = []
-    for line in path.read_text().splitlines():
+    for line in _lines(path):
         try:
             records.append(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return records
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +55,8 @@ class Journal:
         self.path = path
         self.peak_rss: int | None = None
         """Bytes of memory that this process holds at most; kept with the run when it ends."""
+        if path.exists() and not path.is_file():
+            raise UsageError("this is not a regular file", place=str(path), remedy="name another file with --journal")
         self._lock = _writers_lock(path)
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
@@ -71,8 +73,10 @@ class Journal:
             self._db.execute(f"PRAGMA user_version={SCHEMA}")
             row = (time.time(), command, settings)
             self.run = self._db.execute("INSERT INTO runs (began, command, settings) VALUES (?, ?, ?)", row).lastrowid
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.Error, DataError) as error:
             self._lock.close()
+            if isinstance(error, DataError):
+                raise
             raise DataError(
                 f"this is no journal of a sweep: {error}", place=str(path), remedy="name another file with --journal"
             ) from None
@@ -88,29 +92,47 @@ class Journal:
     def close(self) -> None:
         """Ends the run."""
         row = (time.time(), self.peak_rss, self.run)
-        self._db.execute("UPDATE runs SET ended = ?, peak_rss = ? WHERE run = ?", row)
-        self._db.close()
-        self._lock.close()
+        try:
+            self._rows("UPDATE runs SET ended = ?, peak_rss = ? WHERE run = ?", row)
+        finally:
+            self._db.close()
+            self._lock.close()
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement. DataError where the file is damaged, or the disk full."""
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise DataError(
+                f"the journal cannot be used: {error}",
+                place=str(self.path),
+                remedy="look for room on the disk, or name another file with --journal; answers kept before stay there",
+            ) from None
 
     def known(self, key: str, time_limit: float) -> Entry | None:
         """What is known: a verdict holds for every time limit, an `unknown` for its own."""
-        row = self._db.execute(
+        rows = self._rows(
             f"SELECT {_ENTRY} FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
             (key, time_limit),
-        ).fetchone()
-        return None if row is None else Entry(*row)
+        )
+        return Entry(*rows[0]) if rows else None
 
     def record(self, key: str, time_limit: float) -> dict[str, Any]:
         """The full record of what is known; KeyError where nothing is."""
-        row = self._db.execute(
+        rows = self._rows(
             "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
             (key, time_limit),
-        ).fetchone()
-        if row is None:
+        )
+        if not rows:
             raise KeyError(key)
-        record: dict[str, Any] = json.loads(row[0])
+        try:
+            record: dict[str, Any] = dict(json.loads(rows[0][0]))
+        except (TypeError, ValueError, RecursionError):
+            raise DataError(
+                "an answer in the journal is damaged", place=str(self.path), remedy="name another file with --journal"
+            ) from None
         return record
 
     def write(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> None:
@@ -118,7 +140,7 @@ class Journal:
 
         `rss` are the bytes of memory that this process holds.
         """
-        self._db.execute(
+        self._rows(
             f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, writer_rss, run, answered) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -130,7 +152,7 @@ class Journal:
 
     def entries(self) -> Iterator[Entry]:
         """Every answer of the file, of all runs."""
-        for row in self._db.execute(f"SELECT {_ENTRY} FROM answers"):
+        for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
 

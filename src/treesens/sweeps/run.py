@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,9 @@ class _Sweep:
     def run(self) -> Summary:
         start = time.perf_counter()
         self._recall()
-        outcomes = self.executor.run(self._take, self._shipments(), self.settings.time_limit, self.stop)
+        most = max(1, len(self.plan.open))
+        executor = replace(self.executor, jobs=min(self.executor.jobs, most))
+        outcomes = executor.run(self._take, self._shipments(), self.settings.time_limit, self.stop)
         try:
             for outcome in outcomes:
                 self._take_in(outcome)

@@ -46,6 +46,11 @@ _BLOCK = {
 _RUN = ("backend", "pipeline", "time_limit", "total_limit", "threads", "memory_limit", "seed", "replay", "share")
 
 
+_MOST_SETS = 1_000_000
+_LARGEST = 2**31
+"""Seconds, threads, megabytes and seeds are smaller."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """What a SPEC file asks for: its questions, and how they are to be asked."""
@@ -115,15 +120,18 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
         value = data.pop(key)
         kind = kinds[key]
         number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        number = number and abs(value) < _LARGEST
         if "float" in kind and number and value > 0:
             given[key] = float(value)
-        elif "int" in kind and isinstance(value, int) and not isinstance(value, bool) and (value > 0 or key == "seed"):
+        elif "int" in kind and number and isinstance(value, int) and (value > 0 or (key == "seed" and value == 0)):
             given[key] = value * 1_000_000 if key == "memory_limit" else value
         elif (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
             given[key] = value
         else:
-            words = {"bool": "true or false", "str": "a text in quotes"}.get(kind, "a positive number")
-            raise place.error(key, f"`{key}` is {value!r}", f"write {words}")
+            words = {"bool": "true or false", "str": "a text in quotes"}.get(
+                kind, f"a positive number below {_LARGEST}"
+            )
+            raise place.error(key, f"`{key}` is {str(value)[:40]}", f"write {words}")
     if given.get("replay", "auto") not in {"auto", "emulated", "native"}:
         raise place.error("replay", f"there is no replay `{given['replay']}`", "write auto, emulated or native")
     return Settings(**given)
@@ -204,6 +212,8 @@ def _sets(block: dict[str, Any], place: _Place, model: LoadedModel, seed: int) -
         groups += [(name,) for name in used]
     elif "features" in block:
         groups += [(name,) for name in _texts(block, "features", place)]
+    if block.get("pairs") == "all" and len(used) ** 2 > 2 * _MOST_SETS:
+        raise place.error("pairs", f"{len(used):,} features have more than {_MOST_SETS:,} pairs", "list the pairs")
     if block.get("pairs") == "all":
         groups += list(combinations(used, 2))
     for key in ("pairs", "sets"):
@@ -228,8 +238,8 @@ def _random(given: Any, place: _Place, used: Sequence[str], seed: int) -> list[t
     groups: list[tuple[str, ...]] = []
     for item in given if isinstance(given, list) else [given]:
         good = isinstance(item, dict) and set(item) == {"size", "count"} and all(type(v) is int for v in item.values())
-        if not good or item["size"] < 1 or item["count"] < 1:
-            raise place.error("random", f"`random` is {item!r}", "write e.g. {size = 3, count = 20}")
+        if not good or item["size"] < 1 or not 1 <= item["count"] <= _MOST_SETS:
+            raise place.error("random", f"`random` is {str(item)[:80]}", "write e.g. {size = 3, count = 20}")
         if item["size"] > len(used):
             raise place.error("random", f"the model uses {len(used)} features only", "make `size` smaller")
         rng = random.Random(f"{seed} {item['size']}")
@@ -282,7 +292,7 @@ def _label(value: Any) -> ast.Label:
 def _text(block: dict[str, Any], key: str, place: _Place) -> str:
     value = block[key]
     if not isinstance(value, str):
-        raise place.error(key, f"`{key}` is {value!r}", "write a text in quotes")
+        raise place.error(key, f"`{key}` is {str(value)[:40]}", "write a text in quotes")
     return value
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
-import resource
 import signal
 import sys
 import tempfile
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from treesens.answers import answer_bound, native_of
-from treesens.backends.worker import die_with_parent
+from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.engine import Options, answer
@@ -96,12 +94,13 @@ class Outcome:
 
 _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
 _lock = threading.Lock()
+_leashed = threading.Event()
 
 
 def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
     """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
     if task.leashed:
-        _leash()
+        leash(os.getppid())
     try:
         made = _answer(shipment, task, stop)
     except TreesensError as error:
@@ -113,14 +112,16 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
     return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
 
 
-@functools.cache
-def _leash() -> None:
+def leash(parent: int) -> None:
     """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means. A parent that was
     killed sends nobody home, so this process looks after itself.
     """
+    if _leashed.is_set():
+        return
+    _leashed.set()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
+    die_without_parent(parent)
 
 
 def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
@@ -182,7 +183,7 @@ def opened(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
     with _lock:
         if digest not in _open:
             session = _session(shipment)
-            _open[digest] = session, {asked.name: asked for asked in session.asked()}
+            _open[digest] = session, {asked.name: asked for asked in session.askable()}
             while len(_open) > KEPT:
                 _open.popitem(last=False)
         _open.move_to_end(digest)
@@ -224,8 +225,7 @@ def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
 
 def cpu_seconds() -> float:
     """CPU time of this process and of its finished children."""
-    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(u.ru_utime + u.ru_stime for u in usages)
+    return sum(os.times()[:4])
 
 
 def resident() -> int:
@@ -233,6 +233,15 @@ def resident() -> int:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return int(peak) if sys.platform == "darwin" else int(peak) * 1024
+        return _peak()
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _peak() -> int:
+    """Bytes at most, where the system counts them; 0 elsewhere."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return peak if sys.platform == "darwin" else peak * 1024

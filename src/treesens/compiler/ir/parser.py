@@ -19,7 +19,11 @@ from treesens.errors import IRError
 _FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\.)*"|\S+)')
 _BLOCKS = {Order, Unit, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
-_MAX_ENTRIES = 200_000_000
+_MAX_ENTRIES = 10_000_000
+_MAX_OF_FILE = 50_000_000
+"""Entries of one array, and of all arrays together: more is a damaged text."""
+_MAX_CELLS = 1 << 24
+"""Of one feature."""
 
 
 def decode_integers(text: str, dtype: Any) -> IntegerArray:
@@ -28,15 +32,26 @@ def decode_integers(text: str, dtype: Any) -> IntegerArray:
         text, dtype = text[4:], object
     if text == "-":
         return np.zeros(0, dtype)
-    values: list[int] = []
+    runs: list[IntegerArray] = []
+    total = 0
     for part in text.split(","):
         low, dots, high = part.partition("..")
         value, star, count = part.partition("*")
         size = int(high) - int(low) + 1 if dots else int(count) if star else 1
-        if size < 0 or len(values) + size > _MAX_ENTRIES:
-            raise ValueError(f"`{part}` is no run of a reasonable size")
-        values.extend(range(int(low), int(high) + 1) if dots else [int(value)] * size)
-    return np.array(values, dtype)
+        total += size
+        if size < 0 or total > _MAX_ENTRIES:
+            raise ValueError(f"`{part[:60]}` is no run of a reasonable size")
+        runs.append(_run(int(low if dots else value), size, bool(dots), dtype))
+    return np.concatenate(runs)
+
+
+def _run(first: int, size: int, ascending: bool, dtype: Any) -> IntegerArray:
+    if dtype is object:
+        return np.array([first + i if ascending else first for i in range(size)], object)
+    limits = np.iinfo(np.uint8 if dtype is bool else dtype)
+    if not limits.min <= first <= first + (size if ascending else 0) <= limits.max + 1:
+        raise ValueError(f"{first} does not fit into {limits.bits} bits")
+    return np.arange(first, first + size).astype(dtype) if ascending else np.full(size, first, dtype)
 
 
 def _field(name: str, text: str, annotation: str) -> Any:
@@ -45,8 +60,22 @@ def _field(name: str, text: str, annotation: str) -> Any:
     if annotation.startswith("tuple"):
         return tuple(int(v) for v in text.split(",")) if text else ()
     if annotation == "str":
-        return json.loads(text)
+        return _name(text)
     return bool(int(text)) if annotation == "bool" else int(text)
+
+
+def _name(text: str) -> str:
+    name = json.loads(text)
+    if not isinstance(name, str):
+        raise ValueError(f"`{text[:40]}` is no name in double quotes")
+    return name
+
+
+def _count(text: str, most: int) -> int:
+    value = int(text)
+    if not 0 <= value <= most:
+        raise ValueError(f"{text[:40]} is no number from 0 to {most:,}")
+    return value
 
 
 def _node(kind: type, text: str) -> Any:
@@ -71,6 +100,7 @@ def parse_module(text: str) -> Module:
     ops: list[Op] = []
     objective: Objective | None = None
     start: Start | None = None
+    entries = 0
     for number, line in enumerate(text.splitlines(), 1):
         head, _, rest = line.strip().partition(" ")
         if not head or head.startswith("#"):
@@ -80,30 +110,34 @@ def parse_module(text: str) -> Module:
                 case "module":
                     if "# summary" in rest:
                         raise ValueError("this is a summary; print the module with --full")
-                    name = json.loads(rest)
+                    name = _name(rest)
                 case "feature":
                     label, _, cells = rest.rpartition(" ")
-                    features.append(FeatureInfo(json.loads(label), int(cells)))
+                    features.append(FeatureInfo(_name(label), _count(cells, _MAX_CELLS)))
                 case "point":
-                    points.append(json.loads(rest))
+                    points.append(_name(rest))
                 case "variables":
-                    variables = int(rest)
+                    variables = _count(rest, _MAX_OF_FILE)
                 case "by":
-                    provenance.append(json.loads(rest))
+                    provenance.append(_name(rest))
                 case "block" | "op":
                     kind_name, _, values = rest.partition(" ")
                     kind = by_name.get(kind_name)
                     if kind is None or (kind in _BLOCKS) != (head == "block"):
                         raise ValueError(f"unknown {head} `{kind_name}`")
-                    (blocks if head == "block" else ops).append(_node(kind, values))
+                    node = _node(kind, values)
+                    entries += sum(value.size for value in vars(node).values() if isinstance(value, np.ndarray))
+                    if entries > _MAX_OF_FILE:
+                        raise ValueError(f"the arrays have more than {_MAX_OF_FILE:,} entries")
+                    (blocks if head == "block" else ops).append(node)
                 case "maximize":
                     objective = _node(Objective, rest)
                 case "start":
                     start = _node(Start, rest)
                 case _:
                     raise ValueError(f"unknown line `{head}`")
-        except ValueError as error:
-            raise IRError(f"the IR text does not parse: {error}", place=f"line {number}") from error
+        except (ValueError, OverflowError, RecursionError, TypeError) as error:
+            raise IRError(f"the IR text does not parse: {str(error)[:300]}", place=f"line {number}") from error
     return Module(
         name, tuple(features), tuple(points), variables, tuple(blocks), tuple(ops), objective, tuple(provenance), start
     )

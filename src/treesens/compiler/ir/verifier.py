@@ -14,6 +14,7 @@ from treesens.errors import IRError
 
 Check = Callable[[Module], Iterator[str]]
 INT64_SAFE = 2**62
+_MOST_MODELS = 1 << 20
 
 
 def _variables_in_range(module: Module) -> Iterator[str]:
@@ -24,6 +25,9 @@ def _variables_in_range(module: Module) -> Iterator[str]:
         for literals in _literals_of(module, i):
             if len(literals) and not (literals.min() >= 0 and literals.max() < 2 * module.variables):
                 yield f"op {i} ({type(op).__name__})"
+    goal = None if module.objective is None else module.objective.variables
+    if goal is not None and len(goal) and not (goal.min() >= 0 and goal.max() < module.variables):
+        yield "the objective"
     start = None if module.start is None else module.start.variables
     if start is not None and len(start) and not (start.min() >= 0 and start.max() < module.variables):
         yield "the start"
@@ -48,6 +52,9 @@ def _literals_of(module: Module, index: int) -> list[Int32Array]:
 
 
 def _every_variable_typed(module: Module) -> Iterator[str]:
+    if module.variables > sum(len(block.variables) for block in module.blocks):
+        yield f"of {module.variables:,} variables most stand in no block"
+        return
     seen = np.zeros(module.variables, np.int64)
     for block in module.blocks:
         seen[distinct(block.variables)] += 1
@@ -93,6 +100,8 @@ def _unit_blocks(module: Module) -> Iterator[str]:
         )
         if bad:
             yield f"block {i}: offsets do not delimit the leaves"
+        elif not 0 <= block.model < _MOST_MODELS or not all(0 <= p < len(module.points) for p in block.points):
+            yield f"block {i}: unknown model or point"
         elif len(distinct(block.variables)) != len(block.variables):
             yield f"block {i}: a leaf indicator stands twice"
         elif np.any(order[block.variables]):
@@ -141,6 +150,12 @@ def _linear_rows(module: Module) -> Iterator[str]:
             yield f"op {i} ({op.name}): coefficients must be int64 or Python integers"
         elif op.coefficients.dtype == np.int64 and np.abs(op.coefficients.astype(float)).sum() >= INT64_SAFE:
             yield f"op {i} ({op.name}): the sum of int64 coefficients may overflow"
+    goal = module.objective
+    if goal is not None:
+        if len(goal.variables) != len(goal.coefficients) or len(distinct(goal.variables)) != len(goal.variables):
+            yield "the objective: distinct variables, one coefficient each"
+        elif goal.coefficients.dtype not in (object, np.int64):
+            yield "the objective: coefficients must be int64 or Python integers"
 
 
 def _tables(module: Module) -> Iterator[str]:

@@ -1,0 +1,94 @@
+"""Options as callers give them, checked before anything is asked: one clear message each, on the command line and in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.engine import Options
+from treesens.errors import UsageError
+
+MOST_SECONDS = 1e9
+MOST_THREADS = 4096
+MOST_SEED = 2**31 - 1
+"""What every solver takes as a seed."""
+
+_INTERNAL = frozenset(("native", "near", "hints", "verify_each", "regions"))
+
+
+def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Options:
+    """Options of the engine from names and values. UsageError for an unknown name or a value that makes no sense.
+
+    `also` are names of further options that the caller knows.
+    """
+    known = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in known:
+            shown = [n for n in (*known, *also) if n not in _INTERNAL]
+            raise UsageError(f"there is no option `{name}`", remedy=did_you_mean(name, shown))
+    for name, check in _CHECKS.items():
+        if name in given:
+            check(name, given[name])
+    return Options(**given)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """UsageError where a text is none of a few."""
+    if not isinstance(value, str) or value not in choices:
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"one of: {', '.join(choices)}")
+
+
+def check_backend(name: str, value: Any) -> None:
+    """UsageError, or BackendError for a text that names no backend."""
+    from treesens.backends.base import get_backend
+
+    if not isinstance(value, str):
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give the name of a backend as a text, e.g. "search"')
+    if value != "auto":
+        get_backend(value)
+
+
+def check_pipeline(name: str, value: Any) -> None:
+    """UsageError, or PipelineError for a text that is no pipeline."""
+    from treesens.compiler.pipeline import Pipeline
+
+    if not isinstance(value, str):
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give passes as a text, e.g. "default"')
+    Pipeline.parse(value)
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """UsageError for what is no positive number of seconds."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not 0 < value <= MOST_SECONDS:
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """UsageError for what is no whole number in a range."""
+    import numpy as np
+
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a whole number from {least} to {most}")
+
+
+def _check_memory(name: str, value: Any) -> None:
+    if value is not None:
+        check_whole(name, value, 1, 2**62)
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"
+
+
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "backend": check_backend,
+    "pipeline": check_pipeline,
+    "time_limit": check_seconds,
+    "threads": lambda name, value: check_whole(name, value, 1, MOST_THREADS),
+    "memory_limit": _check_memory,
+    "seed": lambda name, value: check_whole(name, value, 0, MOST_SEED),
+}

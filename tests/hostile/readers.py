@@ -1,0 +1,107 @@
+"""What treesens does with a file of each format when a command is given it, short of searching for an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from treesens.backends.search.backend import SearchBackend
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.errors import TreesensError
+
+
+def read_model(path: Path) -> None:
+    """As `info` does, then a prediction in the library's arithmetic."""
+    from treesens.frontends.registry import load
+    from treesens.report.model import model_record
+
+    loaded = load(path)
+    loaded.ensemble.validate()
+    json.dumps(model_record(loaded), allow_nan=False, default=str)
+    loaded.ensemble.margins_emulated(np.zeros((2, loaded.ensemble.n_features)))
+
+
+def read_data(path: Path) -> None:
+    """As a question does that reads every column."""
+    from treesens.frontends.tables import Categories, read_table
+
+    table = read_table(path)
+    for name in table.inputs:
+        for known in (
+            None,
+            Categories({"no": 0.0, "yes": 1.0}),
+            Categories(numbers={Fraction(i): float(i) for i in (0, 1)}),
+        ):
+            with suppress(TreesensError):
+                table.numbers(name, known)
+
+
+def read_question(path: Path) -> None:
+    """As `explain` does."""
+    from treesens.engine import compile_query
+    from treesens.frontends.query import bind
+    from treesens.grammar.formatter import format_text
+    from treesens.grammar.parser import load, parse
+
+    text = load(path).text
+    parsed = parse(text, str(path))
+    format_text(text, str(path))
+    for bound in bind(parsed, path.parent, diagnostics=Diagnostics()).queries[:4]:
+        compile_query(bound.query, "default")
+
+
+def read_sweep(path: Path) -> None:
+    from treesens.sweeps.spec import read_spec
+
+    read_spec(path)
+
+
+def read_module(path: Path) -> None:
+    """As `opt` does, then the engine's own reading of it."""
+    from treesens.backends.text.smt2 import write_smt2
+    from treesens.commands.opt import read_module as read
+    from treesens.compiler.pipeline import Pipeline
+
+    module = Pipeline.parse("default").run(read(path)).module
+    SearchBackend().emit(module)
+    write_smt2(module)
+
+
+def read_journal(path: Path) -> None:
+    """As `sweep` does: looks up, reads, writes, ends."""
+    from treesens.sweeps.journal import Entry, Journal
+
+    with Journal(path) as journal:
+        for i in range(0, 60, 7):
+            if journal.known(f"k{i}", 5.0) is not None:
+                journal.record(f"k{i}", 5.0)
+        list(journal.entries())
+        journal.write(Entry("new", "none", "q", "m", None, None, 1, 0.5, 1, "here"), 5.0, {})
+
+
+def read_list(path: Path) -> None:
+    """As `bench` does before it asks anything."""
+    from treesens.sweeps.instances import documents_of, read_instances, read_records
+
+    read_records(path)
+    documents_of(read_instances(path), path.parent)
+
+
+READERS: dict[str, Callable[[Path], None]] = {
+    "table.csv": read_data,
+    "table.parquet": read_data,
+    "question.sens": read_question,
+    "sweep.toml": read_sweep,
+    "module.sir": read_module,
+    "journal.sqlite": read_journal,
+    "list.jsonl": read_list,
+}
+
+
+def reader(name: str) -> Callable[[Path], None]:
+    return READERS.get(name, read_model)

@@ -1,0 +1,193 @@
+"""Small valid files of every format, made by the libraries themselves: what the mutations start from."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+ROWS, FEATURES = 200, 4
+SENS = """model m from "xgboost.json"
+data d from "table.csv" label "y" rows 50
+feature a: real in [0, 1]
+feature b: category {Low = 0, High = 1}
+feature c: integer in [0, 9] or missing
+query one: find p, q such that p = q except {a, b}; prob(p) >= 0.6; prob(q) <= 0.4
+  maximize margin(p) - margin(q)
+query two: find p such that p = row 3 of d except a; p.c in {1, 2, 3} or missing(p.c); abs(p.a - 0.25) <= 0.5
+query three: for each f in features: sensitive m to f gap 0.05
+query four: count rows of d as p such that margin(p) >= 0.125; p avoid cavities(d, width = 1)
+query five: find p, q such that p = q except a; distance(p, row 1 of d, l1) <= 1e-1; p.a + 2 * p.c < 7 top 2 diverse
+"""
+TOML = """models = ["xgboost.json"]
+data = "table.csv"
+label = "y"
+features = "all"
+pairs = [["a", "b"]]
+random = {size = 2, count = 3}
+margins = [0.5, 1.0]
+gaps = [0.05]
+time_limit = 5
+seed = 3
+"""
+
+
+def write_samples(folder: Path) -> dict[str, bytes]:
+    """A file of every format in `folder`, and its bytes by name; without those whose library is not installed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made: dict[str, bytes] = {}
+    for name, make in MAKERS.items():
+        try:
+            data = make(folder)
+        except ImportError:
+            continue
+        made[name] = data
+        (folder / name).write_bytes(data)
+    return made
+
+
+def _rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    x = np.column_stack((rng.random(ROWS), rng.integers(0, 2, ROWS), rng.integers(0, 10, ROWS), rng.random(ROWS)))
+    return x, (x[:, 0] + 0.3 * x[:, 1] + 0.05 * x[:, 2] + 0.2 * rng.random(ROWS) > 0.9).astype(int)
+
+
+def _xgboost(form: str, *, categories: bool = False) -> bytes:
+    import xgboost
+
+    x, y = _rows()
+    kinds = ["float", "c" if categories else "float", "c" if categories else "float", "float"]
+    data = xgboost.DMatrix(x, y, feature_names=list("abcd"), feature_types=kinds, enable_categorical=categories)
+    options = {"objective": "binary:logistic", "max_depth": 3, "max_cat_to_onehot": 1}
+    return bytes(xgboost.train(options, data, 4).save_raw(form))
+
+
+def _lightgbm(form: str) -> bytes:
+    import lightgbm
+
+    x, y = _rows()
+    data = lightgbm.Dataset(x, y, feature_name=list("abcd"), categorical_feature=["c"])
+    options = {"objective": "binary", "num_leaves": 6, "verbose": -1, "min_data_in_leaf": 5, "min_data_per_group": 2}
+    booster = lightgbm.train(options, data, 4)
+    return (booster.model_to_string() if form == "text" else json.dumps(booster.dump_model())).encode()
+
+
+def _catboost(folder: Path, form: str) -> bytes:
+    import catboost
+
+    x, y = _rows()
+    model = catboost.CatBoostClassifier(
+        iterations=4, depth=3, verbose=False, allow_writing_files=False, thread_count=1, random_seed=1
+    )
+    model.fit(x, y)
+    path = folder / "catboost.tmp"
+    model.save_model(str(path), format=form)
+    return path.read_bytes()
+
+
+def _onnx() -> bytes:
+    import skl2onnx
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, y = _rows()
+    forest = RandomForestClassifier(n_estimators=3, max_depth=3, random_state=1).fit(x, y)
+    kinds = [("x", skl2onnx.common.data_types.FloatTensorType([None, FEATURES]))]
+    made = skl2onnx.to_onnx(
+        forest, initial_types=kinds, target_opset={"": 15, "ai.onnx.ml": 3}, options={"zipmap": False}
+    )
+    return bytes(made.SerializeToString())
+
+
+def _treelite() -> bytes:
+    import treelite
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, y = _rows()
+    forest = RandomForestClassifier(n_estimators=3, max_depth=3, random_state=1).fit(x, y)
+    return bytes(treelite.sklearn.import_model(forest).serialize_bytes())
+
+
+def _skops() -> bytes:
+    from sklearn.ensemble import RandomForestClassifier
+    from skops import io
+
+    x, y = _rows()
+    return bytes(io.dumps(RandomForestClassifier(n_estimators=2, max_depth=3, random_state=1).fit(x, y)))
+
+
+def _csv() -> bytes:
+    x, y = _rows()
+    names = ("no", "yes")
+    lines = ["a,b,c,d,y"]
+    lines += [f"{r[0]:.6f},{int(r[1])},{int(r[2])},{r[3]:.3e},{names[label]}" for r, label in zip(x, y, strict=True)]
+    return "\n".join([*lines[:60], ""]).encode()
+
+
+def _parquet(folder: Path) -> bytes:
+    import pyarrow
+    from pyarrow import parquet
+
+    x, y = _rows()
+    path = folder / "parquet.tmp"
+    columns = {"a": x[:, 0], "b": [str(int(v)) for v in x[:, 1]], "c": x[:, 2].astype(np.int64), "d": x[:, 3], "y": y}
+    parquet.write_table(pyarrow.table(columns), path)
+    return path.read_bytes()
+
+
+def _sir(folder: Path) -> bytes:
+    from treesens.compiler.ir.printer import print_module
+    from treesens.engine import compile_query
+    from treesens.frontends.query import bind
+    from treesens.grammar.parser import parse
+
+    (folder / "xgboost.json").write_bytes(_xgboost("json"))
+    text = 'model m from "xgboost.json"\nquery q: find p, q such that p = q except {a, b}; margin(p) - margin(q) >= 0.1'
+    (bound,) = bind(parse(text), folder).queries
+    return print_module(compile_query(bound.query, "independent").module, full=True).encode()
+
+
+def _journal(folder: Path) -> bytes:
+    from treesens.sweeps.journal import Entry, Journal
+
+    path = folder / "journal.tmp"
+    path.unlink(missing_ok=True)
+    with Journal(path) as journal:
+        for i in range(60):
+            entry = Entry(f"k{i}", "found", f"q{i}", "m", None, None, 1, 0.5, 1 << 20, "here")
+            journal.write(
+                entry, 5.0, {"verdict": "found", "points": {"a": {"x": i}}, "varied": ["a"], "reason": "r" * 50}
+            )
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path.read_bytes()
+
+
+def _instances() -> bytes:
+    rng = random.Random(1)
+    lines = [{"model": "xgboost", "feature": rng.randrange(4), "margin": 0.5, "verdict": "found"} for _ in range(5)]
+    return "\n".join(map(json.dumps, [*lines, {"model": "xgboost", "features": [0, 1], "gap": 0.1}])).encode()
+
+
+MAKERS: dict[str, Callable[[Path], bytes]] = {
+    "xgboost.json": lambda _: _xgboost("json"),
+    "xgboost.ubj": lambda _: _xgboost("ubj"),
+    "xgboost-categories.json": lambda _: _xgboost("json", categories=True),
+    "lightgbm.txt": lambda _: _lightgbm("text"),
+    "lightgbm.json": lambda _: _lightgbm("json"),
+    "catboost.json": lambda folder: _catboost(folder, "json"),
+    "catboost.cbm": lambda folder: _catboost(folder, "cbm"),
+    "onnx.onnx": lambda _: _onnx(),
+    "treelite.tl": lambda _: _treelite(),
+    "sklearn.skops": lambda _: _skops(),
+    "table.csv": lambda _: _csv(),
+    "table.parquet": _parquet,
+    "question.sens": lambda _: SENS.encode(),
+    "sweep.toml": lambda _: TOML.encode(),
+    "module.sir": _sir,
+    "journal.sqlite": _journal,
+    "list.jsonl": lambda _: _instances(),
+}
