@@ -111,7 +111,15 @@ def test_an_objective_of_unequal_lengths_breaks_a_rule(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["time_limit = " + "9" * 400, "seed = -1", "threads = 1e999", "random = {size = 2, count = 99999999999}"]
+    "line",
+    [
+        "time_limit = " + "9" * 400,
+        "seed = -1",
+        "threads = 1e999",
+        "time_limit = nan",
+        "gaps = [1e99999999]",
+        "random = {size = 2, count = 99999999999}",
+    ],
 )
 def test_numbers_of_a_sweep_are_bounded(folder: Path, line: str) -> None:
     """Fault 22: a long number in a SPEC was a traceback."""
@@ -137,6 +145,17 @@ def test_integers_beyond_the_floats_do_not_matter_where_nobody_reads_them(folder
     )
     done = run(folder / "samples", "check", "big.sens")
     assert done.returncode == 0, done.stderr
+
+
+def test_true_and_false_are_one_and_zero(tmp_path: Path) -> None:
+    """Columns that pandas makes of categories (`get_dummies`) were text where the model reads a number."""
+    from treesens.frontends.tables import read_table
+
+    (tmp_path / "t.csv").write_text("a,b,c\nTrue,yes,\nFalse,True,true\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table.numbers("a").tolist() == [1.0, 0.0]
+    assert table.columns["b"].tolist() == ["yes", "True"]
+    assert table.numbers("c").tolist()[1] == 1.0
 
 
 @posix

@@ -34,6 +34,9 @@ Column = NDArray[Any]
 MISSING_MARKS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL"))
 """Fields of a text file that hold no value."""
 
+_TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+"""As pandas and R write them; models read numbers."""
+
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
@@ -327,7 +330,9 @@ def _columns_of(lines: list[list[str]], names: list[str], place: str) -> dict[st
 
 
 def _column(fields: Sequence[str]) -> Column:
-    """Numbers where every field is one or is missing, text otherwise."""
+    """Numbers where every field is one or is missing, 1 and 0 where every one is `True` or `False`, text otherwise."""
+    if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
+        return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
     try:
         return np.array([np.nan if f in MISSING_MARKS else float(f) for f in map(str.strip, fields)], dtype=np.float64)
     except ValueError:

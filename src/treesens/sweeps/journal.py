@@ -73,7 +73,7 @@ class Journal:
             self._db.execute(f"PRAGMA user_version={SCHEMA}")
             row = (time.time(), command, settings)
             self.run = self._db.execute("INSERT INTO runs (began, command, settings) VALUES (?, ?, ?)", row).lastrowid
-        except (sqlite3.Error, DataError) as error:
+        except (sqlite3.Error, UnicodeDecodeError, DataError) as error:
             self._lock.close()
             if isinstance(error, DataError):
                 raise
@@ -102,7 +102,7 @@ class Journal:
         """The rows of a statement. DataError where the file is damaged, or the disk full."""
         try:
             return self._db.execute(statement, values).fetchall()
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),

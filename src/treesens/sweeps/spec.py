@@ -120,7 +120,7 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
         value = data.pop(key)
         kind = kinds[key]
         number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-        number = number and abs(value) < _LARGEST
+        number = number and (isinstance(value, int) or value.is_finite()) and abs(value) < _LARGEST
         if "float" in kind and number and value > 0:
             given[key] = float(value)
         elif "int" in kind and number and isinstance(value, int) and (value > 0 or (key == "seed" and value == 0)):
@@ -258,7 +258,7 @@ def _levels(block: dict[str, Any], place: _Place) -> list[tuple[str, str | None]
                 isinstance(value, bool)
                 or not isinstance(value, int | Decimal)
                 or not Decimal(value).is_finite()
-                or value <= 0
+                or not 1e-300 < value < 1e300
             ):
                 raise place.error(key, f"`{value}` is no positive number", f"write e.g. {key} = [0.5, 1.0]")
             found.append((word, f"{Decimal(value):f}"))
