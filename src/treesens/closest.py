@@ -92,6 +92,8 @@ class _Closest:
         engine = RepeatedSearch(self.plain, self.nearest.point, self.nearest.features, self.options)
         if engine.decided is not None:
             return engine.decided
+        if engine.artifact.adapted is None:
+            return self._in_one_combination()
         first = engine.ask(None, math.inf, max(_LEAST, self.left() / 2), self.stop)
         if first.empty:
             return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
@@ -115,6 +117,17 @@ class _Closest:
         if found.witness is not None:
             self._keep(found.witness)
         return None
+
+    def _in_one_combination(self) -> Result:
+        """The answer where the domain is one combination of cells: there is nothing to search but values."""
+        if (settled := self._any_pair()) is not None:
+            return settled
+        bound = math.inf
+        for row in range(len(self.rows.values)):
+            if self.left() <= 0:
+                return self._result(0.0, "search")
+            bound = min(bound, self._row_on_values(row, self.left() / 2))
+        return self._result(bound, "search")
 
     def _row_on_values(self, row: int, seconds: float) -> float:
         """The nearest pair to one row where values are related, by a search that chooses them; returns its bound."""
@@ -300,7 +313,11 @@ class _Closest:
                 continue
             one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
             if len(other) == 0:
-                stuck = min(stuck, mine)
+                if not relates_values(self.plain):
+                    # Nothing to split, and still open: a question of its own closes it.
+                    mine = max(mine, self._row_on_values(int(group[0]), self.left() / 4))
+                if mine < self.best.value * (1 - _CLOSE):
+                    stuck = min(stuck, mine)
                 continue
             for part in (one, other):
                 heapq.heappush(queue, (mine, len(part), next(number), part))

@@ -66,9 +66,31 @@ def test_the_nearest_row_under_relations(booster: Any, norm: str, backend: str) 
     assert goal.bound == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_the_nearest_row_is_closed_to_the_last_digit(booster: Any, norm: str) -> None:
+    scores = margins(booster)
+    rows = EVERY[np.random.default_rng(7).choice(np.flatnonzero(scores < 0), 6, replace=False)]
+    expected = distance(norm, rows)[scores >= 0.8].min()
+    question = f"find a such that margin(a) >= 0.8\n  minimize distance(a, nearest row of d, {norm})"
+    table = pd.DataFrame(rows, columns=NAMES)
+    goal = ask(booster, question, DECLARED, table, backend="search", time_limit=20).result.objective
+    assert goal.value == pytest.approx(expected, abs=1e-9)
+    assert goal.bound == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize("backend", ["search", "auto"])
 def test_a_contradiction_between_values_is_none(booster: Any, backend: str) -> None:
     # Twice a whole number is never odd: cells alone do not know.
     question = "find a such that 2 * a.f0 - 2 * a.f1 + 4 * a.f2 = 3\n  minimize distance(a, nearest row of d, l1)"
     table = pd.DataFrame(EVERY[:5], columns=NAMES)
     assert str(ask(booster, question, DECLARED, table, backend=backend, time_limit=20).verdict) == "none"
+
+
+def test_a_domain_of_one_combination_of_cells_has_a_nearest_row(booster: Any) -> None:
+    declared = "feature f0: integer in [3, 3]\nfeature f1: integer in [2, 2]\nfeature f2: integer in [1, 1]"
+    (score,) = margins(booster)[(EVERY == [3, 2, 1]).all(axis=1)]
+    sign = ">=" if score >= 0 else "<="
+    question = f"find a such that margin(a) {sign} 0\n  minimize distance(a, nearest row of d, l0)"
+    table = pd.DataFrame([[0, 0, 1], [3, 0, 1], [6, 5, 4]], columns=NAMES, dtype=float)
+    goal = ask(booster, question, declared, table, backend="search").result.objective
+    assert goal.value == goal.bound == 1

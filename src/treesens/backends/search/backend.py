@@ -19,6 +19,9 @@ from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
 from treesens.compiler.search.adapter import Adapted, adapt
 from treesens.compiler.search.solver import SearchResult, Solver
 
+_CLOSE = 1e-10
+"""The relative gap at which an optimum counts as proved."""
+
 _SLICE = 0.25
 """Seconds between two looks at whether somebody else has won."""
 
@@ -104,6 +107,8 @@ class SearchBackend(Backend):
         except ValueError as error:
             # The engine checks what it is given: a pipeline that drops reachable leaves leaves gaps between boxes.
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
+        # What is left beyond this many digits is the noise of binary fractions; the bound still says it.
+        solver.set_gap(relative=_CLOSE)
         deadline = time.monotonic() + limits.seconds
         while True:
             result = solver.run(max(0.0, min(_SLICE, deadline - time.monotonic())))
