@@ -228,10 +228,9 @@ def _read_parquet(path: Path, place: str) -> dict[str, Column]:
             "Parquet files are read with pyarrow, which is not installed", place=place, remedy="pip install pyarrow"
         ) from None
     try:
-        frame = parquet.read_table(path)
+        return _read_frame(parquet.read_table(path), place)
     except (OSError, ValueError, TypeError, LookupError, NotImplementedError, ArrowException) as error:
         raise DataError(f"the Parquet file cannot be read: {str(error)[:200]}", place=place) from None
-    return _read_frame(frame, place)
 
 
 def _read_frame(frame: Any, place: str) -> dict[str, Column]:

@@ -22,6 +22,9 @@ _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": b
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000
 """Entries of one array, and of all arrays together: more is a damaged text."""
+_BIG = frozenset(("bound", "constant"))
+"""Numbers of any size; all others count something."""
+_MOST = {"shift": 10_000}
 _MAX_CELLS = 1 << 24
 """Of one feature."""
 
@@ -61,7 +64,9 @@ def _field(name: str, text: str, annotation: str) -> Any:
         return tuple(int(v) for v in text.split(",")) if text else ()
     if annotation == "str":
         return _name(text)
-    return bool(int(text)) if annotation == "bool" else int(text)
+    if annotation == "bool":
+        return bool(int(text))
+    return int(text) if name in _BIG else _count(text, _MOST.get(name, 2**31 - 1), least=-1)
 
 
 def _name(text: str) -> str:
@@ -71,10 +76,10 @@ def _name(text: str) -> str:
     return name
 
 
-def _count(text: str, most: int) -> int:
+def _count(text: str, most: int, least: int = 0) -> int:
     value = int(text)
-    if not 0 <= value <= most:
-        raise ValueError(f"{text[:40]} is no number from 0 to {most:,}")
+    if not least <= value <= most:
+        raise ValueError(f"{text[:40]} is no number from {least} to {most:,}")
     return value
 
 
