@@ -11,15 +11,17 @@ result.verdict, result.pair                        # pair: a frame of two rows i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from treesens.answers import answer_bound, explained, failed, interruptible, native_of
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.engine import Options
-from treesens.errors import TreesensError, UsageError
+from treesens.errors import TreesensError, TreesensWarning, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.query import Bound, BoundQuery, bind
 from treesens.frontends.registry import load as load_model
@@ -158,8 +160,10 @@ def check(file: str | Path, *queries: str, **options: Any) -> Answers:
     declarations have, they are raised.
     """
     path = Path(file)
-    settings = Settings.of(options)
-    return _ask(bind(read(path), path.parent, names=queries, keep_going=True), queries, None, settings)
+    settings, diagnostics = Settings.of(options), Diagnostics()
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    _warn(diagnostics)
+    return _ask(bound, queries, None, settings)
 
 
 def check_text(
@@ -175,14 +179,16 @@ def check_text(
 
         return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
     tables = dict(data or {})
-    settings = Settings.of(options)
+    settings, diagnostics = Settings.of(options), Diagnostics()
     bound = bind(
         parse(text, "<query>"),
         Path(),
         keep_going=True,
         load_model=lambda path, format: load(_entry(models, path.name, "model"), format),
         load_table=lambda path, label, rows: _table(_entry(tables, path.name, "data"), label, rows),
+        diagnostics=diagnostics,
     )
+    _warn(diagnostics)
     frame = next((f for f in tables.values() if not isinstance(f, str | Path | Table)), None)
     return _ask(bound, (), frame, settings)
 
@@ -196,12 +202,14 @@ def sensitivity(
     data: Any = None,
     label: str | None = None,
     near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
+    real: Sequence[str] = (),
     **options: Any,
 ) -> Answer:
     """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
 
-    With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Equals the
-    `sensitive` shorthand of the language, which defines it.
+    With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Columns of whole
+    numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
+    which defines it.
     """
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
@@ -214,7 +222,8 @@ def sensitivity(
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"
     )
-    declared = [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
+    declared = [query.real(name) for name in real]
+    declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
     answers = query.file(*declared, question).answers({"m": model}, {} if data is None else {"d": data}, **options)
     return next(iter(answers.values()))
 
@@ -228,6 +237,7 @@ def audit(
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     replay: Literal["emulated", "native"] = "emulated",
+    real: Sequence[str] = (),
     time_limit: float = 5.0,
     jobs: int = 2,
     seed: int = 0,
@@ -235,14 +245,15 @@ def audit(
     """The sweep of `treesens audit` as a frame, one row per (varied set, gap), in the library of `data` (columns for a path).
 
     `vary` names features or sets of them (default: every feature that the model asks about); gaps default to margins 0.5, 1
-    and 1.5. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
+    and 1.5. Features named in `real` take fractions although their columns hold whole numbers. `time_limit` is in seconds
+    for each set. Ctrl-C returns what is known so far.
     """
     from treesens.audits import AuditOptions, columns_of, gaps_of
     from treesens.audits import audit as run
 
     gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
     sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
-    options = AuditOptions(time_limit, jobs, seed, native=replay == "native")
+    options = AuditOptions(time_limit, jobs, seed, native=replay == "native", real=real)
     with interruptible() as interruption:
         found = run(
             load(model), _table(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
@@ -292,6 +303,13 @@ class Settings:
         if mine.get("confirm") is not None:
             check_backend("confirm", mine["confirm"])
         return Settings(options, **mine)
+
+
+def _warn(diagnostics: Diagnostics) -> None:
+    """Notes and warnings as Python's own, which notebooks show once."""
+    for item in diagnostics:
+        if item.severity != "error":
+            warnings.warn(item.render(), TreesensWarning, stacklevel=3)
 
 
 def _ask(bound: Bound, names: Sequence[str], frame: Any, settings: Settings) -> Answers:

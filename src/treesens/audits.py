@@ -30,7 +30,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.fitting import distinct, fitted
 from treesens.frontends.query import BoundQuery, bind
 from treesens.frontends.tables import Table
+from treesens.grammar import ast
 from treesens.grammar.parser import parse
+from treesens.grammar.print_terms import name_text
 from treesens.real_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
 from treesens.report.records import label_of, record
 from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
@@ -68,12 +70,14 @@ class Gap:
 
 @dataclass
 class AuditOptions:
-    """`time_limit` in seconds for each set of features; `native` replays witnesses in the library itself."""
+    """`time_limit` in seconds for each set of features; `native` replays witnesses in the library itself. Features in `real`
+    take fractions although their columns hold whole numbers."""
 
     time_limit: float = 5.0
     jobs: int = 2
     seed: int = 0
     native: bool = False
+    real: Sequence[str] = ()
 
 
 @dataclass
@@ -116,7 +120,12 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
 
 
 def questions_of(
-    model: LoadedModel, table: Table, varied: Sequence[Sequence[str]], gaps: Sequence[Gap], diagnostics: Diagnostics
+    model: LoadedModel,
+    table: Table,
+    varied: Sequence[Sequence[str]],
+    gaps: Sequence[Gap],
+    diagnostics: Diagnostics,
+    real: Sequence[str] = (),
 ) -> list[Questions]:
     """All questions of an audit, bound once: they share one space of cells and one table."""
     ensemble = model.ensemble
@@ -132,7 +141,7 @@ def questions_of(
             raise UsageError(
                 f"the model has no feature `{name}`", remedy=did_you_mean(name, ensemble.feature_names) or ""
             )
-    lines = ['model m from "m"', 'data d from "d"', "domain from d"]
+    lines = ['model m from "m"', 'data d from "d"', *declared_real(model, real), "domain from d"]
     for number, group in enumerate(varied):
         names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
         lines += [f"query q{number}_{i}: sensitive m to {names} {gap.clause}" for i, gap in enumerate(gaps)]
@@ -152,6 +161,15 @@ def questions_of(
         Questions(tuple(group), [(gap, next(asked)) for gap in gaps], [next(asked) for _ in gaps], next(asked))
         for group in varied
     ]
+
+
+def declared_real(model: LoadedModel, names: Sequence[str]) -> list[str]:
+    """Declarations of features that take fractions, over the range of their columns. UsageError for unknown names."""
+    known = model.ensemble.feature_names
+    for name in names:
+        if name not in known:
+            raise UsageError(f"the model has no feature `{name}`", remedy=did_you_mean(name, known))
+    return [f"feature {name_text(ast.Name(name))}: real" for name in names]
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
@@ -186,7 +204,7 @@ def audit(
     table = fitted(model, table)
     groups = sets_of(model, varied)
     diagnostics = Diagnostics()
-    questions = questions_of(model, table, groups, gaps, diagnostics)
+    questions = questions_of(model, table, groups, gaps, diagnostics, options.real)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
     halt = stop or threading.Event()

@@ -33,6 +33,10 @@ class TreesensError(Exception):
         return f"{text}\n  help: {self.remedy}" if self.remedy else text
 
 
+class TreesensWarning(UserWarning):
+    """What a reader of the answers should know: a note or a warning about a model, a table or a question."""
+
+
 class ModelError(TreesensError):
     """A model file or object cannot be read exactly, or holds something treesens cannot represent."""
 

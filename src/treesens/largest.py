@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesens.audits import as_finished, one_at_a_time, sets_of
+from treesens.audits import as_finished, declared_real, one_at_a_time, sets_of
 from treesens.backends.search.backend import SearchArtifact, SearchBackend
-from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Link, Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.result import Verdict, Witness
@@ -77,7 +77,7 @@ class LargestGap:
 @dataclass
 class LargestOptions:
     """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time; `native` replays
-    pairs in the library itself."""
+    pairs in the library itself. Features in `real` take fractions although their columns hold whole numbers."""
 
     time_limit: float = 30.0
     threads: int = 2
@@ -85,6 +85,7 @@ class LargestOptions:
     seed: int = 0
     close: float = CLOSE
     native: bool = False
+    real: Sequence[str] = ()
 
 
 @dataclass
@@ -93,9 +94,16 @@ class LargestGaps:
 
     results: list[LargestGap] = field(default_factory=list)
     interrupted: bool = False
+    warnings: tuple[str, ...] = ()
 
 
-def questions_of(model: LoadedModel, table: Table | None, varied: Sequence[Sequence[str]]) -> list[BoundQuery]:
+def questions_of(
+    model: LoadedModel,
+    table: Table | None,
+    varied: Sequence[Sequence[str]],
+    diagnostics: Diagnostics | None = None,
+    real: Sequence[str] = (),
+) -> list[BoundQuery]:
     """One question per set: a pair on both sides of the threshold, over the table's domain where there is one."""
     ensemble = model.ensemble
     if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX or ensemble.task is Task.REGRESSION:
@@ -106,6 +114,7 @@ def questions_of(model: LoadedModel, table: Table | None, varied: Sequence[Seque
     lines = ['model m from "m"']
     if table is not None:
         lines += ['data d from "d"', "domain from d"]
+    lines += declared_real(model, real)
     for number, group in enumerate(varied):
         for name in group:
             if name not in ensemble.feature_names:
@@ -118,6 +127,7 @@ def questions_of(model: LoadedModel, table: Table | None, varied: Sequence[Seque
         Path(),
         load_model=lambda _path, _format: model,
         load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
+        diagnostics=diagnostics,
     ).queries
 
 
@@ -135,7 +145,8 @@ def largest_gaps(
     table = None if table is None else fitted(model, table)
     groups = sets_of(model, varied)
     halt = stop or threading.Event()
-    questions = questions_of(model, table, groups)
+    diagnostics = Diagnostics()
+    questions = questions_of(model, table, groups, diagnostics, options.real)
     native = [one_at_a_time(model.margins)] if options.native else None
     found: dict[int, LargestGap] = {}
     tasks = [partial(_one, group, asked, options, native, halt) for group, asked in zip(groups, questions, strict=True)]
@@ -144,7 +155,7 @@ def largest_gaps(
             found[number] = result
             if on_result is not None:
                 on_result(result)
-    return LargestGaps([found[i] for i in sorted(found)], halt.is_set())
+    return LargestGaps([found[i] for i in sorted(found)], halt.is_set(), tuple(item.render() for item in diagnostics))
 
 
 def _one(

@@ -8,10 +8,11 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, pick_value
+from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
-from treesens.engine import Options
+from treesens.engine import Options, shown_value
 from treesens.frontends.query import BoundQuery
 from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.summaries.nearest import cells_near, nearest_row
@@ -171,9 +172,28 @@ def placed(query: BoundQuery, result: Result, options: Options) -> Result:
         if region is not None and typed.objective is None:
             cells = cells_near(typed, region, cells, row)
         moved = verify_cells(typed, cells, near=row, native=options.native)
-        if isinstance(moved, Witness):
+        if isinstance(moved, Witness) and not worse(typed, moved, witness):
             witness = moved
             nearest = replace(
                 nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
             )
-    return replace(result, witness=witness, region=region, nearest=nearest)
+    return valued(typed, replace(result, witness=witness, region=region, nearest=nearest))
+
+
+def worse(query: Query, moved: Witness, witness: Witness) -> bool:
+    """Whether the objective loses by moving."""
+    goal = query.objective
+    if goal is None or goal.nearest is not None:
+        return False
+    before, after = (objective_value(goal, inputs_of(query, w.values)) for w in (witness, moved))
+    return after < before if goal.maximize else after > before
+
+
+def valued(query: Query, result: Result) -> Result:
+    """The answer with the objective of the very point that it shows, and a bound that is no better than this value."""
+    goal, known = query.objective, result.objective
+    if goal is None or goal.nearest is not None or known is None or result.witness is None:
+        return result
+    value = shown_value(goal, float(objective_value(goal, inputs_of(query, result.witness.values))))
+    bound = None if known.bound is None else (max if goal.maximize else min)(known.bound, value)
+    return replace(result, objective=replace(known, value=value, bound=bound))

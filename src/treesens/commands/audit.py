@@ -41,6 +41,7 @@ def command(
     margin: str | None,
     report: Path | None,
     trust_pickle: bool,
+    real: list[str],
     time_limit: float,
     jobs: int,
     seed: int,
@@ -63,7 +64,7 @@ def command(
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
-    options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded))
+    options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded), real=real)
     total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
@@ -111,6 +112,7 @@ def _facts(found: Any, model: Path, data: Path, command_line: str) -> dict[str, 
         },
         "data": {"file": str(data), "sha256": found.table.sha256, "rows": found.table.rows, "label": found.table.label},
         "command": command_line,
+        "warnings": list(found.warnings),
         "interrupted": found.interrupted,
         "seconds": round(found.seconds, 3),
     }

@@ -79,6 +79,12 @@ def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
             callback=lambda _context, _option, texts: [split(text) for text in texts] or None,
             help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
         ),
+        click.option(
+            "--real",
+            multiple=True,
+            callback=lambda _context, _option, texts: [name for text in texts for name in split(text)],
+            help="Features, as a,b, that take fractions although their columns hold whole numbers.",
+        ),
         _time_limit(seconds, "Seconds per set."),
         click.option(
             "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
@@ -163,7 +169,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
         keep_going=True,
     )
     for item in diagnostics:
-        if item.severity == "warning":
+        if item.severity != "error":
             say(item.render(), err=True)
     for name, error in bound.broken.items():
         say(f"{error}\n`{name}` is not asked; the other queries are.", err=True)

@@ -16,7 +16,7 @@ from treesens.commands.common import (
     set_options,
     trust_option,
 )
-from treesens.report.terminal import say_json
+from treesens.report.terminal import say, say_json
 
 
 @click.command("gap")
@@ -39,6 +39,7 @@ def command(
     label: str | None,
     vary: list[list[str]] | None,
     trust_pickle: bool,
+    real: list[str],
     time_limit: float,
     close: float,
     threads: int,
@@ -62,12 +63,14 @@ def command(
 
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
-    options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded))
+    options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded), real)
     total = len(vary) if vary is not None else loaded.ensemble.n_features
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(
             loaded, table, varied=vary, options=options, stop=interruption.event, on_result=lambda _: advance()
         )
+    for warning in found.warnings:
+        say(warning, err=True)
     records = [result.record() for result in found.results]
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}

@@ -33,7 +33,11 @@ R = TypeVar("R")
 PAUSE: Final = 0.15
 """Seconds without a change before a text is read."""
 
-_SEVERITY: Final = {"error": types.DiagnosticSeverity.Error, "warning": types.DiagnosticSeverity.Warning}
+_SEVERITY: Final = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Information,
+}
 _KINDS: Final[dict[ItemKind, types.CompletionItemKind]] = {
     "keyword": types.CompletionItemKind.Keyword,
     "function": types.CompletionItemKind.Function,

@@ -58,3 +58,14 @@ class Frontend(Protocol):
     def from_object(self, obj: Any) -> LoadedModel:
         """The model of a live object; ModelError for anything it cannot represent."""
         ...
+
+
+@runtime_checkable
+class VariantFrontend(Protocol):
+    """A frontend whose files may hold several models, one of which `FORMAT:VARIANT` names."""
+
+    variants: tuple[str, ...]
+
+    def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
+        """As `load`; ModelError if this file does not hold that variant."""
+        ...

@@ -20,13 +20,13 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.bind_domains import (
     FeatureSpec,
     Label,
-    all_floats,
     closed_range,
     coded_categories,
     domain_of_column,
     nearest_float,
     number_codes,
     steps_domain,
+    undeclared,
     value_domain,
 )
 from treesens.frontends.tables import Categories, Table
@@ -99,7 +99,10 @@ def read_declarations(
             case ast.Model(name, path, form):
                 if _is_new(found, found.models, name, "E107", "model"):
                     chosen = form.text if form else None
-                    found.models[name.text] = _attempt(found, path, lambda p, f=chosen: load_model(p, f), base)  # type: ignore[misc]
+                    loaded = _attempt(found, path, lambda p, f=chosen: load_model(p, f), base)  # type: ignore[misc]
+                    found.models[name.text] = loaded
+                    for note in loaded.notes if loaded else ():
+                        diagnostics.note("E404", f"model `{name.text}`: {note}", path.span)
             case ast.Data(name, path, label, rows):
                 if _is_new(found, found.tables, name, "E107", "data"):
                     column, count = label.text if label else None, rows.value if rows else None
@@ -181,7 +184,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
     if feature.categories:
         seen = _column_of_source(found, feature)
         return coded_categories(feature.name, number_type, feature.categories, feature.labels, seen)
-    return _spec_from_data(found, feature.name, number_type) or all_floats(feature.name, number_type)
+    return _spec_from_data(found, feature.name, number_type) or undeclared(feature, number_type)
 
 
 def _column_of_source(found: Declarations, feature: Feature) -> FloatArray | None:
@@ -192,6 +195,20 @@ def _column_of_source(found: Declarations, feature: Feature) -> FloatArray | Non
             spec = coded_categories(feature.name, NumberType.FLOAT64, feature.categories, feature.labels)
             return found.column(table, feature.name, spec.categories, source.data.span)
     return None
+
+
+def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
+    """Says which features take whole numbers although nobody declared it, and how to allow fractions."""
+    whole = [
+        spec.name
+        for feature, spec in zip(features, specs, strict=True)
+        if feature.name not in found.features and isinstance(spec.domain, RealDomain) and spec.domain.whole
+    ]
+    if whole:
+        listed = ", ".join(f"`{name}`" for name in whole[:8]) + (", …" if len(whole) > 8 else "")
+        message = f"answers have whole numbers in {listed}, because the data, or the model file, has no others there"
+        if not any(d.code == "E403" for d in found.diagnostics):
+            found.diagnostics.note("E403", message, remedy=f"declare `feature {whole[0]}: real` if fractions can occur")
 
 
 def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> FeatureSpec | None:
@@ -272,6 +289,14 @@ def _unscaled(
     number_type: NumberType,
 ) -> FeatureSpec:
     interval = kind.interval
+    if interval is None and (seen := _spec_from_data(found, node.name.text, number_type)) is not None:
+        low, high = seen.ends
+        return FeatureSpec(
+            node.name.text,
+            number_type,
+            RealDomain(low, high, whole=kind.kind == "integer", missing=node.missing),
+            declared=True,
+        )
     low, high = closed_range(
         *ends,
         low_open=interval is not None and interval.low_open,

@@ -24,6 +24,7 @@ from treesens.compiler.base.floats import (
     next_up,
     round_to_float32,
 )
+from treesens.compiler.model import Feature, FeatureKind
 from treesens.compiler.query.domain import Domain, RealDomain, Unit, ValueDomain
 from treesens.frontends.tables import Categories
 
@@ -76,14 +77,18 @@ class FeatureSpec:
         return self.steps or not (self.unit or (self.domain.values % 1).any())
 
     @property
-    def width(self) -> Fraction | None:
-        """The width of the domain in stored units; None where nothing bounds it, 1 where it is a single value."""
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest legal value."""
         if isinstance(self.domain, ValueDomain):
-            low, high = float(self.domain.values[0]), float(self.domain.values[-1])
-        else:
-            low, high = self.domain.low, self.domain.high
-            if low <= -self.number_type.max or high >= self.number_type.max:
-                return None
+            return float(self.domain.values[0]), float(self.domain.values[-1])
+        return self.domain.low, self.domain.high
+
+    @property
+    def width(self) -> Fraction | None:
+        """The width of the domain in stored units; None if nothing bounds it, 1 if it is a single value."""
+        low, high = self.ends
+        if isinstance(self.domain, RealDomain) and (low <= -self.number_type.max or high >= self.number_type.max):
+            return None
         return Fraction(high) - Fraction(low) or Fraction(1)
 
     def stored(self, typed: Fraction) -> Fraction:
@@ -136,9 +141,13 @@ class FeatureSpec:
         return np.asarray(np.where(np.isnan(x), self.missing, inside), dtype=bool)
 
 
-def all_floats(name: str, number_type: NumberType) -> FeatureSpec:
-    """A feature without any declaration."""
-    return FeatureSpec(name, number_type, RealDomain(-number_type.max, number_type.max))
+def undeclared(feature: Feature, number_type: NumberType) -> FeatureSpec:
+    """A feature without any declaration: all floats, the whole ones, or 0 and 1, as the model file calls it."""
+    if feature.kind is FeatureKind.INDICATOR:
+        domain, typed = value_domain([(0.0, 0), (1.0, 1)])
+        return FeatureSpec(feature.name, number_type, domain, typed=typed)
+    whole = feature.kind is FeatureKind.INTEGER
+    return FeatureSpec(feature.name, number_type, RealDomain(-number_type.max, number_type.max, whole=whole))
 
 
 def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
@@ -243,10 +252,11 @@ def steps_domain(
 
 
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
-    """`domain from DATA`: [min, max] of the column, or its values where they are few.
+    """`domain from DATA`: [min, max] of the column, or its values if they are few.
 
     Few are at most 12 distinct values that are whole, or at most 12 of any kind in a column with at least four times as many
-    rows (a short table says little about a continuous feature). Missing is allowed where the column has missing values.
+    rows (a short table says little about a continuous feature). A column of whole numbers takes whole numbers only. Missing is
+    allowed if the column has missing values.
     """
     present = column[~np.isnan(column)]
     missing = len(present) < len(column)
@@ -262,7 +272,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
         return FeatureSpec(name, number_type, domain, typed=typed, declared=True)
     low, high = (float(v) for v in number_type.cast([distinct[0], distinct[-1]]))
     low, high = max(low, -number_type.max), min(high, number_type.max)
-    return FeatureSpec(name, number_type, RealDomain(low, high, missing=missing), declared=True)
+    return FeatureSpec(name, number_type, RealDomain(low, high, whole=whole, missing=missing), declared=True)
 
 
 def closed_range(

@@ -26,6 +26,7 @@ from treesens.frontends.bind_declarations import (
     check_columns,
     feature_spec,
     lacks_columns,
+    note_whole_numbers,
     unknown_feature,
 )
 from treesens.frontends.bind_domains import FeatureSpec
@@ -119,6 +120,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
             broken = True
     if broken:
         raise Unbound
+    note_whole_numbers(found, union, specs)
     on_union = tuple(aligned(model, union) for model in models)
     grids = [model.ensemble.grid() for model in on_union]
     base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))

@@ -11,7 +11,7 @@ from typing import Final
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
-from treesens.frontends.base import Frontend, LoadedModel
+from treesens.frontends.base import Frontend, LoadedModel, VariantFrontend
 from treesens.frontends.pickles import is_pickle, open_pickle, untrusted
 
 # Bytes that content sniffing sees, and the largest file that is read at all.
@@ -61,11 +61,15 @@ def frontend(name: str) -> Frontend:
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """The model in a file (a path) or a live object; the format is found from the content unless it is named.
 
+    `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose.
+
     A pickle is a program; it is opened with `trust_pickle` only.
     Raises ModelError with the place and what to do for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         return _load_file(Path(source), format, trust_pickle)
+    if format and ":" in format:
+        raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
     candidates = [frontend(format)] if format else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):
@@ -103,12 +107,13 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
         if not trust_pickle:
             raise untrusted(place)
         return _named(load(open_pickle(path), name), path)
+    name, _, variant = (name or "").partition(":")
     chosen = frontend(name) if name else _sniff(place, head)
     if name and not chosen.recognises_bytes(head):
         raise ModelError(f"the file does not look like a model of format `{name}`", place=place)
     data = path.read_bytes()
     try:
-        return chosen.load(path, data)
+        return _variant(chosen, variant, path, data) if variant else chosen.load(path, data)
     except MemoryError:
         raise ModelError("the model does not fit into memory", place=place) from None
     except UNFORESEEN as error:
@@ -117,6 +122,16 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             place=place,
             remedy="save the model again with the library",
         ) from error
+
+
+def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:
+    """One of the models that a file holds. ModelError if the format knows no such choice."""
+    if not isinstance(chosen, VariantFrontend) or variant not in chosen.variants:
+        known = chosen.variants if isinstance(chosen, VariantFrontend) else ()
+        listed = " or ".join(f"`{chosen.name}:{v}`" for v in known)
+        remedy = f"write `{chosen.name}`" + (f", {listed}" if known else "")
+        raise ModelError(f"the format `{chosen.name}` has no variant `{variant}`", place=str(path), remedy=remedy)
+    return chosen.load_variant(path, data, variant)
 
 
 def _named(model: LoadedModel, path: Path) -> LoadedModel:

@@ -15,6 +15,7 @@ import hashlib
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class XGBoostFrontend:
 
     name = "xgboost"
     library = "xgboost"
+    variants = ("all", "best")
 
     def recognises_bytes(self, head: bytes) -> bool:
         # XGBoost documents have `learner` or `version`, a list, as their first key.
@@ -51,6 +53,20 @@ class XGBoostFrontend:
         if data.startswith(_OLD):
             data = converted(data, str(path))
         return self._read(data, str(path), path.stem)
+
+    def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
+        """All rounds of a file, or those up to the best one, which the scikit-learn wrapper uses after early stopping."""
+        if variant == "all":
+            return replace(self.load(path, data), notes=())
+        data = converted(data, str(path)) if data.startswith(_OLD) else data
+        best = _best_iteration(Field(parse_document(data, str(path)), str(path)))
+        if best is None:
+            raise ModelError(
+                "the model was not stopped early, so the file names no best round",
+                place=str(path),
+                remedy="leave `:best` out",
+            )
+        return self._read(data, str(path), path.stem, best + 1)
 
     def from_object(self, obj: Any) -> LoadedModel:
         import xgboost
@@ -91,12 +107,24 @@ class XGBoostFrontend:
         return LoadedModel(ensemble, self.name, native.margins, leaf_ids, _notes(root, ensemble, rounds))
 
 
-def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+def _best_iteration(root: Field) -> int | None:
+    """The round that early stopping chose, from 0; None if the file names none."""
     attributes = root["learner"].get("attributes")
     best = attributes.get("best_iteration") if attributes else None
+    if best is None:
+        return None
+    text = str(best.value)
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise best.error(f"`{text[:20]}` is no number of a round")
+    return int(text)
+
+
+def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+    best = _best_iteration(root)
     if rounds is not None or best is None:
         return ()
     return (
-        f"the model was stopped early (best_iteration {best.value}); all {ensemble.n_trees} trees are used, as "
-        "Booster.predict does, while the scikit-learn wrapper would use the best ones",
+        f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "
+        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} only. Write `xgboost:best` as the format for these, "
+        "`xgboost:all` for all trees without this note",
     )

@@ -326,6 +326,12 @@ E401 rows outside the domain
 E402 missing values in the data
   some rows lack a value that no answer can lack; they take no part in what is learnt about that feature
   declare the feature `or missing`, or leave such rows out
+E403 whole numbers
+  the data, or the model file, has whole numbers only for some features, so answers have too
+  declare the feature `real` if fractions can occur
+E404 note on a model
+  the file leaves open, or the library does, what a reader of the answers should know
+  see docs/frontends.md
 """
 )
 

@@ -35,6 +35,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         finalize=seen,
     )
     environment.filters["value"] = shown
+    environment.filters["score"] = shown_score
     environment.filters["run"] = shown_run
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
@@ -117,9 +118,14 @@ def colour(strength: float) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as people read it."""
+    """A value as people type it: a number is the shortest text that reads back to the same input."""
     if value is None:
         return "missing"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def shown_score(value: Any) -> str:
+    """A score with six digits."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

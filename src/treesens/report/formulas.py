@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.floats import NumberType, shortest
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain
@@ -149,17 +150,18 @@ def cells_text(query: q.Query, feature: int, mask: BoolArray) -> str:
         if first != grid.missing_cell:
             a, b = grid.interval(first)[0], grid.interval(end)[1]
             parts.append(
-                "{" + f"{a:g}" + "}"
+                "{" + str(shortest(a, grid.number_type.dtype)) + "}"
                 if a == b
-                else f"[{_end(a, grid.number_type.max)}, {_end(b, grid.number_type.max)}]"
+                else f"[{_end(a, grid.number_type)}, {_end(b, grid.number_type)}]"
             )
         if last == grid.missing_cell:
             parts.append("missing")
     return " ∪ ".join(parts) or "∅"
 
 
-def _end(value: float, limit: float) -> str:
-    return "-max" if value <= -limit else "max" if value >= limit else f"{value:.9g}"
+def _end(value: float, number_type: NumberType) -> str:
+    limit = number_type.max
+    return "-max" if value <= -limit else "max" if value >= limit else str(shortest(value, number_type.dtype))
 
 
 def domain_text(domain: Domain, number_type: np.dtype[np.float32] | np.dtype[np.float64]) -> str:
@@ -168,7 +170,7 @@ def domain_text(domain: Domain, number_type: np.dtype[np.float32] | np.dtype[np.
         case RealDomain(low, high, whole, missing, unit):
             word = "integer" if whole else "real"
             limit = float(np.finfo(number_type).max)
-            ends = [None if abs(x) >= limit or isnan(x) else f"{x:.9g}" for x in (low, high)]
+            ends = [None if abs(x) >= limit or isnan(x) else str(shortest(x, number_type)) for x in (low, high)]
             text = word if ends == [None, None] else f"{word} in [{ends[0] or '-inf'}, {ends[1] or 'inf'}]"
         case ValueDomain():
             labels = list(dict.fromkeys(map(str, domain.labels)))

@@ -12,8 +12,9 @@ import numpy as np
 
 import treesens
 from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.floats import rounded_to, shortest
 from treesens.compiler.model.ensemble import Ensemble, Link
-from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
+from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, Result, Verdict, Witness
 from treesens.cores import diagnostic_of
@@ -29,16 +30,20 @@ def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | 
         at = int(np.argmin(np.abs(domain.values - value)))
         return domain.labels[at]
     if domain.unit is not None:
-        return tidy(float(domain.unit.to_typed(Fraction(value))), np.dtype(np.float64))
+        return typed_number(domain.unit, value, number_type)
     if domain.whole:
         return int(value)
-    return tidy(value, number_type)
+    return shortest(value, number_type)
 
 
-def tidy(value: float, number_type: np.dtype[Any]) -> int | float:
-    """The shortest decimal that the model reads as this very float."""
-    shown = float(str(number_type.type(value)))
-    return int(shown) if shown.is_integer() and abs(shown) < 2**53 else shown
+def typed_number(unit: Unit, stored: float, number_type: np.dtype[Any]) -> int | float:
+    """The shortest decimal whose image is stored as this very float; the nearest double if no double has this image."""
+    nearest = float(unit.to_typed(Fraction(stored)))
+    for digits in range(1, 18):
+        text = f"{nearest:.{digits}g}"
+        if rounded_to(unit.to_stored(Fraction(text)), number_type) == stored:
+            return shortest(float(text), np.dtype(np.float64))
+    return nearest
 
 
 def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:

@@ -189,7 +189,7 @@ def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[Styled]:
         for i, p in enumerate(query.points)
     ]
     rows += [
-        ([f"→ {visible(key)}", *(_value(s.get(key)) for s in scores)], {"bold": True})
+        ([f"→ {visible(key)}", *(_score(s.get(key)) for s in scores)], {"bold": True})
         for key in scores[0]
         if not isinstance(scores[0][key], dict)
     ]
@@ -200,6 +200,12 @@ def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[Styled]:
 
 
 def _value(value: Any) -> str:
+    """A value of a feature: a number is the shortest text that reads back to the same input."""
     if value is None:
         return "missing"
+    return repr(value) if isinstance(value, float) else visible(str(value))
+
+
+def _score(value: Any) -> str:
+    """A score, for the eye; `--json` has all digits."""
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))

@@ -113,6 +113,10 @@ class Diagnostics:
     def warning(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))
 
+    def note(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
+        """What a reader of the answers should know, and nothing to mend."""
+        self.items.append(Diagnostic(code, message, span, remedy, "note"))
+
     @property
     def errors(self) -> list[Diagnostic]:
         return [d for d in self.items if d.severity == "error"]

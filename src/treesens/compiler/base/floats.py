@@ -12,6 +12,7 @@ import math
 import sys
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,17 @@ def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
 def floor_to(value: Fraction | float, number_type: NumberType) -> float:
     """The largest finite value of the type that is <= `value`; -infinity if there is none."""
     return 0.0 - ceil_to(-value if isinstance(value, float) else -Fraction(value), number_type)
+
+
+def shortest(value: float, number_type: np.dtype[Any]) -> int | float:
+    """The shortest decimal that is read as this very float of the type; an int if it is whole and below 2**53."""
+    shown = float(str(number_type.type(value)))
+    return int(shown) if shown.is_integer() and abs(shown) < 2**53 else shown
+
+
+def rounded_to(value: Fraction, number_type: np.dtype[Any]) -> float:
+    """The float of a type that is nearest to a rational."""
+    return round_to_float32(value) if number_type == np.float32 else float(value)
 
 
 def round_to_float32(value: Fraction) -> float:
