@@ -110,3 +110,13 @@ def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
+
+
+def test_documents_that_are_named_exist() -> None:
+    """Sources and pages name documents only if they are in the repository."""
+    places = [
+        p for kind in ("*.py", "*.hpp", "*.cpp", "*.md") for part in ("src", "docs") for p in (ROOT / part).rglob(kind)
+    ]
+    known = {p.name for folder in (ROOT, ROOT / "benchmarks", DOCS, DOCS / "adr") for p in folder.glob("*.md")}
+    named = {(name, str(p.relative_to(ROOT))) for p in places for name in re.findall(r"\b[\w-]+\.md\b", p.read_text())}
+    assert not {(name, place) for name, place in named if name not in known}

@@ -1,4 +1,4 @@
-"""What a `.sens` constraint means on concrete inputs, by the plainest possible reading of LANGUAGE.md.
+"""What a `.sens` constraint means on concrete inputs, by the plainest possible reading of docs/language.md.
 
 Shares nothing with the binder: no cells, no cuts, no normal forms. Inputs are stored values; numbers are compared exactly.
 """

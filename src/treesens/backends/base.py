@@ -38,7 +38,7 @@ class Termination(Enum):
 
 
 class Proof(Enum):
-    """What an `infeasible` of a backend rests on (SEMANTICS.md, 4)."""
+    """What an `infeasible` of a backend rests on (docs/semantics.md)."""
 
     EXACT = "exact"
     TOLERANCE = "tolerance"

@@ -13,7 +13,7 @@ from treesens.compiler.query.concretise import NoValues
 
 
 class Verdict(StrEnum):
-    """The three answers (LANGUAGE.md)."""
+    """The three answers (docs/language.md)."""
 
     FOUND = "found"
     NONE = "none"

@@ -1,4 +1,4 @@
-"""Verification of witnesses: concrete values, exact replay, and replay in the library's arithmetic (SEMANTICS.md, 3)."""
+"""Verification of witnesses: concrete values, exact replay, and replay in the library's arithmetic (docs/semantics.md)."""
 
 from __future__ import annotations
 

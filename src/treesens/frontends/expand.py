@@ -1,6 +1,6 @@
 """Questions that stand for several, and the shorthand `sensitive`, as plain `find` questions. Syntax trees in and out.
 
-`for each f in ..` gives one question for every choice, named NAME[choice]; `sensitive` becomes the `find` that LANGUAGE.md
+`for each f in ..` gives one question for every choice, named NAME[choice]; `sensitive` becomes the `find` that docs/language.md
 defines it by, with points `a` and `b`. New nodes have the place of the words that they come from, so that messages about an
 expansion point into the text.
 """

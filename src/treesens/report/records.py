@@ -1,4 +1,4 @@
-"""Answers as records (INTERFACE.md): one JSON object per question, with everything needed to repeat and to judge it."""
+"""Answers as records (docs/cli.md): one JSON object per question, with everything needed to repeat and to judge it."""
 
 from __future__ import annotations
 

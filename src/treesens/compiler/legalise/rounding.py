@@ -1,4 +1,4 @@
-"""Outward rounding of integer rows: what a solver is given must not lose a solution (SEMANTICS.md, 4).
+"""Outward rounding of integer rows: what a solver is given must not lose a solution (docs/semantics.md).
 
 Source: sum c_i x_i >= b with exact integers over 0/1 variables. Target, for a divisor 2**d:
 

@@ -1,4 +1,4 @@
-"""The cells of an input space: inputs in the same cells are the same input for an ensemble (SEMANTICS, point 1).
+"""The cells of an input space: inputs in the same cells are the same input for an ensemble (docs/semantics.md).
 
 All cuts are strict: a cut c separates x < c from x >= c. A threshold of a library, in whatever comparison and type it
 is stored, becomes such a cut without rounding (`strict_cut`), because the inputs form a discrete set: the floats of one

@@ -13,7 +13,7 @@ from treesens.compiler.ir import Equal, Module, Order, Table
 
 
 class Relation(Enum):
-    """What a rewritten module says of the one it was made from (SEMANTICS.md, 5)."""
+    """What a rewritten module says of the one it was made from (docs/semantics.md)."""
 
     EQUIVALENT = "equivalent"
     """The same solutions, up to the lift."""

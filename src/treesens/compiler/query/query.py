@@ -1,7 +1,7 @@
 """The typed question: points over a grid of cells, constraints, objective. Frozen, no names left to resolve.
 
 Cells are those of `Space`: the thresholds of all models of the question, refined by its constants, so that every
-constraint is a statement about cells (SEMANTICS.md, 1). The exceptions are `Difference` and `ValueSum`, which relate values:
+constraint is a statement about cells (docs/semantics.md). The exceptions are `Difference` and `ValueSum`, which relate values:
 on cells they mean "some values in these cells satisfy it", and values are chosen when the answer is built (`concretise.py`).
 """
 

@@ -1,4 +1,4 @@
-// Where to split a node (ENGINE.md, "Branch").
+// Where to split a node (docs/engine.md).
 #pragma once
 
 #include <vector>

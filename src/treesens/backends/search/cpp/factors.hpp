@@ -1,8 +1,8 @@
 // Factors: a tree, or all copies of a tree taken together, as a list of entries (a box and one value per row).
 //
-// Copies are traversed simultaneously, so they part only where they ask for a variable that they do not share (ENGINE.md,
-// "Factors"; UnAff and Aff of the paper, taken to their end). In the collapsed set (tier D) rows are added up first, and
-// every part of a factor in which the sum is constant becomes one entry; whole trees that cancel disappear.
+// Copies are traversed simultaneously, so they part only where they ask for a variable that they do not share
+// (docs/engine.md; UnAff and Aff of the paper, taken to their end). In the collapsed set (tier D) rows are added up first,
+// and every part of a factor in which the sum is constant becomes one entry; whole trees that cancel disappear.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The witness side: restarts, perturbations and exact block moves (ENGINE.md, "Local search").
+// The witness side: restarts, perturbations and exact block moves (docs/engine.md).
 #pragma once
 
 #include <cstdint>

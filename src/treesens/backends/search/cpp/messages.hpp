@@ -1,4 +1,4 @@
-// Messages between factors and variables: the upper bound of the prover (ENGINE.md, "Bound").
+// Messages between factors and variables: the upper bound of the prover (docs/engine.md).
 //
 //     bound = sum_T max_e [ value(e) + sum_v max_{k in box of e} m_{T,v}(k) ] + constant >= max_x L(x)
 //

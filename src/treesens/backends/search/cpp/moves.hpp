@@ -1,7 +1,7 @@
 // Exact block moves: the best cells of one or two variables, all others held, together with the best cell of one private
 // variable per point.
 //
-// ENGINE.md, "Local search": keep the profile of every row over the private variable; traverse only the trees that ask
+// docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that ask
 // for the block with block and private variable left open, add every leaf to its rectangle in a difference array,
 // prefix-sum, read off the best cell. All in exact integers.
 //

@@ -329,7 +329,7 @@ void Prover::decode(const Tier& tier, Incumbent& incumbent, LocalSearch& polishe
         check_point(s);
         incumbent.offer(s, x_);
     }
-    // Polishing may take a quarter of the time (ENGINE.md), less when it has not helped for long.
+    // Polishing may take a quarter of the time (docs/engine.md), less when it has not helped for long.
     if (polish_work_ * (misses_ > kMisses ? 16 : 4) > work() + 4'000'000) return;
     const std::int64_t before = polisher.work();
     const Score old = incumbent.score;

@@ -1,4 +1,4 @@
-// One question: local search and prover taking turns on one resumable state (ENGINE.md, "Schedule").
+// One question: local search and prover taking turns on one resumable state (docs/engine.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tiers: the bounds that a node tries, cheapest first, each warm-started down the search (ENGINE.md, "Tiers").
+// Tiers: the bounds that a node tries, cheapest first, each warm-started down the search (docs/engine.md).
 //
 //  - collapsed (D): rows added up so that all unaffected trees cancel, fixed multipliers;
 //  - full (W): every row with its own multiplier on the simplex; with two rows two of them, one per side of 1/2.
