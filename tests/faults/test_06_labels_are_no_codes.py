@@ -118,3 +118,14 @@ def test_text_of_a_column_is_no_code_either() -> None:
     mixed = frame.assign(grade=["one", "2"] * 200)
     with pytest.raises(TreesensError, match="`2` in row 1"):
         ask(model, "find a such that a = row 0 of d", "", mixed)
+
+
+def test_names_that_xgboost_cuts_off_are_not_dropped_in_silence(tmp_path: Path) -> None:
+    xgb = pytest.importorskip("xgboost")
+    frame = pd.DataFrame({"town": pd.Categorical(["Zürich", "Genf", "日本", "Ö"] * 20)})
+    xgb.XGBClassifier(n_estimators=1, enable_categorical=True).fit(frame, [0, 1, 1, 0] * 20).save_model(
+        tmp_path / "m.json"
+    )
+    loaded = ts.load(tmp_path / "m.json")
+    assert loaded.ensemble.features[0].labels is None
+    assert any("`town`" in note and "beyond ASCII" in note for note in loaded.notes)

@@ -24,6 +24,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, is_ubjson, parse_document
 from treesens.frontends.fields import Field
+from treesens.frontends.xgboost_categories import cut_names
 from treesens.frontends.xgboost_model import read_ensemble
 from treesens.frontends.xgboost_native import NativeXGBoost, converted
 from treesens.frontends.xgboost_trees import InexactDecimalError
@@ -120,6 +121,10 @@ def _best_iteration(root: Field) -> int | None:
 
 
 def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+    return (*_note_on_rounds(root, ensemble, rounds), *_note_on_names(root, ensemble))
+
+
+def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
     best = _best_iteration(root)
     if rounds is not None or best is None:
         return ()
@@ -127,4 +132,16 @@ def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ..
         f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "
         f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} only. Write `xgboost:best` as the format for these, "
         "`xgboost:all` for all trees without this note",
+    )
+
+
+def _note_on_names(root: Field, ensemble: Ensemble) -> tuple[str, ...]:
+    booster = root["learner"]["gradient_booster"]
+    model = (booster["gbtree"] if booster["name"].text() == "dart" else booster)["model"]
+    names = [f"`{ensemble.feature_names[f]}`" for f in cut_names(model) if f < ensemble.n_features]
+    if not names:
+        return ()
+    return (
+        f"the categories of {', '.join(names[:8])} have names beyond ASCII, which XGBoost cuts off when it saves a model, so "
+        "they are not known: declare `feature NAME: category {NAME = code, ..}` with the codes of training",
     )

@@ -30,6 +30,20 @@ def category_labels(model: Field, features: int) -> list[Labels | None]:
     return [_labels(encoding) for encoding in encodings]
 
 
+def cut_names(model: Field) -> list[int]:
+    """The features whose category names XGBoost has cut off: text beyond ASCII, of which it counts characters, not bytes."""
+    cats = model.get("cats")
+    found = []
+    for f, encoding in enumerate(list(cats["enc"].items()) if cats else []):
+        if "offsets" in encoding and not _is_ascii(encoding["values"].integers()):
+            found.append(f)
+    return found
+
+
+def _is_ascii(values: NDArray[np.int64]) -> bool:
+    return bool(((values >= 0) & (values <= 0x7F)).all())
+
+
 def _labels(encoding: Field) -> Labels | None:
     if "offsets" not in encoding:
         return plain_labels(encoding["values"].floats().tolist()) or None
@@ -39,8 +53,8 @@ def _labels(encoding: Field) -> Labels | None:
     ends = encoding["offsets"].integers()
     if ends[0] != 0 or ends[-1] != len(values) or (np.diff(ends) < 0).any():
         raise encoding["offsets"].error("the category names do not fit their offsets")
-    if ((values < 0) | (values > 0x7F)).any():
-        # XGBoost 3.2 counts characters where it stores bytes, so names that are not ASCII are cut at the wrong places.
+    if not _is_ascii(values):
+        # XGBoost 3.2 counts characters and stores bytes, so such names are cut at the wrong places, and the last ones are lost.
         return None
     raw = values.astype(np.uint8).tobytes()
     return tuple(raw[a:b].decode("ascii") for a, b in itertools.pairwise(ends.tolist()))
