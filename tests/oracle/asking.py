@@ -32,7 +32,7 @@ def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
 
 
 def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
-    """The records by name of the question; a text with an error is asked question by question, and the error is the record."""
+    """The records by name of the question, or its error; a text that answers nothing is asked question by question."""
     import treesens as ts
 
     models = {name: loaded(case, name) for name in case.models}
@@ -46,7 +46,10 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
                 out |= ask(case, [question], options)
             return out
         return {questions[0]["name"]: error}
-    return {name: answers[name].to_dict() for name in answers}
+    wrong = {
+        q["name"]: answers.errors.get(q["name"]) or answers.errors.get(q["name"].partition("[")[0]) for q in questions
+    }
+    return {name: answers[name].to_dict() for name in answers} | {name: e for name, e in wrong.items() if e is not None}
 
 
 def loaded(case: Case, name: str) -> Any:

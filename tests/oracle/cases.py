@@ -119,7 +119,9 @@ def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict
     models = {"m": train(rng, features, "m", kind)}
     if rng.random() < 0.25:
         models["n"] = (second_trainer(rng, features) or train)(rng, features, "n", kind)
-        if models["n"].link != models["m"].link or models["n"].classes != models["m"].classes:
+        one, two = models["m"], models["n"]
+        reals = any(f.kind == "real" for f in features)
+        if (one.link, one.classes) != (two.link, two.classes) or (reals and one.real is not two.real):
             del models["n"]
     for model in models.values():
         model.coded = {f.name: f.labels for f in features if f.codes != "number"}

@@ -146,7 +146,7 @@ def witness_setting(case: Case, question: dict[str, Any], points: dict[str, Any]
         for f in case.features:
             value = points[p][f.name]
             place = f.position(value)
-            if place is None and not (f.kind == "real" and _in_real(f, value)):
+            if place is None and not (f.kind == "real" and _in_real(f, value, case.models[model].real)):
                 wrong("outside", f"{p}.{f.name} = {value!r} is not in {f.declaration}")
                 return None
             typed = None if place is not None else float(case.models[model].real(value))
@@ -180,8 +180,10 @@ def one_of(points: Points, place: int | None) -> Points:
     )
 
 
-def _in_real(feature: Any, value: Any) -> bool:
-    return isinstance(value, int | float) and min(feature.user) <= value <= float(np.nanmax(feature.user))
+def _in_real(feature: Any, value: Any, kind: type) -> bool:
+    """Whether a printed number, read in the number type of the model, lies in the domain."""
+    inside = isinstance(value, int | float) and np.nanmin(feature.user) <= float(kind(value)) <= np.nanmax(feature.user)
+    return bool(inside)
 
 
 def _objective(
