@@ -329,7 +329,7 @@ class _Closest:
             reason = "time: no pair found" if self.left() <= 0 else "no pair found"
             return Result(self.query.name, Verdict.UNKNOWN, reason, backend=backend)
         kind = f"distance {self.nearest.norm}"
-        objective = ObjectiveValue(self.best.value, min(bound, self.best.value), "minimize", kind)
+        objective = ObjectiveValue(self.best.value, bound, "minimize", kind)
         nearest = NearestRow("", int(self.nearest.index[self.best.row]), self.best.value, self.best.value)
         return Result(
             self.query.name,

@@ -12,7 +12,7 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
-from treesens.engine import Options, shown_value
+from treesens.engine import ContradictoryBound, Options, consistent, shown_value
 from treesens.frontends.query import BoundQuery
 from treesens.summaries.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.summaries.nearest import cells_near, nearest_row
@@ -158,12 +158,12 @@ def placed(query: BoundQuery, result: Result, options: Options) -> Result:
     table, witness = table_in_play(query), result.witness
     if witness is None:
         return result
-    if table is None and not options.regions:
-        return result
     typed = query.query
+    if table is None and not options.regions:
+        return valued(typed, result)
     region = RegionFinder(typed).region(witness.cells)
     if table is None:
-        return replace(result, region=region)
+        return valued(typed, replace(result, region=region))
     name, rows = table
     nearest = nearest_row(typed, name, rows, witness.cells, region)
     if result.backend != "rows" and (typed.objective is None or typed.objective.nearest is None):
@@ -190,10 +190,17 @@ def worse(query: Query, moved: Witness, witness: Witness) -> bool:
 
 
 def valued(query: Query, result: Result) -> Result:
-    """The answer with the objective of the very point that it shows, and a bound that is no better than this value."""
+    """The answer with the objective of the very point that it shows; `unknown` if its bound contradicts this value."""
     goal, known = query.objective, result.objective
-    if goal is None or goal.nearest is not None or known is None or result.witness is None:
+    if goal is None or known is None or result.witness is None:
         return result
-    value = shown_value(goal, float(objective_value(goal, inputs_of(query, result.witness.values))))
-    bound = None if known.bound is None else (max if goal.maximize else min)(known.bound, value)
+    value = known.value
+    if goal.nearest is None:
+        value = shown_value(goal, float(objective_value(goal, inputs_of(query, result.witness.values))))
+    try:
+        bound = known.bound
+        if bound is not None:
+            bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
+    except ContradictoryBound as error:
+        return Result(query.name, Verdict.UNKNOWN, error.reason, backend=result.backend, attempts=result.attempts)
     return replace(result, objective=replace(known, value=value, bound=bound))
