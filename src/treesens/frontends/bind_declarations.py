@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
@@ -124,6 +124,7 @@ def read_declarations(
                 if _is_new(found, queries, name, "E107", "query"):
                     queries[name.text] = name
     _check_names(found)
+    _leave_out_unused_text(found)
     if queries and not found.models:
         first = next(iter(queries.values()))
         found.fail("E112", "the file declares no model", first.span, 'add `model NAME from "FILE"`')
@@ -165,6 +166,22 @@ def _check_names(found: Declarations) -> None:
     for name in [*declared, *(name for onehot in found.onehots for name in onehot.features)]:
         if name.text not in known:
             unknown_feature(found, name, known)
+
+
+def _leave_out_unused_text(found: Declarations) -> None:
+    """Text in columns that no tree asks about (a pipeline drops them) becomes 0: no answer depends on it."""
+    models = [model.ensemble for model in found.models.values() if model is not None]
+    used = {name for ensemble in models for name in ensemble.used_features} | set(found.features)
+    unused = {f.name for ensemble in models for f in ensemble.features if not f.categories} - used
+    for name, table in found.tables.items():
+        text = [c for c in table.inputs if c in unused and table.columns[c].dtype == object] if table else []
+        if table is None or not text:
+            continue
+        zeros = frozen(np.zeros(table.rows))
+        found.tables[name] = replace(table, columns={**table.columns, **dict.fromkeys(text, zeros)})
+        listed = ", ".join(f"`{c}`" for c in text[:8]) + (", …" if len(text) > 8 else "")
+        message = f"no tree asks about {listed}: 0 stands for each text there in `{name}`"
+        found.diagnostics.note("E405", message)
 
 
 def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -> Unbound:
