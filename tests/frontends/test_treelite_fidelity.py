@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.frontends import mutants
@@ -63,3 +64,19 @@ def test_damaged_checkpoints_give_a_typed_error_or_a_valid_model() -> None:
     assert refusals(data, read, files=6, seconds=8) > 1
     with pytest.raises(ModelError, match="cannot read the checkpoint"):
         read(data[: len(data) // 2])
+
+
+def test_an_infinite_threshold_is_read_although_the_dump_lacks_it(tmp_path: Path) -> None:
+    """scikit-learn splits missing values from all others at infinity, for which treelite's dump has no number."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    rng = np.random.default_rng(0)
+    x = rng.random((200, 2)).astype(np.float32)
+    x[::3, 0] = np.nan
+    model = ensemble.RandomForestClassifier(4, max_depth=3, random_state=0).fit(x, np.isnan(x[:, 0]) ^ (x[:, 1] > 0.5))
+    treelite = pytest.importorskip("treelite")
+    exported = treelite.sklearn.import_model(model)
+    assert '"threshold":,' in exported.dump_as_json(pretty_print=False)
+    exported.serialize(str(tmp_path / "m.tl"))
+    for source in (exported, tmp_path / "m.tl"):
+        loaded = load(source)
+        assert np.array_equal(loaded.margins(x), loaded.ensemble.margins_emulated(x))

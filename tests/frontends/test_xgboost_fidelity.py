@@ -146,7 +146,7 @@ def test_names_kinds_and_category_labels_come_along() -> None:
     assert kinds["whole"] == ("integer", 0, None)
     assert kinds["colour"] == ("categorical", 7, ("red", "green", "blue", "w", "x", "y", "z"))
     assert kinds["town"][2] is None
-    assert kinds["code"][1:] == (30, tuple(str(v) for v in range(10, 40)))
+    assert kinds["code"][1:] == (30, tuple(range(10, 40)))
 
 
 def test_decimals_close_to_halfway_are_rounded_once(tmp_path: Path) -> None:

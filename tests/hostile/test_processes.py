@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -180,9 +181,10 @@ INTERRUPTED = {
 @pytest.mark.parametrize("name", INTERRUPTED)
 def test_ctrl_c_ends_a_command_in_two_seconds_with_130(hard: Path, name: str) -> None:
     """Fault 28: `check -j 2` went on to its time limit, `compare` ended with 5."""
-    (hard / "list.jsonl").write_text(
-        '{"model": "m", "features": [0, 1, 2], "margin": 6}\n{"model": "m", "features": [3, 4, 5], "margin": 6}\n'
-    )
+    # More than any machine decides before it is interrupted.
+    margins = [6 + i / 1000 for i in range(2000)]
+    lines = [json.dumps({"model": "m", "features": f, "margin": g}) for g in margins for f in ([0, 1, 2], [3, 4, 5])]
+    (hard / "list.jsonl").write_text("\n".join(lines) + "\n")
     arguments = INTERRUPTED[name]
     if "scip" in arguments and find_spec("pyscipopt") is None:
         pytest.skip("scip is not installed")

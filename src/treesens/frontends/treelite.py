@@ -69,12 +69,35 @@ else:
     if sys.platform == "linux":
         mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
-sys.stdout.write(treelite.Model.deserialize(path).dump_as_json(pretty_print=False))
+model = treelite.Model.deserialize(path)
+text = model.dump_as_json(pretty_print=False)
+sys.stdout.write(text)
+if '"threshold":,' in text:
+    import json
+    trees = [model.get_tree_accessor(i).get_field("threshold").tolist() for i in range(model.num_tree)]
+    sys.stdout.write("\\n" + json.dumps(trees))
 """
 _DUMP_SECONDS, _DUMP_SECONDS_PER_MB = 1, 2
 _DUMP_BYTES, _DUMP_BYTES_PER_BYTE = 500_000_000, 100
 _START_SECONDS = 60
 """On top, for a busy machine to start Python."""
+
+
+_NO_THRESHOLD = '"threshold":,'
+"""What treelite writes for an infinite threshold, which scikit-learn has at splits for missing values alone."""
+
+
+def _parsed(text: str) -> Any:
+    """The dump as JSON; thresholds that it lacks stand in a second line, an array per tree."""
+    dump, _, thresholds = text.partition("\n")
+    root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
+    if not thresholds.strip():
+        return root
+    for tree, values in zip(root["trees"], json.loads(thresholds), strict=True):
+        for node in tree["nodes"]:
+            if "threshold" in node and node["threshold"] is None:
+                node["threshold"] = values[node["node_id"]]
+    return root
 
 
 class TreeliteFrontend:
@@ -99,12 +122,15 @@ class TreeliteFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         text = obj.dump_as_json(pretty_print=False)
+        if _NO_THRESHOLD in text:
+            trees = [obj.get_tree_accessor(i).get_field("threshold").tolist() for i in range(obj.num_tree)]
+            text = f"{text}\n{json.dumps(trees)}"
         return self._read(text, bytes(obj.serialize_bytes()), "<treelite.Model>", "model")
 
     def _read(self, text: str, data: bytes, place: str, name: str) -> LoadedModel:
         try:
-            root = Field(json.loads(text), place)
-        except (ValueError, RecursionError):
+            root = Field(_parsed(text), place)
+        except (ValueError, RecursionError, LookupError, TypeError):
             raise ModelError("treelite's dump of the model is not JSON", place=place, remedy="save it again") from None
         kind, leaf_kind = (_type(root[key]) for key in ("threshold_type", "leaf_output_type"))
         outputs, task, link = _outputs(root)

@@ -130,8 +130,8 @@ def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tupl
         return ()
     return (
         f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "
-        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} only. Write `xgboost:best` as the format for these, "
-        "`xgboost:all` for all trees without this note",
+        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} (best_iteration) only. Write `xgboost:best` as the "
+        "format for these, `xgboost:all` for all trees without this note",
     )
 
 
