@@ -83,9 +83,9 @@ MUTATIONS = (
         r"case ast.And(items):\n\1return (all_of)",
     ),
     Mutation(
-        "a stale objective", "engine.py",
-        r"self\.witness, self\.value = verdict, value\b",
-        "self.witness, self.value = verdict, value if self.value is None else self.value",
+        "the objective of other points", "real_rows.py",
+        r"inputs_of\(query, result\.witness\.values\)",
+        "inputs_of(query, result.witness.values[::-1])",
     ),
     Mutation(
         "changes lose a feature", "frontends/bind_distances.py",
