@@ -79,3 +79,9 @@ def test_missing_equals_missing_and_differs_from_values(stump: Any) -> None:
         verdict(stump, "find a, b such that changes(a, b) <= 0; missing(a.f0); not missing(b.f0)", declared) == "none"
     )
     assert verdict(stump, "find a, b such that changes(a, b) <= 0; missing(a.f0); missing(b.f0)", declared) == "found"
+
+
+def test_two_limits_on_one_sum_of_values_clash(stump: Any) -> None:
+    """The greatest number of changes within an l0 ball was left open, since no single limit rules the better ones out."""
+    answer = ask(stump, "find a, b such that distance(a, b, l0) <= 1\n  maximize changes(a, b)", DECLARED).to_dict()
+    assert (answer["objective"]["value"], answer["objective"]["bound"]) == (1, 1)

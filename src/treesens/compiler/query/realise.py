@@ -53,6 +53,8 @@ def root_below(value: Fraction, power: int) -> Fraction:
 
 def propagated(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
     """Ranges without values that no solution has; None where there is no solution. Exact over legal values."""
+    if _opposed(relations):
+        return None
     result = dict(ranges)
     for _ in range(ROUNDS):
         changed = False
@@ -77,6 +79,31 @@ def propagated(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
         if not changed:
             break
     return result
+
+
+def _opposed(relations: Sequence[ValueSum]) -> bool:
+    """Whether one sum is bounded from both sides without room between: T <= c and -T <= d with c + d < 0."""
+    return any(
+        len(one.terms) == len(other.terms)
+        and one.terms
+        and one.terms[0].factor * other.terms[0].factor < 0
+        and _no_room(one, other)
+        for i, one in enumerate(relations)
+        for other in relations[:i]
+    )
+
+
+def _no_room(one: ValueSum, other: ValueSum) -> bool:
+    scale = -one.terms[0].factor / other.terms[0].factor
+    turned = {_with_factor(t, -scale * t.factor) for t in other.terms}
+    if turned != set(one.terms):
+        return False
+    limit = one.limit + scale * other.limit
+    return limit < 0 or (limit == 0 and (one.strict or other.strict))
+
+
+def _with_factor(term: Term, factor: Fraction) -> Term:
+    return replace(term, factor=factor)
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
