@@ -84,10 +84,14 @@ class _Closest:
         return self.deadline - time.monotonic()
 
     def run(self) -> Result:
+        if not self.nearest.features:
+            # The distance is one over no features: every pair is best.
+            settled = self._any_pair(self.left())
+            return self._result(0.0, "search") if settled is None else settled
         order = self._rows_themselves()
         if self.best.value == 0.0:
             return self._result(0.0, "rows")
-        if relates_values(self.plain) and (settled := self._any_pair()) is not None:
+        if relates_values(self.plain) and (settled := self._any_pair(self.left() / 4)) is not None:
             return settled
         engine = RepeatedSearch(self.plain, self.nearest.point, self.nearest.features, self.options)
         if engine.decided is not None:
@@ -108,9 +112,9 @@ class _Closest:
         bound = self._search(engine)
         return self._result(bound, "search")
 
-    def _any_pair(self) -> Result | None:
+    def _any_pair(self, seconds: float) -> Result | None:
         """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
-        options = replace(self.options, time_limit=max(_LEAST, self.left() / 4))
+        options = replace(self.options, time_limit=max(_LEAST, seconds))
         found = answer(self.plain, options, stop=self.stop)
         if found.verdict is Verdict.NONE:
             return found
@@ -120,7 +124,7 @@ class _Closest:
 
     def _in_one_combination(self) -> Result:
         """The answer where the domain is one combination of cells: there is nothing to search but values."""
-        if (settled := self._any_pair()) is not None:
+        if (settled := self._any_pair(self.left() / 4)) is not None:
             return settled
         bound = math.inf
         for row in range(len(self.rows.values)):
@@ -273,21 +277,27 @@ class _Closest:
     def _largest(
         self, engine: RepeatedSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
     ) -> float:
-        """The largest distance: bisection on the radius, every step a question without costs."""
-        low, high = 0.0, min(self.best.value, max(float(c[np.isfinite(c)].max()) for c in costs.values()))
+        """The largest distance: bisection on the distances of cells, every step a question without costs.
+
+        No pair is nearer than the least radius that is not ruled out; a group that can be split needs it only roughly.
+        """
+        every = np.unique(np.concatenate([c[np.isfinite(c)] for c in costs.values()]))
+        radii = np.append(every[every < self.best.value], min(self.best.value, every[-1]))
+        low, high = 0, len(radii) - 1
+        enough = 1e-3 if len(group) > 1 else 0.0
         until = time.monotonic() + seconds
-        while high - low > max(_CLOSE, 1e-3 * high) and time.monotonic() < until:
-            middle = (low + high) / 2
-            inside = {f: np.where(c <= middle, 0.0, np.inf) for f, c in costs.items()}
+        while low < high and radii[high] - radii[low] > enough * radii[high] and time.monotonic() < until:
+            middle = (low + high) // 2
+            inside = {f: np.where(c <= radii[middle], 0.0, np.inf) for f, c in costs.items()}
             found = engine.ask(inside, 0.0, max(_LEAST, until - time.monotonic()), self.stop)
             if found.cells is not None:
                 self._offer(found.cells, self._row_near(group, found.cells))
                 high = middle
             elif found.empty:
-                low = middle
+                low = middle + 1
             else:
                 break
-        return low
+        return float(radii[low])
 
     def _row_near(self, group: Int64Array, cells: Int32Array) -> int:
         """The row of a group that is nearest to cells."""

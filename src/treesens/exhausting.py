@@ -52,7 +52,9 @@ def left_open(result: Result) -> bool:
 
 
 @dataclass
-class _Exhausting:
+class Exhausting:
+    """One walk through combinations of cells, and what it has found so far."""
+
     query: Query
     options: Options
     combinations: Combinations
@@ -69,24 +71,30 @@ class _Exhausting:
 
     def run(self) -> Result | None:
         """The closed answer, or None where the time was up or something stays unsettled."""
+        return self.result() if self.go_through(self.combinations.all_of(self.query.constraints)) else None
+
+    def go_through(self, alive: BoolArray) -> bool:
+        """Looks at combinations, the best first, until what is left is no better; False if the time was up.
+
+        `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
+        beaten.
+        """
         if self.known is not None:
             self._keep(self.known)
-        alive = self.combinations.all_of(self.query.constraints)
         goal = self.query.objective
         keys = None if goal is None else self.combinations.best_of_objective(goal)
-        order = self._order(alive, goal, keys)
-        for number in order:
+        for number in self._order(alive, goal, keys):
             if not alive[number]:
                 continue
             if self.left() <= 0:
-                return None
+                return False
             key = None if keys is None else Fraction(int(keys[0][number]), keys[1])
             if goal is not None and key is not None and not self._better(goal, key, self.value):
                 break
             self._look_at(int(number), key, alive)
             if self.witness is not None and goal is None:
                 break
-        return self._result()
+        return True
 
     def _order(self, alive: BoolArray, goal: Objective | None, keys: tuple[Exact, int] | None) -> Int64Array:
         """The combinations that are left, the best first."""
@@ -127,7 +135,8 @@ class _Exhausting:
     def _keep(self, witness: Witness) -> None:
         goal = self.query.objective
         value = None if goal is None else objective_value(goal, inputs_of(self.query, witness.values))
-        if self.witness is None or (goal is not None and value is not None and self._better(goal, value, self.value)):
+        first = self.witness is None and self.value is None
+        if first or (goal is not None and value is not None and self._better(goal, value, self.value)):
             self.witness, self.value = witness, value
             if self.on_better is not None:
                 self.on_better(witness)
@@ -160,7 +169,7 @@ class _Exhausting:
 
     # --- the answer -------------------------------------------------------------------------------------------------------
 
-    def _result(self) -> Result | None:
+    def result(self) -> Result | None:
         if self.unsettled:
             return None
         goal = self.query.objective
@@ -220,12 +229,15 @@ def exhausted(
     def left() -> float:
         return 0.0 if stop is not None and stop.is_set() else deadline - time.monotonic()
 
-    if query.objective is not None and query.objective.nearest is not None:
-        return before
     combinations = Combinations.of(query, MOST)
     if combinations is None:
         return before
-    found = _Exhausting(query, options, combinations, left, on_better, before.witness).run()
+    if query.objective is not None and query.objective.nearest is not None:
+        from treesens.exhausting_rows import through_rows
+
+        found = through_rows(query, options, combinations, left, on_better, before.witness)
+    else:
+        found = Exhausting(query, options, combinations, left, on_better, before.witness).run()
     if found is None:
         return before
     seconds = time.monotonic() - start
