@@ -1,7 +1,8 @@
 """The best largest distance by decisions: is there an answer as good as this value? (linf, by the native engine)
 
 A largest distance is no sum, and a search that maximises a ladder of levels proves little before it is through. Decisions are
-fast, and a dozen of them close in on the best value: where every cell (or pair of cells) has a best distance, on one of these.
+fast, and a dozen of them close in on the best value. If no relation holds values back, the best value is the best distance of a
+cell, or of a pair of cells, and one of these is decided at a time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.costs import distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
@@ -43,7 +45,10 @@ class Bisection:
         assert self.query.objective is not None
         self.goal: Objective = self.query.objective
         self.sign = 1 if self.goal.maximize else -1
-        found = distances_reached(self.query.space, self.goal.values, self.goal.maximize, MOST_PAIRS)
+        found = None
+        if not relates_values(self.query):
+            # Relations keep values from being as good as their cells allow; then the best distance may lie between the marks.
+            found = distances_reached(self.query.space, self.goal.values, self.goal.maximize, MOST_PAIRS)
         self.marks = None if found is None else sorted(self.sign * v for v in found)
         self.best: Result | None = None
         self.reached = Fraction(0)
