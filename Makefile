@@ -53,7 +53,7 @@ cpp-test: $(VENV)/.installed
 SECONDS_OF_FUZZ := $(if $(filter command environment,$(word 1,$(origin SECONDS))),$(SECONDS),120)
 JOBS ?= 1
 fuzz: $(VENV)/.installed
-	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(TOLERATE),--tolerate $(TOLERATE))
 
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
 mutations: $(VENV)/.installed

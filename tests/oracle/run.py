@@ -33,6 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--shrink", type=float, default=8.0, help="seconds to make a failure smaller; 0 for not at all")
     parser.add_argument("--stop", action="store_true", help="stop at the first failure")
+    parser.add_argument("--tolerate", default="", help="kinds that are printed and do not count, e.g. open,lost")
     parser.add_argument("--worker", type=int, default=None, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.seed is None:
@@ -120,7 +121,8 @@ class Parent:
             end="",
         )
         print(", ".join(f"{n} {k}" for k, n in kinds.most_common()) if kinds else "no failure")
-        return 1 if self.failures else 0
+        tolerated = set(self.options.tolerate.split(","))
+        return 1 if any(f["kind"] not in tolerated for f in self.failures) else 0
 
 
 def interpreter() -> list[str]:
