@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 import treesens as ts
 from tests.faults.asking import ask, verdict
 from treesens.errors import TreesensError
+from treesens.frontends.bind_domains import number_codes
+from treesens.frontends.tables import Categories, Table, decimal_of
 
 GRADES = [1, 2, 3, 4]
 
@@ -129,3 +132,15 @@ def test_names_that_xgboost_cuts_off_are_not_dropped_in_silence(tmp_path: Path) 
     loaded = ts.load(tmp_path / "m.json")
     assert loaded.ensemble.features[0].labels is None
     assert any("`town`" in note and "beyond ASCII" in note for note in loaded.notes)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "-1e999999999", "1e-999999999", "1" * 5000, "nan", "inf", "1_0", "1/2"]
+)
+def test_a_name_that_reads_as_a_huge_number_is_no_number(text: str) -> None:
+    """The exact value of such a name would take a gigabyte."""
+    assert decimal_of(text) is None
+    assert number_codes(["a", text]) == {}
+    table = Table("t", {"g": np.array([text], object)}, 1)
+    with pytest.raises(TreesensError, match="no category"):
+        table.numbers("g", Categories({"a": 0.0}, {Fraction(1): 1.0}))

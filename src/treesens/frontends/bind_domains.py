@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +25,7 @@ from treesens.compiler.base.floats import (
 )
 from treesens.compiler.model import Feature, FeatureKind
 from treesens.compiler.query.domain import Domain, RealDomain, Unit, ValueDomain
-from treesens.frontends.tables import Categories
+from treesens.frontends.tables import Categories, decimal_of
 
 FEW_VALUES = 12
 """`domain from DATA`: a column of at most so many distinct values becomes a category (see `domain_of_column`)."""
@@ -155,14 +154,6 @@ def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
     numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
     count = Counter(number for number, _ in numbers)
     return {number: code for number, code in numbers if number is not None and count[number] == 1}
-
-
-def decimal_of(text: str) -> Fraction | None:
-    """The number that a text is, exactly; None if it is none, or not finite."""
-    try:
-        return Fraction(Decimal(text)) if "_" not in text else None
-    except (InvalidOperation, ValueError, OverflowError):
-        return None
 
 
 def coded_categories(

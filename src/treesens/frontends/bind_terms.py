@@ -9,8 +9,8 @@ from typing import TypeAlias, TypeVar, assert_never, cast
 
 from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.model import Ensemble, Link, Task
-from treesens.frontends.bind_domains import decimal_of
 from treesens.frontends.bind_scope import Scope
+from treesens.frontends.tables import decimal_of
 from treesens.grammar import ast
 
 

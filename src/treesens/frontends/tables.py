@@ -9,13 +9,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import math
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -150,6 +149,21 @@ def _number(text: str) -> float | None:
         return None
 
 
+_MOST_DIGITS = 400
+"""Before or after the point of a number that names a category; its exact value would have as many."""
+
+
+def decimal_of(text: str) -> Fraction | None:
+    """The number that a text is, exactly; None if it is none, not finite, or too long to be a name."""
+    if "_" in text or len(text) > _MOST_DIGITS:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return Fraction(number) if number.is_finite() and abs(number.adjusted()) <= _MOST_DIGITS else None
+
+
 def _stored(text: str, known: Categories) -> float | None:
     """What a text stands for; a number stands for itself only if categories are not called by numbers or names."""
     if text in known.names:
@@ -158,7 +172,8 @@ def _stored(text: str, known: Categories) -> float | None:
     if number is None or not (known.digits or known.numbers):
         return None
     if known.numbers:
-        return known.numbers.get(Fraction(Decimal(text))) if math.isfinite(number) and "_" not in text else None
+        exact = decimal_of(text)
+        return None if exact is None else known.numbers.get(exact)
     return number
 
 
