@@ -4,9 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-ENGINE := $(wildcard src/treesens/backends/search/cpp/*)
+ENGINE := $(wildcard src/treesens/engine/*.?pp src/treesens/engine/*/*.?pp)
 # Without the bindings, whose headers lie in the build environment.
-CORE := $(filter-out %/bindings.cpp %/bindings_search.cpp %/bindings_nearest.cpp,$(filter %.cpp,$(ENGINE)))
+CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
@@ -32,11 +32,13 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17
+	$(BIN)/clang-format --dry-run -Werror $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
+	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17 -Isrc/treesens/engine
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
 
 # The engine's own unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
 cpp-test: $(VENV)/.installed

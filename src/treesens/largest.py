@@ -203,7 +203,7 @@ def _judged(
     bound = None if upper is None else upper * unit * (1 + 1e-12)
     if result.status == "infeasible" or (bound is not None and bound < 0):
         return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
-    open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: in tier `{result.tier}`"
+    open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: at bound level `{result.bound_level}`"
     if result.assignment is None or not result.is_witness:
         return replace(bare, bound=bound, reason=open_reason or "no pair found")
     assignment = artifact.lift.lift(adapted.assignment(result.assignment, artifact.merged_variables))

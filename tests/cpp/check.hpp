@@ -26,8 +26,8 @@ struct Registration {
 
 }  // namespace check
 
-#define TEST(name)                                              \
-    static void name();                                         \
+#define TEST(name)                                                   \
+    static void name();                                              \
     static const check::Registration registered_##name(#name, name); \
     static void name()
 #define CHECK(condition)                                                              \
@@ -37,16 +37,16 @@ struct Registration {
             ++check::failures();                                                      \
         }                                                                             \
     } while (false)
-#define CHECK_THROWS(expression, type)                                           \
-    do {                                                                         \
-        bool thrown = false;                                                     \
-        try {                                                                    \
-            static_cast<void>(expression);                                       \
-        } catch (const type&) {                                                  \
-            thrown = true;                                                       \
-        }                                                                        \
-        if (!thrown) {                                                           \
+#define CHECK_THROWS(expression, type)                                                  \
+    do {                                                                                \
+        bool thrown = false;                                                            \
+        try {                                                                           \
+            static_cast<void>(expression);                                              \
+        } catch (const type&) {                                                         \
+            thrown = true;                                                              \
+        }                                                                               \
+        if (!thrown) {                                                                  \
             std::printf("%s:%d: %s does not throw\n", __FILE__, __LINE__, #expression); \
-            ++check::failures();                                                 \
-        }                                                                        \
+            ++check::failures();                                                        \
+        }                                                                               \
     } while (false)

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "problem.hpp"
+#include "problem/problem.hpp"
 
 namespace sample {
 

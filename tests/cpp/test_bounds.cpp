@@ -1,7 +1,7 @@
 #include "check.hpp"
-#include "crew.hpp"
-#include "prover.hpp"
-#include "rounding.hpp"
+#include "problem/rounding.hpp"
+#include "prove/prover.hpp"
+#include "prove/work_sharing.hpp"
 #include "sample.hpp"
 #include "search.hpp"
 
@@ -57,9 +57,9 @@ TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
         for (const auto& set : {s.sets.full, s.sets.collapsed}) {
             const std::int32_t half = (1 << kMultiplierBits) / 2;
             MemoryBudget budget;
-            Tier tier(s.p, s.goal, set, std::vector<std::int32_t>(set->rows.size(), half), budget);
+            BoundLevel bound_level(s.p, s.goal, set, std::vector<std::int32_t>(set->rows.size(), half), budget);
             Domains domains(s.p);
-            tier.messages.reset(domains, false);
+            bound_level.messages.reset(domains, false);
             Control control;
             control.start(-1, -1);
             std::int64_t best = INT64_MIN;
@@ -68,17 +68,17 @@ TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
                 evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
                 best = std::max(best, half * to_grid(slack[0] + slack[1], set->shift[0]));
             });
-            CHECK(tier.messages.bound() >= best);
-            std::int64_t last = tier.messages.bound();
+            CHECK(bound_level.messages.bound() >= best);
+            std::int64_t last = bound_level.messages.bound();
             for (int i = 0; i < 8; ++i) {
-                const Sweep outcome = tier.messages.sweep(i % 2 == 0, domains, control);
+                const Sweep outcome = bound_level.messages.sweep(i % 2 == 0, domains, control);
                 if (outcome == Sweep::pruned) {
                     CHECK(best < 0);
                     break;
                 }
-                if (best >= 0) CHECK(tier.messages.bound() >= best);
-                CHECK(tier.messages.bound() <= last + 100);
-                last = tier.messages.bound();
+                if (best >= 0) CHECK(bound_level.messages.bound() >= best);
+                CHECK(bound_level.messages.bound() <= last + 100);
+                last = bound_level.messages.bound();
                 sample::for_all(s.p, [&](const std::vector<Cell>& x) {
                     evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
                     if (slack[0] + slack[1] < 0) return;
@@ -92,23 +92,23 @@ TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
 TEST(saved_messages_come_back) {
     const Setting s(3);
     MemoryBudget budget;
-    Tier tier(s.p, s.goal, s.sets.full, {1024, 1024}, budget);
+    BoundLevel bound_level(s.p, s.goal, s.sets.full, {1024, 1024}, budget);
     Domains all(s.p);
-    tier.messages.reset(all, false);
+    bound_level.messages.reset(all, false);
     Control control;
     control.start(-1, -1);
     Domains domains = all;
-    tier.messages.sweep(true, domains, control);
+    bound_level.messages.sweep(true, domains, control);
     Saved saved;
-    tier.messages.save(saved);
-    const std::int64_t bound = tier.messages.bound();
+    bound_level.messages.save(saved);
+    const std::int64_t bound = bound_level.messages.bound();
     Domains child = domains;
     child.keep(0, 0, 0);
     child.keep(2, 1, 2);
-    tier.messages.sync(child);
-    tier.messages.sweep(false, child, control);
-    tier.messages.restore(saved);
-    CHECK(tier.messages.bound() == bound);
+    bound_level.messages.sync(child);
+    bound_level.messages.sweep(false, child, control);
+    bound_level.messages.restore(saved);
+    CHECK(bound_level.messages.bound() == bound);
 }
 
 TEST(multipliers_stay_on_the_simplex) {
@@ -167,7 +167,8 @@ TEST(the_prover_alone_closes_and_resumes) {
         CHECK(search.status() == Status::infeasible && search.upper() == -1);
         Search maximise(sample::problem(seed), Mode::slack, 1, -1);
         maximise.run(-1, -1, -1);
-        CHECK(maximise.status() == Status::optimal && maximise.incumbent().score.soft == best && maximise.upper() == best);
+        CHECK(maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
+              maximise.upper() == best);
     }
 }
 
@@ -186,16 +187,16 @@ TEST(several_provers_prove_what_one_proves) {
         local.set_goal(s.goal);
         Prover first(s.p, s.f, clauses, s.goal, s.sets, Gap(), s.budget);
         // A look at the others after every step, and pauses on the way.
-        Crew crew(s.p, s.f, s.goal, s.sets, Gap(), s.budget, first, 4, seed, 1);
-        CHECK(crew.helpers().size() == 3);
+        WorkSharing sharing(s.p, s.f, s.goal, s.sets, Gap(), s.budget, first, 4, seed, 1);
+        CHECK(sharing.helpers().size() == 3);
         Incumbent incumbent;
         Control control;
-        for (int i = 0; i < 10'000 && !crew.finished(); ++i) {
+        for (int i = 0; i < 10'000 && !sharing.finished(); ++i) {
             control.start(i % 3 == 0 ? 0.0005 : -1, -1);
-            crew.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
-            CHECK(crew.upper(incumbent) >= best);
+            sharing.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
+            CHECK(sharing.upper(incumbent) >= best);
         }
-        CHECK(crew.finished() && incumbent.score.soft == best && crew.upper(incumbent) == best);
+        CHECK(sharing.finished() && incumbent.score.soft == best && sharing.upper(incumbent) == best);
     }
 }
 

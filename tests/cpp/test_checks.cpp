@@ -1,9 +1,10 @@
-// What makes a false bound impossible, or at least found out: checked casts, checked multipliers, the audit of pruned nodes.
-#include "audit.hpp"
+// What makes a false bound impossible, or at least found out: checked casts, checked multipliers, the audit of pruned
+// nodes.
 #include "check.hpp"
-#include "checked.hpp"
-#include "prover.hpp"
-#include "rounding.hpp"
+#include "problem/checked.hpp"
+#include "problem/rounding.hpp"
+#include "prove/prover.hpp"
+#include "prove/recheck.hpp"
 #include "sample.hpp"
 #include "search.hpp"
 
@@ -70,18 +71,18 @@ TEST(the_step_of_the_multipliers_has_a_limit) {
     for (std::uint64_t seed = 1; seed < 6; ++seed) {
         const Setting s(seed);
         MemoryBudget budget;
-        Tier tier(s.p, s.goal, s.sets.full, {kMultiplierUnit, 0}, budget);
-        tier.set_level(s.p, s.goal, -100'000);
+        BoundLevel bound_level(s.p, s.goal, s.sets.full, {kMultiplierUnit, 0}, budget);
+        bound_level.set_level(s.p, s.goal, -100'000);
         Domains domains(s.p);
-        tier.messages.reset(domains, false);
+        bound_level.messages.reset(domains, false);
         Control control;
         std::vector<Cell> x(s.p.variables(), 0);
         for (int i = 0; i < 400; ++i) {
             Sweep outcome = Sweep::open;
-            tier.improve_multipliers(x, domains, control, outcome);
-            CHECK(tier.step <= 1);
+            bound_level.improve_multipliers(x, domains, control, outcome);
+            CHECK(bound_level.step <= 1);
         }
-        CHECK(tier.upper(s.p, s.goal) >= s.best);
+        CHECK(bound_level.upper(s.p, s.goal) >= s.best);
     }
 }
 
@@ -96,10 +97,10 @@ TEST(the_audit_finds_a_node_that_must_not_be_pruned) {
         audit.prune(Domains(s.p), s.best + 1, nullptr);
         CHECK(audit.nodes() == 2);
         MemoryBudget budget;
-        Tier tier(s.p, s.goal, s.sets.full, start_multipliers(s.sets), budget);
-        tier.set_level(s.p, s.goal, s.best);
-        tier.messages.reset(Domains(s.p), false);
-        CHECK(!refutes(s.p, tier.messages, Domains(s.p)));
+        BoundLevel bound_level(s.p, s.goal, s.sets.full, start_multipliers(s.sets), budget);
+        bound_level.set_level(s.p, s.goal, s.best);
+        bound_level.messages.reset(Domains(s.p), false);
+        CHECK(!refutes(s.p, bound_level.messages, Domains(s.p)));
     }
 }
 

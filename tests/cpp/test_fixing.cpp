@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "check.hpp"
-#include "fixing.hpp"
+#include "prove/reduced_cost_fixing.hpp"
 #include "sample.hpp"
 
 using namespace treesens::search;
@@ -77,23 +77,24 @@ TEST(entries_are_dropped_only_below_the_bound) {
         const Goal goal(p, Mode::decide, std::vector<std::int64_t>(p.rows, truth.best));
         MemoryBudget budget;
         const FactorSets sets = build_factor_sets(p, f, goal, budget);
-        Tier tier(p, goal, sets.full, start_multipliers(sets), budget);
+        BoundLevel bound_level(p, goal, sets.full, start_multipliers(sets), budget);
         Control control;
         control.start(-1, -1);
         Domains domains(p);
-        tier.messages.reset(domains, false);
+        bound_level.messages.reset(domains, false);
         std::int64_t before = 0;
         std::int64_t after = 0;
         for (int i = 0; i < 20; ++i) {
-            tier.messages.sweep(i % 2 == 0, domains, control);
-            const std::int64_t bound = tier.messages.bound();
-            for (std::int32_t t = 0; t < sets.full->factors(); ++t) before += tier.messages.alive(t);
-            tier.messages.drop_hopeless();
-            for (std::int32_t t = 0; t < sets.full->factors(); ++t) after += tier.messages.alive(t);
-            CHECK(tier.messages.bound() == bound);
+            bound_level.messages.sweep(i % 2 == 0, domains, control);
+            const std::int64_t bound = bound_level.messages.bound();
+            for (std::int32_t t = 0; t < sets.full->factors(); ++t) before += bound_level.messages.alive(t);
+            bound_level.messages.drop_hopeless();
+            for (std::int32_t t = 0; t < sets.full->factors(); ++t) after += bound_level.messages.alive(t);
+            CHECK(bound_level.messages.bound() == bound);
             for (std::size_t k = 0; k < truth.points.size(); ++k) {
                 if (truth.level[k] < truth.best) continue;
-                for (std::int32_t t = 0; t < sets.full->factors(); ++t) CHECK(tier.messages.entry_at(t, truth.points[k]) >= 0);
+                for (std::int32_t t = 0; t < sets.full->factors(); ++t)
+                    CHECK(bound_level.messages.entry_at(t, truth.points[k]) >= 0);
             }
         }
         CHECK(after <= before);

@@ -1,8 +1,8 @@
 #include "check.hpp"
-#include "clauses.hpp"
-#include "domains.hpp"
-#include "forest.hpp"
-#include "rounding.hpp"
+#include "problem/box_trees.hpp"
+#include "problem/clauses.hpp"
+#include "problem/domains.hpp"
+#include "problem/rounding.hpp"
 #include "sample.hpp"
 
 using namespace treesens::search;
@@ -31,7 +31,8 @@ TEST(boxes_that_leave_a_gap_or_overlap_are_refused) {
             break;
         }
     }
-    if (gap.literals.back().high < gap.size[gap.literals.back().variable]) CHECK_THROWS(build_forest(gap), std::invalid_argument);
+    if (gap.literals.back().high < gap.size[gap.literals.back().variable])
+        CHECK_THROWS(build_forest(gap), std::invalid_argument);
     Problem overlap = sample::problem(1);
     overlap.box_offset[1] = 0;  // the first box becomes the whole space
     CHECK_THROWS(build_forest(overlap), std::invalid_argument);
@@ -65,7 +66,8 @@ TEST(grid_rounds_up) {
     CHECK(to_grid(5, 2) == 20);
     CHECK(to_grid(5, -1) == 3 && to_grid(-5, -1) == -2 && to_grid(4, -1) == 2 && to_grid(-4, -1) == -2);
     CHECK(to_grid(1, -70) == 1 && to_grid(-1, -70) == 0);
-    for (std::int64_t magnitude : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 40, (std::int64_t{1} << 62) - 1}) {
+    for (std::int64_t magnitude :
+         {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1} << 40, (std::int64_t{1} << 62) - 1}) {
         const std::int64_t scaled = to_grid(magnitude, shift_for(magnitude));
         CHECK(scaled <= std::int64_t{1} << kRowBits && scaled > (std::int64_t{1} << (kRowBits - 1)) - 1);
     }

@@ -154,5 +154,5 @@ class SearchBackend(Backend):
                 near["best_slack"] = result.level * unit
             if result.upper is not None:
                 near["slack_bound"] = result.upper * unit
-        detail = f"in tier `{result.tier}`" if result.status == "open" else ""
+        detail = f"at bound level `{result.bound_level}`" if result.status == "open" else ""
         return RawOutcome(termination, assignment, bound, detail, numbers, near or None)

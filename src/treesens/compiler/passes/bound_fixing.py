@@ -9,7 +9,7 @@ Source: a module. Target: the module with the facts "the feature is not in this 
 domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause where nothing is left. merge-guards and
 drop-dead take the facts out.
 
-The engine computes in integers rounded upwards (cpp/rounding.hpp), so each fact is proved, up to the correctness of the
+The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved, up to the correctness of the
 engine: a `none` after this pass rests on both the engine and the solver, and says so. An objective is not looked at: optimal
 solutions stay. Modules that the engine does not read (unmerged copies, leaves that must be reached) are left as they are.
 """

@@ -23,7 +23,7 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """How often a tier was tried on a node, how often it pruned, and the sweeps that it took."""
+    """How often a bound level was tried on a node, how often it pruned, and the sweeps that it took."""
 
     tried: int
     pruned: int
@@ -46,7 +46,7 @@ class SearchStatistics:
     seconds_factors: float
     seconds_local: float
     seconds_prove: float
-    tiers: dict[str, TierStatistics]
+    bound_levels: dict[str, TierStatistics]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SearchResult:
         level: what is maximised: the objective, or the minimum slack over the rows with slack_weight; None without
             assignment.
         upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
-        tier: where the prover stopped.
+        bound_level: where the prover stopped.
         fault: what the engine found to be wrong with itself, where the reason is ``internal``; then nothing is proved.
         audited: pruned nodes that were looked at again.
     """
@@ -77,7 +77,7 @@ class SearchResult:
     objective: int | None
     level: int | None
     upper: int | None
-    tier: str
+    bound_level: str
     statistics: SearchStatistics
     fault: str = ""
     audited: int = 0
@@ -205,7 +205,7 @@ class Solver:
             objective=int(slack[rows]) if present and self.problem.objective else None,
             level=level,
             upper=None if upper == UNKNOWN else upper,
-            tier=facts.get("tier", "local search"),
+            bound_level=facts.get("bound_level", "local search"),
             fault=facts["fault"],
             audited=facts["audited"],
             statistics=SearchStatistics(
@@ -221,6 +221,6 @@ class Solver:
                 seconds_factors=facts["seconds_factors"],
                 seconds_local=facts["seconds_local"],
                 seconds_prove=facts["seconds_prove"],
-                tiers={name: TierStatistics(*row) for name, row in facts["tiers"].items()},
+                bound_levels={name: TierStatistics(*row) for name, row in facts["bound_levels"].items()},
             ),
         )

@@ -1,0 +1,45 @@
+// Shared by the binding files. Everything that arrives from Python is checked there once; behind them nothing is.
+#pragma once
+
+#include <cstdint>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <vector>
+
+#include "ensemble/cell_trees.hpp"
+
+namespace treesens {
+
+template <typename T>
+using Vector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using Matrix = nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using MutableMatrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T>
+using MutableVector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+inline void require(bool condition, const char* message) {
+    if (!condition) throw nanobind::value_error(message);
+}
+
+template <typename T>
+std::vector<T> copied(const Vector<T>& array) {
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+using Ints = Vector<std::int32_t>;
+
+// Checks the columnar trees, so that no traversal can leave its arrays or go round in a circle.
+CellTrees checked_trees(const Ints& root, const Ints& feature, const Ints& cut, const Ints& left, const Ints& right,
+                        const Ints& leaf, const Vector<std::uint8_t>& default_left, const Ints& category_set,
+                        const Vector<std::int64_t>& set_offset, const Vector<std::uint8_t>& set_member,
+                        const Ints& missing_cell, const Ints& cell_count);
+// Checks that every leaf has a value, and that the sum over all trees fits int64 several times over.
+void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& leaf,
+                       const Vector<std::int64_t>& leaf_value);
+
+void bind_search(nanobind::module_& m);
+void bind_nearest(nanobind::module_& m);
+
+}  // namespace treesens

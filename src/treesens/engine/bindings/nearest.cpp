@@ -1,0 +1,207 @@
+// The search for the pair nearest to rows of a table, as a class of treesens._engine.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "nearest/greedy_moves.hpp"
+#include "nearest/row_groups.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace treesens {
+
+namespace {
+
+// Seven times as much must fit int64: sums are weighted by up to 3 and 2, and compared with goals that are weighted as
+// well.
+constexpr std::int64_t kLargestGoal = std::int64_t{1} << 59;
+// Seconds between two calls of `stopped`, and the most that are waited for.
+constexpr double kLookEvery = 0.05;
+constexpr double kLongest = 1e9;
+
+// Owns copies of everything, so that nobody can change or free it meanwhile.
+class NearestPairs {
+public:
+    NearestPairs(const Ints& root, const Ints& feature, const Ints& cut, const Ints& left, const Ints& right,
+                 const Ints& leaf, const Vector<std::uint8_t>& default_left, const Ints& category_set,
+                 const Vector<std::int64_t>& set_offset, const Vector<std::uint8_t>& set_member,
+                 const Ints& missing_cell, const Ints& cell_count, const Vector<std::int64_t>& leaf_value,
+                 const Vector<std::uint8_t>& varied, const Vector<std::uint8_t>& legal, const Vector<double>& value_low,
+                 const Vector<double>& value_high, const Vector<double>& unit, const Vector<std::uint8_t>& same_or_not,
+                 std::int32_t norm, bool has_sides, std::int64_t top, std::int64_t bottom, bool has_swing,
+                 std::int64_t swing, std::int64_t slack, const Matrix<double>& values, const Matrix<std::int32_t>& own)
+        : ints_{copied(root),  copied(feature), copied(cut),          copied(left),
+                copied(right), copied(leaf),    copied(category_set), copied(missing_cell)},
+          bytes_{copied(default_left), copied(set_member), copied(varied), copied(legal), copied(same_or_not)},
+          longs_{copied(set_offset), copied(leaf_value), {0}},
+          doubles_{copied(value_low), copied(value_high), copied(unit), {values.data(), values.data() + values.size()}},
+          own_(own.data(), own.data() + own.size()) {
+        CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
+                                        set_member, missing_cell, cell_count);
+        check_leaf_values(trees, feature, leaf, leaf_value);
+        for (std::size_t i = 0; i < leaf_value.size(); ++i) {
+            const std::int64_t size = leaf_value(i) < 0 ? -leaf_value(i) : leaf_value(i);
+            require(trees.trees == 0 || size <= kLargestGoal / trees.trees,
+                    "the sum of the leaf values is not below 2^59");
+        }
+        const std::size_t features = cell_count.size();
+        std::vector<std::int64_t>& offset = longs_[2];
+        for (std::size_t f = 0; f < features; ++f) {
+            require(cell_count(f) > 0, "a feature has no cells");
+            require(missing_cell(f) < 0 || missing_cell(f) == cell_count(f) - 1,
+                    "the missing cell is not the last one");
+            offset.push_back(offset.back() + cell_count(f));
+        }
+        const std::size_t cells = static_cast<std::size_t>(offset.back());
+        require(legal.size() == cells && value_low.size() == cells && value_high.size() == cells,
+                "cell arrays differ in length");
+        require(varied.size() == features && unit.size() == features && same_or_not.size() == features &&
+                    values.shape(1) == features && own.shape(1) == features,
+                "feature arrays differ in length");
+        require(own.shape(0) == values.shape(0), "values and cells differ in their rows");
+        require(norm >= 0 && norm <= 3, "no such norm");
+        require(has_sides || has_swing, "nothing is asked of a pair");
+        require(std::any_of(bytes_[2].begin(), bytes_[2].end(), [](std::uint8_t v) { return v != 0; }),
+                "no feature is varied");
+        for (const std::int64_t goal : {top, bottom, swing, slack}) {
+            require(goal >= -kLargestGoal && goal <= kLargestGoal, "a goal is too large");
+        }
+        trees.root = ints_[0].data();
+        trees.feature = ints_[1].data();
+        trees.cut = ints_[2].data();
+        trees.left = ints_[3].data();
+        trees.right = ints_[4].data();
+        trees.leaf = ints_[5].data();
+        trees.category_set = ints_[6].data();
+        trees.missing_cell = ints_[7].data();
+        trees.default_left = bytes_[0].data();
+        trees.set_member = bytes_[1].data();
+        trees.set_offset = longs_[0].data();
+        const CellCosts costs{static_cast<std::int64_t>(features),
+                              offset.data(),
+                              bytes_[3].data(),
+                              doubles_[0].data(),
+                              doubles_[1].data(),
+                              doubles_[2].data(),
+                              bytes_[4].data(),
+                              ints_[7].data(),
+                              static_cast<Norm>(norm)};
+        const Table table{static_cast<std::int64_t>(values.shape(0)), doubles_[3].data(), own_.data()};
+        const PairGoal goal{has_sides, top, bottom, has_swing, swing, slack};
+        specialiser_ = std::make_unique<TreeSpecialiser>(trees, static_cast<std::int64_t>(feature.size()),
+                                                         longs_[1].data(), bytes_[2].data());
+        search_ = std::make_unique<PairSearch>(*specialiser_, trees, costs, goal, bytes_[2].data());
+        descent_ = std::make_unique<Descent>(trees, longs_[1].data(), costs, goal, bytes_[2].data());
+        groups_ = std::make_unique<RowGroups>(table, costs, bytes_[2].data());
+        rows_ = table.rows;
+        features_ = features;
+    }
+
+    nb::tuple run(const Vector<std::uint8_t>& active, std::int64_t first, double cutoff, std::int64_t boxes,
+                  double seconds, const nb::callable& stopped, const MutableVector<std::uint8_t>& closed,
+                  const MutableMatrix<std::int32_t>& pair) {
+        require(static_cast<std::int64_t>(active.size()) == rows_ && closed.size() == active.size(),
+                "active and closed must have one entry per row");
+        require(first >= 0 && first <= rows_, "first is out of range");
+        return timed(seconds, stopped, pair, *search_, [&](const std::function<bool()>& over) {
+            return groups_->pass(*search_, active.data(), first, cutoff, boxes, over, closed.data());
+        });
+    }
+
+    nb::tuple around(std::int64_t row, double cutoff, std::int64_t boxes, double seconds, const nb::callable& stopped,
+                     const MutableMatrix<std::int32_t>& pair) {
+        require(row >= 0 && row < rows_, "the row is out of range");
+        return timed(seconds, stopped, pair, *search_, [&](const std::function<bool()>& over) {
+            return groups_->around(*search_, row, cutoff, boxes, over);
+        });
+    }
+
+    // Greedy moves around the rows order[first], order[first + 1], ... until one leads to a pair below the cutoff.
+    nb::tuple descend(const Vector<std::int64_t>& order, std::int64_t first, double cutoff, double seconds,
+                      const nb::callable& stopped, const MutableMatrix<std::int32_t>& pair) {
+        const std::int64_t count = static_cast<std::int64_t>(order.size());
+        require(first >= 0 && first <= count, "first is out of range");
+        for (std::int64_t i = 0; i < count; ++i) require(order(i) >= 0 && order(i) < rows_, "a row is out of range");
+        return timed(seconds, stopped, pair, *descent_, [&](const std::function<bool()>& over) {
+            RowGroups::Found found{first, -1, 0.0, false};
+            while (found.next < count && found.row < 0 && !over()) {
+                const std::int64_t row = order(found.next++);
+                const RowOutcome outcome = descent_->search(search_->costs_of(groups_->values_of(row)), cutoff, over);
+                if (outcome.found) found.row = row, found.cost = outcome.cost;
+            }
+            return found;
+        });
+    }
+
+private:
+    template <typename Source, typename Work>
+    nb::tuple timed(double seconds, const nb::callable& stopped, const MutableMatrix<std::int32_t>& pair,
+                    const Source& source, Work work) {
+        require(pair.shape(0) == 2 && pair.shape(1) == features_, "pair must be 2 x features");
+        using Clock = std::chrono::steady_clock;
+        const auto after = [](double s) {
+            return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
+        };
+        const Clock::time_point end = after(std::clamp(seconds, 0.0, kLongest));
+        Clock::time_point look = after(kLookEvery);
+        bool stop = false;
+        const std::function<bool()> over = [&] {
+            const Clock::time_point now = Clock::now();
+            if (now > look) {
+                look = after(kLookEvery);
+                nb::gil_scoped_acquire acquire;
+                stop = stop || nb::cast<bool>(stopped());
+            }
+            return stop || now > end;
+        };
+        RowGroups::Found found;
+        {
+            nb::gil_scoped_release release;
+            found = work(over);
+        }
+        if (found.row >= 0) {
+            std::copy(source.upper().begin(), source.upper().end(), pair.data());
+            std::copy(source.lower().begin(), source.lower().end(), pair.data() + features_);
+        }
+        return nb::make_tuple(found.next, found.row, found.cost, found.closed);
+    }
+
+    std::vector<std::int32_t> ints_[8];
+    std::vector<std::uint8_t> bytes_[5];
+    std::vector<std::int64_t> longs_[3];
+    std::vector<double> doubles_[4];
+    std::vector<std::int32_t> own_;
+    std::unique_ptr<TreeSpecialiser> specialiser_;
+    std::unique_ptr<PairSearch> search_;
+    std::unique_ptr<Descent> descent_;
+    std::unique_ptr<RowGroups> groups_;
+    std::int64_t rows_ = 0;
+    std::size_t features_ = 0;
+};
+
+}  // namespace
+
+void bind_nearest(nb::module_& m) {
+    nb::class_<NearestPairs>(m, "NearestPairs")
+        .def(
+            nb::init<const Ints&, const Ints&, const Ints&, const Ints&, const Ints&, const Ints&,
+                     const Vector<std::uint8_t>&, const Ints&, const Vector<std::int64_t>&, const Vector<std::uint8_t>&,
+                     const Ints&, const Ints&, const Vector<std::int64_t>&, const Vector<std::uint8_t>&,
+                     const Vector<std::uint8_t>&, const Vector<double>&, const Vector<double>&, const Vector<double>&,
+                     const Vector<std::uint8_t>&, std::int32_t, bool, std::int64_t, std::int64_t, bool, std::int64_t,
+                     std::int64_t, const Matrix<double>&, const Matrix<std::int32_t>&>(),
+            nb::kw_only(), "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a, "default_left"_a,
+            "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a, "leaf_value"_a,
+            "varied"_a, "legal"_a, "value_low"_a, "value_high"_a, "unit"_a, "same_or_not"_a, "norm"_a, "has_sides"_a,
+            "top"_a, "bottom"_a, "has_swing"_a, "swing"_a, "slack"_a, "values"_a, "own"_a)
+        .def("run", &NearestPairs::run, "active"_a, "first"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a,
+             "closed"_a, "pair"_a)
+        .def("around", &NearestPairs::around, "row"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a, "pair"_a)
+        .def("descend", &NearestPairs::descend, "order"_a, "first"_a, "cutoff"_a, "seconds"_a, "stopped"_a, "pair"_a);
+}
+
+}  // namespace treesens

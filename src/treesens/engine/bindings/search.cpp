@@ -1,0 +1,251 @@
+// treesens._engine.Search: the arrays of SearchProblem in, three separate facts out.
+#include "search.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+
+#include "bindings/arrays.hpp"
+#include "problem/checked.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace treesens {
+
+namespace {
+
+using search::Literal;
+using search::Mode;
+using search::Problem;
+using search::Search;
+
+std::vector<Literal> literals(const Vector<std::int32_t>& variable, const Vector<std::int32_t>& low,
+                              const Vector<std::int32_t>& high) {
+    require(variable.size() == low.size() && low.size() == high.size(), "literal arrays differ in length");
+    std::vector<Literal> result(variable.size());
+    for (std::size_t i = 0; i < variable.size(); ++i) result[i] = {variable(i), low(i), high(i)};
+    return result;
+}
+
+Mode mode_named(const std::string& name) {
+    if (name == "decide") return Mode::decide;
+    if (name == "objective") return Mode::objective;
+    if (name == "slack") return Mode::slack;
+    throw nb::value_error("mode must be decide, objective or slack");
+}
+
+void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> feature, Vector<std::uint8_t> allowed,
+               Vector<std::int32_t> group_tree, Vector<std::int64_t> group_offset, Vector<std::int64_t> leaf_offset,
+               Vector<std::int64_t> box_offset, Vector<std::int32_t> literal_variable, Vector<std::int32_t> literal_low,
+               Vector<std::int32_t> literal_high, Vector<std::int64_t> coefficient_offset,
+               Vector<std::int32_t> coefficient_row, Vector<std::int64_t> coefficient_value, Vector<std::int64_t> bound,
+               Vector<std::uint8_t> slack_weight, bool objective, Vector<std::int32_t> unary_row,
+               Vector<std::int32_t> unary_variable, Vector<std::int32_t> unary_cell, Vector<std::int64_t> unary_value,
+               Vector<std::int64_t> clause_offset, Vector<std::int32_t> clause_variable,
+               Vector<std::int32_t> clause_low, Vector<std::int32_t> clause_high, Matrix<std::int32_t> hints,
+               const std::string& mode, std::uint64_t seed, std::int64_t max_bytes) {
+    Problem p;
+    p.size = copied(size);
+    p.feature = copied(feature);
+    for (std::int32_t f : p.feature) require(f >= 0 && f < (1 << 24), "a feature number is out of range");
+    p.cell_offset.assign(1, 0);
+    for (std::int32_t n : p.size) {
+        require(n > 0 && n < (1 << 24) && p.cell_offset.back() < (1 << 28),
+                "a variable must have between 1 and 2^24 cells");
+        p.cell_offset.push_back(p.cell_offset.back() + n);
+    }
+    p.allowed = copied(allowed);
+    p.group_tree = copied(group_tree);
+    p.group_offset = copied(group_offset);
+    p.leaf_offset = copied(leaf_offset);
+    p.box_offset = copied(box_offset);
+    p.literals = literals(literal_variable, literal_low, literal_high);
+    p.has_objective = objective;
+    p.constraints = narrow<std::int32_t>(bound.size());
+    p.rows = p.constraints + (objective ? 1 : 0);
+    p.coefficient_offset = copied(coefficient_offset);
+    require(coefficient_row.size() == coefficient_value.size(), "coefficient arrays differ in length");
+    p.coefficient_row = copied(coefficient_row);
+    p.coefficient_value = copied(coefficient_value);
+    p.bound = copied(bound);
+    p.slack_weight = copied(slack_weight);
+    require(p.slack_weight.size() == p.bound.size(), "slack_weight must have one entry per constraint");
+    if (objective) {
+        p.bound.push_back(0);
+        p.slack_weight.push_back(0);
+    }
+    require(p.rows > 0, "there are neither constraints nor an objective");
+    require(unary_row.size() == unary_variable.size() && unary_row.size() == unary_cell.size() &&
+                unary_row.size() == unary_value.size(),
+            "unary arrays differ in length");
+    p.has_unary = unary_row.size() > 0;
+    if (p.has_unary) p.unary.assign(static_cast<std::size_t>(p.rows) * p.cells(), 0);
+    for (std::size_t i = 0; i < unary_row.size(); ++i) {
+        require(unary_row(i) >= 0 && unary_row(i) < p.rows, "the row of a unary term is out of range");
+        require(unary_variable(i) >= 0 && unary_variable(i) < p.variables(),
+                "the variable of a unary term is out of range");
+        require(unary_cell(i) >= 0 && unary_cell(i) < p.size[unary_variable(i)],
+                "the cell of a unary term is out of range");
+        p.unary[static_cast<std::size_t>(unary_row(i)) * p.cells() + p.cell_offset[unary_variable(i)] + unary_cell(i)] =
+            unary_value(i);
+    }
+    p.clause_offset = copied(clause_offset);
+    p.clause_literals = literals(clause_variable, clause_low, clause_high);
+    require(hints.shape(0) == 0 || hints.shape(1) == p.size.size(), "hints must have one column per variable");
+    p.hint_count = static_cast<std::int64_t>(hints.shape(0));
+    p.hints.assign(hints.data(), hints.data() + hints.size());
+    const Mode chosen = mode_named(mode);
+    require(chosen != Mode::objective || objective, "the problem has no objective");
+    nb::gil_scoped_release release;
+    new (self) Search(std::move(p), chosen, seed, max_bytes);
+}
+
+const char* name(search::Status status) {
+    switch (status) {
+        case search::Status::open:
+            return "open";
+        case search::Status::witness:
+            return "witness";
+        case search::Status::infeasible:
+            return "infeasible";
+        case search::Status::optimal:
+            return "optimal";
+    }
+    return "";
+}
+
+const char* name(search::Reason reason) {
+    switch (reason) {
+        case search::Reason::none:
+            return "";
+        case search::Reason::time:
+            return "time";
+        case search::Reason::nodes:
+            return "nodes";
+        case search::Reason::memory:
+            return "memory";
+        case search::Reason::stopped:
+            return "stopped";
+        case search::Reason::internal:
+            return "internal";
+    }
+    return "";
+}
+
+nb::dict result(const Search& s) {
+    nb::dict out;
+    out["status"] = name(s.status());
+    out["reason"] = name(s.reason());
+    out["fault"] = s.fault();
+    out["audited"] = s.audited();
+    out["assignment"] = s.incumbent().x;
+    out["slack"] = s.incumbent().present() ? s.slacks() : std::vector<std::int64_t>();
+    out["is_witness"] = s.is_witness();
+    out["hard"] = s.incumbent().score.hard;
+    out["level"] = s.incumbent().score.soft;
+    out["upper"] = s.upper();
+    out["restarts"] = s.local_search().restarts();
+    out["seconds_factors"] = s.seconds().factors;
+    out["seconds_local"] = s.seconds().local;
+    out["seconds_prove"] = s.seconds().prove;
+    out["peak_bytes"] = s.memory().peak();
+    out["entries"] = s.factor_entries();
+    nb::dict bound_levels;
+    const search::Prover* prover = s.prover();
+    if (prover != nullptr) {
+        const search::ProverStatistics n = s.statistics();
+        out["nodes"] = n.nodes;
+        out["closed"] = n.closed;
+        out["pruned_by_clauses"] = n.pruned_by_clauses;
+        out["multiplier_steps"] = n.multiplier_steps;
+        out["deepest"] = n.deepest;
+        out["bound_level"] = prover->phase_name();
+        for (std::size_t i = 0; i < prover->bound_levels().size(); ++i) {
+            const std::string label = i == 0 && prover->first_is_collapsed() ? "collapsed" : "full" + std::to_string(i);
+            search::BoundLevelStatistics sum;
+            for (const search::Prover* p : s.provers()) {
+                const search::BoundLevelStatistics& one = p->bound_levels()[i]->statistics;
+                sum.tried += one.tried;
+                sum.pruned += one.pruned;
+                sum.sweeps += one.sweeps;
+            }
+            bound_levels[label.c_str()] = nb::make_tuple(sum.tried, sum.pruned, sum.sweeps);
+        }
+    }
+    out["bound_levels"] = bound_levels;
+    return out;
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    nb::register_exception_translator(
+        [](const std::exception_ptr& error, void*) {
+            try {
+                std::rethrow_exception(error);
+            } catch (const search::MemoryLimit& limit) {
+                PyErr_SetString(PyExc_MemoryError, limit.what());
+            }
+        },
+        nullptr);
+    nb::class_<Search>(m, "Search")
+        .def("__init__", &construct, "size"_a, "feature"_a, "allowed"_a, "group_tree"_a, "group_offset"_a,
+             "leaf_offset"_a, "box_offset"_a, "literal_variable"_a, "literal_low"_a, "literal_high"_a,
+             "coefficient_offset"_a, "coefficient_row"_a, "coefficient_value"_a, "bound"_a, "slack_weight"_a,
+             "objective"_a, "unary_row"_a, "unary_variable"_a, "unary_cell"_a, "unary_value"_a, "clause_offset"_a,
+             "clause_variable"_a, "clause_low"_a, "clause_high"_a, "hints"_a, "mode"_a, "seed"_a, "max_bytes"_a)
+        .def("run", &Search::run, "slice"_a, "seconds"_a, "node_limit"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "set_threads",
+            [](Search& s, int threads) {
+                require(threads >= 1 && threads <= 1024, "threads must be between 1 and 1024");
+                s.set_threads(threads);
+            },
+            "threads"_a)
+        .def(
+            "set_audit",
+            [](Search& s, std::int64_t every) {
+                require(every >= 0, "the share of nodes that are looked at again is one in `every`, 0 for none");
+                s.set_audit(every);
+            },
+            "every"_a)
+        .def("stop", &Search::stop)
+        .def("clear_stop", &Search::clear_stop)
+        .def(
+            "reset",
+            [](Search& s, Vector<std::int64_t> bound, const std::string& mode) {
+                std::vector<std::int64_t> rows = copied(bound);
+                require(narrow<std::int32_t>(rows.size()) == s.problem().constraints,
+                        "one bound per constraint is needed");
+                if (s.problem().has_objective) rows.push_back(0);
+                s.reset(std::move(rows), mode_named(mode));
+            },
+            "bound"_a, "mode"_a)
+        .def(
+            "set_gap",
+            [](Search& s, double relative, std::int64_t absolute, std::int64_t reference) {
+                s.set_gap({relative, absolute, reference});
+            },
+            "relative"_a, "absolute"_a, "reference"_a)
+        .def(
+            "fix",
+            [](Search& s, std::int64_t work, bool probe) {
+                search::Fixing f;
+                {
+                    nb::gil_scoped_release release;
+                    f = s.fix(work, probe);
+                }
+                nb::dict out;
+                out["infeasible"] = f.infeasible;
+                out["cells"] = f.cells;
+                out["leaves"] = f.leaves;
+                out["sweeps"] = f.sweeps;
+                out["probes"] = f.probes;
+                return out;
+            },
+            "work"_a, "probe"_a)
+        .def("result", &result);
+}
+
+}  // namespace treesens

@@ -1,0 +1,147 @@
+#include "bound/bound_levels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "problem/checked.hpp"
+#include "problem/rounding.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr std::int32_t kUnit = kMultiplierUnit;
+constexpr double kLongestStep = 0.5;
+
+std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) {
+    return magnitude + std::abs(bound) + 1;
+}
+
+// A level beyond what a row can reach says no more than one just beyond it.
+std::int64_t counted_level(const Problem& p, const Goal& goal, std::int32_t r, std::int64_t level) {
+    const std::int64_t reach = weight(p.magnitude(r), goal.bound[r]);
+    return std::clamp(level, -reach, reach);
+}
+
+}  // namespace
+
+std::vector<int> row_shifts(const Problem& p, const Goal& goal) {
+    std::vector<std::int32_t> order(p.rows);
+    std::iota(order.begin(), order.end(), 0);
+    const auto magnitude = [&](std::int32_t r) { return weight(p.magnitude(r), goal.bound[r]); };
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return magnitude(a) > magnitude(b); });
+    std::vector<int> shift(p.rows, 0);
+    std::int64_t leader = 0;
+    for (std::int32_t r : order) {
+        if (leader == 0 || magnitude(r) < leader / 64) leader = magnitude(r);
+        shift[r] = shift_for(leader);
+    }
+    return shift;
+}
+
+std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& multiplier,
+                                           const std::vector<double>& slack, double step) {
+    ensure(step > 0 && step <= 1, "the step of the multipliers is out of range");
+    const std::size_t n = multiplier.size();
+    double mean = 0;
+    for (std::size_t r = 0; r < n; ++r) mean += slack[r] * multiplier[r] / kUnit;
+    double length = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+        if (multiplier[r] > 0 || slack[r] < mean) length = std::max(length, std::fabs(slack[r] - mean));
+    }
+    if (length == 0) return multiplier;
+    std::vector<double> target(n);
+    for (std::size_t r = 0; r < n; ++r) {
+        target[r] = static_cast<double>(multiplier[r]) / kUnit - step * (slack[r] - mean) / length;
+    }
+    std::vector<double> sorted = target;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    double sum = 0;
+    double shift = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+        sum += sorted[r];
+        const double candidate = (sum - 1) / static_cast<double>(r + 1);
+        if (sorted[r] > candidate) shift = candidate;
+    }
+    std::vector<std::int32_t> result(n);
+    std::int32_t rest = kUnit;
+    std::size_t largest = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+        result[r] = truncated<std::int32_t>(std::max(0.0, target[r] - shift) * kUnit);
+        rest -= result[r];
+        if (result[r] > result[largest]) largest = r;
+    }
+    result[largest] += rest;  // what the integers left over, or took too much
+    return result;
+}
+
+BoundLevel::BoundLevel(const Problem& problem, const Goal& goal, std::shared_ptr<const FactorSet> set,
+                       std::vector<std::int32_t> multiplier, MemoryBudget& budget)
+    : messages(problem, *set, budget), set_(std::move(set)) {
+    messages.set_multipliers(multiplier);
+    set_level(problem, goal, 0);
+}
+
+void BoundLevel::set_level(const Problem& p, const Goal& goal, std::int64_t level) {
+    level_ = level;
+    std::vector<std::int64_t> constant;
+    for (std::size_t m = 0; m < set_->rows.size(); ++m) {
+        std::int64_t sum = 0;
+        for (std::int32_t r : set_->rows[m]) {
+            sum += to_grid(-goal.bound[r] - (goal.soft[r] ? counted_level(p, goal, r, level) : 0), set_->shift[m]);
+        }
+        constant.push_back(sum);
+    }
+    messages.set_constants(constant);
+}
+
+// sum over the soft rows of k_r 2^shift_r (slack_r + bound_r) <= bound + sum of k_r 2^shift_r c_r, where c_r is the
+// level as the row counts it. All rows of a solution at level t have slack_r >= t: so t times the sum of the weights is
+// no more.
+std::int64_t BoundLevel::upper(const Problem& p, const Goal& goal) const {
+    int lowest = 0;
+    for (const int shift : set_->shift) lowest = std::min(lowest, shift);
+    __int128 slope = 0;
+    __int128 most = static_cast<__int128>(messages.bound()) << -lowest;
+    for (std::size_t m = 0; m < set_->rows.size(); ++m) {
+        const __int128 weighed = static_cast<__int128>(messages.multipliers()[m]) << (set_->shift[m] - lowest);
+        for (const std::int32_t r : set_->rows[m]) {
+            if (!goal.soft[r]) continue;
+            slope += weighed;
+            most += weighed * counted_level(p, goal, r, level_);
+        }
+    }
+    if (slope == 0) return INT64_MAX;
+    const __int128 upper = most / slope - (most % slope < 0 ? 1 : 0);  // rounded down: levels are whole
+    return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
+}
+
+bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome) {
+    const std::int64_t before = messages.bound();
+    const std::vector<std::int32_t> old = messages.multipliers();
+    messages.best_rows(x, row_slack_);
+    const std::vector<std::int32_t> next = step_multipliers(old, row_slack_, step);
+    if (next == old) {
+        // In a corner nothing moves however long the step is: without a limit it grows until the projection is lost.
+        step = std::min(step * 1.5, kLongestStep);
+        return false;
+    }
+    kept_ = messages.reduced();
+    messages.set_multipliers(next);
+    messages.refresh();
+    outcome = messages.sweep(true, domains, control);
+    ++statistics.sweeps;
+    if (outcome != Sweep::open) return true;
+    if (messages.bound() < before) {
+        step = std::min(step * 1.6, kLongestStep);
+        return true;
+    }
+    messages.set_multipliers(old);
+    messages.set_reduced(kept_);
+    messages.refresh();
+    step = std::max(step * 0.4, 1.0 / 512);
+    return false;
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,61 @@
+// Bound levels: the bounds that a node tries, cheapest first, each warm-started down the search (docs/engine.md).
+//
+//  - collapsed (D): rows added up so that all unaffected trees cancel, fixed multipliers;
+//  - full (W): every row with its own multiplier on the simplex; with two rows two of them, one per side of 1/2.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bound/messages.hpp"
+#include "problem/goal.hpp"
+
+namespace treesens::search {
+
+// The grid shift of every row: rows of about the same magnitude share one, so that equal multipliers mean equal
+// weights.
+std::vector<int> row_shifts(const Problem& problem, const Goal& goal);
+
+// Euclidean projection of multiplier - step * gradient on the simplex, as integers with sum 2^kMultiplierBits. Rows
+// with much slack and no multiplier do not count in the length of the step.
+std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& multiplier,
+                                           const std::vector<double>& slack, double step);
+
+struct BoundLevelStatistics {
+    std::int64_t tried = 0;
+    std::int64_t pruned = 0;
+    std::int64_t sweeps = 0;
+};
+
+class BoundLevel {
+public:
+    BoundLevel(const Problem& problem, const Goal& goal, std::shared_ptr<const FactorSet> set,
+               std::vector<std::int32_t> multiplier, MemoryBudget& budget);
+
+    Messages messages;
+    BoundLevelStatistics statistics;
+    std::int64_t loaded = -1;  // the node whose state is in `messages`
+    double step = 1.0 / 16;    // of the multipliers
+    bool warm = false;         // the messages of an earlier run are to be kept at the first reset
+    // Takes the constants of the rows for the threshold t of the soft rows.
+    void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
+    // No solution of the node has more than this in its soft rows.
+    std::int64_t upper(const Problem& problem, const Goal& goal) const;
+    // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
+    bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome);
+    // Seldom worth its time: few of the nodes that it tried were pruned. Rows with multipliers of their own take
+    // several sweeps more, and have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a
+    // twelfth).
+    bool idle() const {
+        return statistics.tried >= 40 && statistics.pruned * (set_->rows.size() > 1 ? 3 : 12) < statistics.tried;
+    }
+
+private:
+    std::shared_ptr<const FactorSet> set_;
+    std::int64_t level_ = 0;
+    std::vector<double> row_slack_;
+    std::vector<double> kept_;
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,138 @@
+// Messages between factors and variables: the upper bound of the prover (docs/engine.md).
+//
+//     bound = sum_T max_e [ value(e) + sum_v max_{k in box of e} m_{T,v}(k) ] + constant >= max_x L(x)
+//
+// for any messages with sum_T m_{T,v}(k) >= unary_v(k). The star update of variable v takes from every factor the best
+// value r_{T,s} of every segment s without the factor's own message of v, sums them to A_v(k), and hands out
+// m_{T,v}(k) = A_v(k)/n_v - r_{T,seg(k)}. Only r and A are stored; m is evaluated per segment with the range maxima of
+// A.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bound/factors.hpp"
+#include "problem/domains.hpp"
+#include "problem/limits.hpp"
+#include "problem/problem.hpp"
+
+namespace treesens::search {
+
+// What a node leaves behind for its children.
+struct Saved {
+    bool present = false;
+    std::vector<double> reduced;      // r
+    std::vector<std::int32_t> alive;  // [factors]
+    std::vector<std::int32_t> multiplier;
+    Domains domains;
+    std::int64_t bytes() const {
+        return static_cast<std::int64_t>(8 * reduced.size() + 4 * alive.size()) + domains.bytes();
+    }
+};
+
+enum class Sweep { open, pruned, stopped };
+
+class Messages {
+public:
+    Messages(const Problem& problem, const FactorSet& set, MemoryBudget& budget);
+
+    const FactorSet& set() const { return set_; }
+    // Multipliers, one per row of the set: from 0 to the unit, and their sum over the rows of the problem is the unit;
+    // InternalError otherwise. Takes effect with the next refresh(), as does the constant of the rows at the threshold.
+    void set_multipliers(const std::vector<std::int32_t>& multiplier);
+    void set_constants(const std::vector<std::int64_t>& constant);  // [rows], grid integers
+    const std::vector<std::int32_t>& multipliers() const { return multiplier_; }
+    std::int64_t row_constant(std::size_t row) const { return row_constant_[row]; }
+
+    // Starts with all entries, from zero messages unless `keep` (those of an earlier run with other bounds).
+    void reset(const Domains& domains, bool keep);
+    // Takes over domains that are subsets of those of the last reset, restore or sync.
+    void sync(const Domains& domains);
+    // Recomputes everything that follows from r.
+    void refresh();
+    void save(Saved& out) const;
+    void restore(const Saved& saved);
+    const std::vector<double>& reduced() const { return reduced_; }
+    void set_reduced(const std::vector<double>& r) { reduced_ = r; }
+
+    // One star update of every variable, forward or backward. Cells whose bound is negative are removed from `domains`
+    // (which must be in sync); pruned when the bound is negative or a domain is empty.
+    Sweep sweep(bool forward, Domains& domains, Control& control);
+    std::int64_t bound() const { return total_ + unscoped_ + constant_; }
+
+    // Drops the entries that no solution uses: with any of them chosen the bound is negative. The bound itself must not
+    // be.
+    void drop_hopeless();
+
+    // x_v = argmax A_v for the variables of this set; others are left alone.
+    void decode(std::vector<Cell>& x) const;
+    // Row sums (grid integers, with constants) of the best entry of every factor and the unary terms at x.
+    void best_rows(const std::vector<Cell>& x, std::vector<double>& out) const;
+    // Best alive entry of a factor, and the alive entry that holds x.
+    std::int64_t best_entry(std::int32_t factor) const;
+    std::int64_t entry_at(std::int32_t factor, const std::vector<Cell>& x) const;
+    double theta(std::int64_t entry) const { return theta_[entry]; }
+    std::int32_t alive(std::int32_t factor) const { return alive_[factor]; }
+    // The i-th of the entries of a factor that are left.
+    std::int64_t alive_entry(std::int32_t factor, std::int32_t i) const {
+        return order_[set_.entry_offset[factor] + i];
+    }
+    // The range of cells of an entry in a slot.
+    Literal range(std::int32_t slot, std::int64_t entry) const;
+    std::int64_t work() const { return work_; }
+    std::int64_t removed_cells() const { return removed_; }
+
+private:
+    bool update(std::int32_t v, Domains& domains);
+    bool reduce(std::int32_t v, Domains& domains);
+    bool drop_cells(std::int32_t v, Domains& domains);
+    bool drop_entries(std::int32_t v);
+    void sum_reduced(std::int32_t v);
+    void fill_maxima(std::int32_t v);
+    double segment_maximum(std::int64_t segment) const;
+    // The message of segment `segment` of a variable with 1/n = inverse; -infinity when no cell is left.
+    double segment_message(std::int64_t segment, double inverse) const;
+    void hand_out_to_single(std::int32_t slot, double inverse, bool apply);
+    // Recomputes the messages of v from r and A; with `apply` also the entries that they change.
+    void hand_out(std::int32_t v, bool apply);
+    void update_unscoped();
+    void start_over();
+    bool out_of_range(std::int32_t v) const;
+
+    const Problem& problem_;
+    const FactorSet& set_;
+    std::vector<std::int32_t> multiplier_;
+    std::vector<std::int64_t> row_constant_;
+    std::int64_t constant_ = 0;
+    std::int64_t total_ = 0;     // sum of best_
+    std::int64_t unscoped_ = 0;  // best unary terms of variables in no scope
+    Domains domains_;
+    bool empty_ = false;  // some factor has no entry left
+
+    std::vector<double> value_;                   // [entries], combined
+    std::vector<double> theta_;                   // [entries]: value plus messages
+    std::vector<std::int32_t> order_;             // [entries], within each factor: the alive ones first
+    std::vector<std::int32_t> alive_;             // [factors]
+    std::vector<double> best_;                    // [factors]: max theta
+    std::vector<double> reduced_;                 // [segments]: r
+    std::vector<double> literal_;                 // [literals]: the message of a range of segments
+    std::vector<double> sum_;                     // [cells]: A
+    std::vector<std::vector<double>> row_unary_;  // [rows][cells], grid integers; empty without unary terms
+    std::vector<double> unary_;                   // [cells], combined
+
+    // Workspaces of one update.
+    std::vector<double> literal_best_;
+    std::vector<double> change_;
+    std::vector<std::uint8_t> dead_;
+    std::vector<double> segment_message_;
+    std::vector<double> maxima_;  // sparse table of A over the cells of one variable
+    std::int32_t line_ = 0;       // its line length
+    // Magnitudes, see rounding.hpp.
+    double largest_reduced_ = 0;
+    double largest_literal_ = 0;
+    double largest_scope_ = 1;
+    std::int64_t work_ = 0;
+    std::int64_t removed_ = 0;
+};
+
+}  // namespace treesens::search

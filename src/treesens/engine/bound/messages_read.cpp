@@ -1,0 +1,65 @@
+// What is read off the messages: the decoded point, best entries, row sums.
+#include <algorithm>
+#include <limits>
+
+#include "bound/messages.hpp"
+
+namespace treesens::search {
+
+void Messages::decode(std::vector<Cell>& x) const {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (set_.use_offset[v] == set_.use_offset[v + 1] && row_unary_.empty()) continue;
+        const double* sum = sum_.data() + problem_.cell_offset[v];
+        double best = -std::numeric_limits<double>::infinity();
+        Cell choice = x[v];
+        for (Cell k = 0; k < problem_.size[v]; ++k) {
+            if (!domains_.has(v, k)) continue;
+            // Ties go to the cell the point already has.
+            if (sum[k] > best || (sum[k] == best && k == x[v])) best = sum[k], choice = k;
+        }
+        x[v] = choice;
+    }
+}
+
+void Messages::best_rows(const std::vector<Cell>& x, std::vector<double>& out) const {
+    out.assign(set_.rows.size(), 0);
+    for (std::size_t m = 0; m < set_.rows.size(); ++m)
+        out[m] = static_cast<double>(row_constant_[m] + set_.constant[m]);
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        const std::int64_t e = best_entry(t);
+        for (std::size_t m = 0; m < set_.rows.size(); ++m) out[m] += set_.value[m][e];
+    }
+    if (row_unary_.empty()) return;
+    for (std::size_t m = 0; m < set_.rows.size(); ++m) {
+        for (std::int32_t v = 0; v < problem_.variables(); ++v) out[m] += row_unary_[m][problem_.cell_offset[v] + x[v]];
+    }
+}
+
+std::int64_t Messages::best_entry(std::int32_t factor) const {
+    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
+    return *std::max_element(begin, begin + alive_[factor],
+                             [&](std::int32_t a, std::int32_t b) { return theta_[a] < theta_[b]; });
+}
+
+Literal Messages::range(std::int32_t slot, std::int64_t entry) const {
+    const std::int64_t t = set_.slot_factor[slot];
+    const std::int64_t d = set_.slot_literal[slot] + set_.column[set_.slot_column[slot] + entry - set_.entry_offset[t]];
+    const std::int64_t first = set_.slot_segment[slot];
+    return {set_.slot_variable[slot], set_.segment_start[first + set_.literal_low[d]],
+            set_.segment_end[first + set_.literal_high[d]]};
+}
+
+std::int64_t Messages::entry_at(std::int32_t factor, const std::vector<Cell>& x) const {
+    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
+    for (const std::int32_t* e = begin; e != begin + alive_[factor]; ++e) {
+        bool holds = true;
+        for (std::int32_t s = set_.slot_offset[factor]; s < set_.slot_offset[factor + 1] && holds; ++s) {
+            const Literal l = range(s, *e);
+            holds = l.low <= x[l.variable] && x[l.variable] <= l.high;
+        }
+        if (holds) return *e;
+    }
+    return -1;
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,62 @@
+// What every cell of one feature gives, the other features at a point: the traversal of all that look along a feature.
+#pragma once
+
+#include <cstdint>
+
+#include "ensemble/cell_trees.hpp"
+
+namespace treesens {
+
+// The trees as they are. A tree to look into tells for each of its nodes whether it is a leaf and with what value, the
+// node of the ensemble that it stands for, and its children.
+struct WholeTrees {
+    const CellTrees& trees;
+    const std::int64_t* leaf_value;
+
+    bool is_leaf(std::int32_t node) const { return trees.feature[node] < 0; }
+    std::int64_t value(std::int32_t node) const { return leaf_value[trees.leaf[node]]; }
+    std::int32_t source(std::int32_t node) const { return node; }
+    std::int32_t left(std::int32_t node) const { return trees.left[node]; }
+    std::int32_t right(std::int32_t node) const { return trees.right[node]; }
+};
+
+// Adds what the cells low..high of `feature` reach below a node to the differences `profile` [cells + 1], whose running
+// sums are the values of the leaves. `row` holds the cells of all other features.
+template <typename Tree>
+void add_profile(const CellTrees& trees, const Tree& tree, std::int32_t node, const std::int32_t* row,
+                 std::int64_t feature, std::int32_t low, std::int32_t high, std::int64_t* profile) {
+    while (!tree.is_leaf(node)) {
+        const std::int32_t source = tree.source(node);
+        const std::int32_t f = trees.feature[source];
+        if (f != feature) {
+            node = goes_left(trees, source, row[f]) ? tree.left(node) : tree.right(node);
+            continue;
+        }
+        if (trees.category_set[source] < 0 && trees.missing_cell[f] < 0) {
+            const std::int32_t cut = trees.cut[source];
+            if (low <= cut && cut < high) {
+                add_profile(trees, tree, tree.left(node), row, feature, low, cut, profile);
+                low = cut + 1;
+            }
+            node = high <= cut ? tree.left(node) : tree.right(node);
+            continue;
+        }
+        // Missing and category cells are followed one run at a time.
+        std::int32_t start = low;
+        bool left = goes_left(trees, source, low);
+        for (std::int32_t k = low + 1; k <= high; ++k) {
+            const bool next = goes_left(trees, source, k);
+            if (next == left) continue;
+            add_profile(trees, tree, left ? tree.left(node) : tree.right(node), row, feature, start, k - 1, profile);
+            start = k;
+            left = next;
+        }
+        low = start;
+        node = left ? tree.left(node) : tree.right(node);
+    }
+    const std::int64_t value = tree.value(node);
+    profile[low] += value;
+    profile[high + 1] -= value;
+}
+
+}  // namespace treesens

@@ -1,0 +1,391 @@
+#include "local/block_moves.hpp"
+
+#include <algorithm>
+
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+void Moves::choose_privates(std::uint64_t pick) {
+    for (Cluster& c : clusters_) {
+        if (c.open >= 0) is_open_[c.open] = 0;
+        c.open = c.privates.empty() ? -1 : c.privates[pick % c.privates.size()];
+        c.width = c.open < 0 ? 1 : problem_.size[c.open];
+        if (c.open >= 0) is_open_[c.open] = 1;
+    }
+}
+
+void Moves::place(const std::vector<Cell>& x, std::uint64_t pick) {
+    x_ = x;
+    choose_privates(pick);
+    build_profiles();
+}
+
+// Every row over the open variable of its cluster, with all else as in x.
+void Moves::build_profiles() {
+    start_tables(-1, -1);
+    for (std::int32_t g = 0; g < problem_.groups(); ++g) {
+        const std::int32_t row = forest_.row_offset[g];
+        if (row == forest_.row_offset[g + 1]) continue;
+        open_ = clusters_[cluster_of_[forest_.group_rows[row]]].open;
+        traverse(g, forest_.root[g], {{0, 0, 0}, {0, 0, open_ < 0 ? 0 : problem_.size[open_] - 1}});
+    }
+    sum_tables();
+    std::int64_t slack_here = 0;
+    score_ = Score::top();
+    for (Cluster& c : clusters_) {
+        c.profile.assign(c.rows.size() * c.width, 0);
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            const std::int32_t r = c.rows[j];
+            std::int64_t fixed = c.plane[j] - goal_->bound[r];
+            for (std::int32_t v = 0; v < problem_.variables() && problem_.has_unary; ++v) {
+                if (v != c.open) fixed += problem_.unary_at(r, v, x_[v]);
+            }
+            for (Cell k = 0; k < c.width; ++k) {
+                std::int64_t& out = c.profile[j * c.width + k];
+                out = fixed;
+                if (c.open >= 0) out += c.rectangle[j * (c.width + 1) + k] + problem_.unary_at(r, c.open, k);
+            }
+            slack_here = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])];
+            if (goal_->counts(problem_, r)) score_.add(goal_->soft[r], slack_here);
+        }
+    }
+}
+
+void Moves::start_tables(std::int32_t first, std::int32_t second) {
+    block_[0] = first;
+    block_[1] = second;
+    for (int i = 0; i < 2; ++i) size_[i] = block_[i] < 0 ? 1 : problem_.size[block_[i]];
+    const std::int64_t plane = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
+    for (Cluster& c : clusters_) {
+        c.split = c.open >= 0 && c.open != first && c.open != second;
+        const std::int64_t depth = c.split ? c.width + 1 : 0;
+        // With no block a flat layout is enough: one line over the open variable.
+        const std::int64_t lines = first < 0 ? 1 : plane;
+        c.plane.assign(c.rows.size() * lines, 0);
+        c.rectangle.assign(c.rows.size() * lines * depth, 0);
+        work_ += static_cast<std::int64_t>(c.rows.size()) * lines * (depth + 1) / 4;
+    }
+}
+
+void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
+    while (node >= 0) {
+        const TreeNode& n = forest_.nodes[node];
+        ++work_;
+        int axis;
+        if (n.variable == block_[0])
+            axis = 0;
+        else if (n.variable == block_[1])
+            axis = 1;
+        else if (n.variable == open_)
+            axis = 2;
+        else {
+            node = x_[n.variable] <= n.cut ? n.left : n.right;
+            continue;
+        }
+        if (range.high[axis] <= n.cut) {
+            node = n.left;
+        } else if (range.low[axis] > n.cut) {
+            node = n.right;
+        } else {
+            Range left = range;
+            left.high[axis] = n.cut;
+            traverse(group, n.left, left);
+            range.low[axis] = n.cut + 1;
+            node = n.right;
+        }
+    }
+    add_leaf(group, ~node, range);
+}
+
+void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) {
+    const std::int64_t* value = forest_.values(problem_, group, leaf);
+    const bool flat = block_[0] < 0;
+    const std::int64_t line = size_[1] + 1;
+    for (std::int32_t j = forest_.row_offset[group]; j < forest_.row_offset[group + 1]; ++j, ++value) {
+        const std::int32_t row = forest_.group_rows[j];
+        Cluster& c = clusters_[cluster_of_[row]];
+        const bool whole = open_ != c.open || !c.split || (range.low[2] == 0 && range.high[2] == c.width - 1);
+        const std::int64_t depth = whole ? 1 : c.width + 1;
+        std::int64_t* out = whole ? c.plane.data() : c.rectangle.data();
+        out += row_place_[row] * (flat ? 1 : (size_[0] + 1) * line) * depth;
+        const auto add_line = [&](std::int64_t* at, std::int64_t amount) {
+            if (whole) {
+                *at += amount;
+            } else {
+                at[range.low[2]] += amount;
+                at[range.high[2] + 1] -= amount;
+            }
+        };
+        if (flat) {
+            add_line(out, *value);
+            continue;
+        }
+        for (int a = 0; a < 2; ++a) {
+            const std::int64_t i = a ? range.high[0] + 1 : range.low[0];
+            if (i >= size_[0]) continue;
+            for (int b = 0; b < 2; ++b) {
+                const std::int64_t k = b ? range.high[1] + 1 : range.low[1];
+                if (k < size_[1]) add_line(out + (i * line + k) * depth, a == b ? *value : -*value);
+            }
+        }
+    }
+}
+
+void Moves::sum_tables() {
+    const bool flat = block_[0] < 0;
+    const std::int64_t line = size_[1] + 1;
+    for (Cluster& c : clusters_) {
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            for (int part = 0; part < 2; ++part) {
+                const std::int64_t depth = part ? c.width + 1 : 1;
+                if (part && !c.split) continue;
+                std::int64_t* base =
+                    (part ? c.rectangle.data() : c.plane.data()) + j * (flat ? 1 : (size_[0] + 1) * line) * depth;
+                for (std::int64_t i = 0; i < size_[0]; ++i) {
+                    for (std::int64_t k = 0; k < size_[1]; ++k) {
+                        std::int64_t* at = base + (flat ? 0 : (i * line + k) * depth);
+                        for (std::int64_t d = 1; d < depth; ++d) at[d] += at[d - 1];
+                        if (k > 0) {
+                            for (std::int64_t d = 0; d < depth; ++d) at[d] += at[d - depth];
+                        }
+                    }
+                    if (i == 0) continue;
+                    // Both axes at once would need the corner again: the second axis is summed from finished lines.
+                    for (std::int64_t d = 0; d < size_[1] * depth; ++d)
+                        base[i * line * depth + d] += base[(i - 1) * line * depth + d];
+                }
+                work_ += size_[0] * size_[1] * depth / 2;
+            }
+        }
+    }
+}
+
+std::int64_t Moves::unary_difference(std::int32_t row, std::int64_t cell) const {
+    if (!problem_.has_unary) return 0;
+    const Cell to[2] = {narrow<Cell>(cell / (size_[1] + 1)), narrow<Cell>(cell % (size_[1] + 1))};
+    std::int64_t sum = 0;
+    for (int i = 0; i < 2; ++i) {
+        if (block_[i] < 0) continue;
+        sum += problem_.unary_at(row, block_[i], to[i]) - problem_.unary_at(row, block_[i], x_[block_[i]]);
+    }
+    return sum;
+}
+
+// Slack of all rows of the cluster over its open variable (width 1 when that is in the block) with the block at `cell`.
+void Moves::read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, std::int64_t* out) const {
+    const std::int64_t lines = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
+    const std::int64_t depth = c.width + 1;
+    for (std::size_t j = 0; j < c.rows.size(); ++j) {
+        const std::int64_t* plane = c.plane.data() + j * lines;
+        const std::int64_t shift = plane[cell] - plane[here] + unary_difference(c.rows[j], cell);
+        const std::int64_t* profile = c.profile.data() + j * c.width;
+        if (!c.split) {
+            *out++ = profile[c.open < 0 ? 0 : x_[c.open]] + shift;
+            continue;
+        }
+        const std::int64_t* now = c.rectangle.data() + (j * lines + here) * depth;
+        const std::int64_t* then = c.rectangle.data() + (j * lines + cell) * depth;
+        for (Cell k = 0; k < c.width; ++k) *out++ = profile[k] + shift + (then[k] - now[k]);
+    }
+}
+
+// The usual case without a detour: one soft row, its open variable outside the block.
+Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
+    const std::int64_t depth = c.width + 1;
+    const std::int64_t* now = c.rectangle.data() + here * depth;
+    const std::int64_t* then = c.rectangle.data() + cell * depth;
+    const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[c.open];
+    std::int64_t best = INT64_MIN;
+    Cell choice = x_[c.open];
+    if (allowed[choice]) best = c.profile[choice] + then[choice] - now[choice];
+    for (Cell k = 0; k < c.width; ++k) {
+        const std::int64_t slack = c.profile[k] + then[k] - now[k];
+        if (slack > best && allowed[k]) best = slack, choice = k;
+    }
+    *best_open = choice;
+    return {0, best + c.plane[cell] - c.plane[here] + unary_difference(c.rows[0], cell)};
+}
+
+Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
+    if (c.split && c.rows.size() == 1 && goal_->soft[c.rows[0]]) return single_row_best(c, cell, here, best_open);
+    const Cell width = c.split ? c.width : 1;
+    scratch_.resize(c.rows.size() * width);
+    read_block_cell(c, cell, here, scratch_.data());
+    const std::uint8_t* allowed = c.split ? problem_.allowed.data() + problem_.cell_offset[c.open] : nullptr;
+    Score best;
+    *best_open = -1;
+    for (Cell k = 0; k < width; ++k) {
+        if (allowed && !allowed[k]) continue;
+        Score s = Score::top();
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            if (goal_->counts(problem_, c.rows[j])) s.add(goal_->soft[c.rows[j]], scratch_[j * width + k]);
+        }
+        // Ties stay where they are.
+        if (best < s || (*best_open < 0) || (s == best && c.split && k == x_[c.open])) best = s, *best_open = k;
+    }
+    if (!c.split) *best_open = c.open < 0 ? -1 : x_[c.open];
+    return best;
+}
+
+void Moves::add_groups(std::int32_t variable, std::int32_t also) {
+    const std::int32_t* begin = forest_.use_group.data() + forest_.use_offset[variable];
+    const std::int32_t* end = forest_.use_group.data() + forest_.use_offset[variable + 1];
+    const std::int32_t* other = also < 0 ? end : forest_.use_group.data() + forest_.use_offset[also];
+    const std::int32_t* other_end = also < 0 ? end : forest_.use_group.data() + forest_.use_offset[also + 1];
+    const auto visit = [&](std::int32_t g) {
+        const std::int32_t row = forest_.row_offset[g];
+        if (row == forest_.row_offset[g + 1]) return;
+        const Cluster& c = clusters_[cluster_of_[forest_.group_rows[row]]];
+        open_ = c.split ? c.open : -1;
+        traverse(g, forest_.root[g], {{0, 0, 0}, {size_[0] - 1, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
+    };
+    // Both lists are sorted: merge them, so that no group is visited twice.
+    while (begin != end || other != other_end) {
+        if (other == other_end || (begin != end && *begin < *other))
+            visit(*begin++);
+        else if (begin == end || *other < *begin)
+            visit(*other++);
+        else
+            visit(*begin++), ++other;
+    }
+}
+
+void Moves::mask_cells(std::int32_t variable, std::vector<std::uint8_t>& mask) {
+    if (variable < 0) {
+        mask.assign(1, 1);
+        return;
+    }
+    const auto first = problem_.allowed.begin() + problem_.cell_offset[variable];
+    mask.assign(first, first + problem_.size[variable]);
+    if (!clauses_.involves(variable)) return;
+    clauses_.restrict_cells(x_.data(), variable, is_open_.data(), mask.data());
+}
+
+std::int64_t Moves::grid(std::int32_t first, std::int32_t second) const {
+    std::int64_t width = 1;
+    for (const Cluster& c : clusters_) width = std::max<std::int64_t>(width, c.width);
+    return static_cast<std::int64_t>(problem_.size[first]) * (second < 0 ? 1 : problem_.size[second]) * width;
+}
+
+bool Moves::improve(std::int32_t first, std::int32_t second) {
+    start_tables(first, second);
+    add_groups(first, second);
+    sum_tables();
+    std::uint8_t was_open[2] = {is_open_[first], second < 0 ? std::uint8_t{0} : is_open_[second]};
+    is_open_[first] = 1;
+    if (second >= 0) is_open_[second] = 1;
+    mask_cells(first, mask_[0]);
+    mask_cells(second, mask_[1]);
+    is_open_[first] = was_open[0];
+    if (second >= 0) is_open_[second] = was_open[1];
+
+    work_ += 200;  // what a move costs whatever its size
+    const std::int64_t line = size_[1] + 1;
+    const std::int64_t here = x_[first] * line + (second < 0 ? 0 : x_[second]);
+    Score best = score_;
+    std::int64_t best_cell = -1;
+    for (std::int64_t i = 0; i < size_[0]; ++i) {
+        if (!mask_[0][i]) continue;
+        for (std::int64_t k = 0; k < size_[1]; ++k) {
+            if (!mask_[1][k]) continue;
+            Score s = Score::top();
+            Cell ignored;
+            for (Cluster& c : clusters_) {
+                const Score part = cluster_best(c, i * line + k, here, &ignored);
+                s.hard = std::min(s.hard, part.hard);
+                s.soft = std::min(s.soft, part.soft);
+                if (s < best) break;
+            }
+            if (best < s) best = s, best_cell = i * line + k;
+        }
+    }
+    if (best_cell < 0) return false;
+    if (!clauses_.none()) return adopt_with_clauses(best_cell, here);
+    for (std::size_t c = 0; c < clusters_.size(); ++c) cluster_best(clusters_[c], best_cell, here, &chosen_open_[c]);
+    adopt(best_cell, here);
+    return true;
+}
+
+// The relation between the private variables (a.f < b.f) is met by choosing them one after the other.
+bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
+    const std::vector<Cell> before = x_;
+    const Score old = score_;
+    for (std::size_t c = 0; c < clusters_.size(); ++c) cluster_best(clusters_[c], cell, here, &chosen_open_[c]);
+    adopt(cell, here);
+    bool fine = true;
+    for (std::int32_t v : block_) fine = fine && (v < 0 || clauses_.satisfied_around(x_.data(), v));
+    for (const Cluster& c : clusters_) fine = fine && (c.open < 0 || clauses_.satisfied_around(x_.data(), c.open));
+    if (fine) return true;
+    // Choose the open cells again, now under the clauses, with the block where it is.
+    for (Cluster& c : clusters_) {
+        if (c.open < 0) continue;
+        const auto first = problem_.allowed.begin() + problem_.cell_offset[c.open];
+        open_mask_.assign(first, first + c.width);
+        std::vector<std::uint8_t>& open = is_open_;
+        open[c.open] = 0;
+        clauses_.restrict_cells(x_.data(), c.open, open.data(), open_mask_.data());
+        Score best;
+        Cell choice = -1;
+        for (Cell k = 0; k < c.width; ++k) {
+            if (!open_mask_[k]) continue;
+            Score s = Score::top();
+            for (std::size_t j = 0; j < c.rows.size(); ++j) {
+                if (goal_->counts(problem_, c.rows[j])) s.add(goal_->soft[c.rows[j]], c.profile[j * c.width + k]);
+            }
+            if (choice < 0 || best < s) best = s, choice = k;
+        }
+        if (choice >= 0) x_[c.open] = choice;
+    }
+    for (const Cluster& c : clusters_) {
+        if (c.open >= 0) is_open_[c.open] = 1;
+    }
+    fine = true;
+    for (std::int32_t v : block_) fine = fine && (v < 0 || clauses_.satisfied_around(x_.data(), v));
+    for (const Cluster& c : clusters_) fine = fine && (c.open < 0 || clauses_.satisfied_around(x_.data(), c.open));
+    build_profiles();
+    if (fine && old < score_) return true;
+    x_ = before;
+    build_profiles();
+    return false;
+}
+
+void Moves::adopt(std::int64_t cell, std::int64_t here) {
+    const std::int64_t lines = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
+    bool rebuild = false;
+    for (std::size_t i = 0; i < clusters_.size(); ++i) {
+        Cluster& c = clusters_[i];
+        if (!c.split) {
+            rebuild = rebuild || c.open >= 0;
+            for (std::size_t j = 0; j < c.rows.size(); ++j) {
+                const std::int64_t* plane = c.plane.data() + j * lines;
+                const std::int64_t shift = plane[cell] - plane[here] + unary_difference(c.rows[j], cell);
+                for (Cell k = 0; k < c.width; ++k) c.profile[j * c.width + k] += shift;
+            }
+            continue;
+        }
+        scratch_.resize(c.rows.size() * c.width);
+        read_block_cell(c, cell, here, scratch_.data());
+        c.profile.assign(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(c.rows.size() * c.width));
+    }
+    const std::int64_t line = size_[1] + 1;
+    x_[block_[0]] = narrow<Cell>(cell / line);
+    if (block_[1] >= 0) x_[block_[1]] = narrow<Cell>(cell % line);
+    for (std::size_t i = 0; i < clusters_.size(); ++i) {
+        if (clusters_[i].split) x_[clusters_[i].open] = chosen_open_[i];
+    }
+    // The open variable of a cluster was itself moved: its profile over the other cells is not known.
+    if (rebuild) {
+        build_profiles();
+        return;
+    }
+    score_ = Score::top();
+    for (const Cluster& c : clusters_) {
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            const std::int64_t slack = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])];
+            if (goal_->counts(problem_, c.rows[j])) score_.add(goal_->soft[c.rows[j]], slack);
+        }
+    }
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,121 @@
+#include "local/local_search.hpp"
+
+#include <algorithm>
+
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier they cost more than they bring
+
+}  // namespace
+
+LocalSearch::LocalSearch(const Problem& problem, const Forest& forest, const Clauses& clauses, std::uint64_t seed)
+    : problem_(problem),
+      clauses_(clauses),
+      moves_(problem, forest, clauses),
+      random_(seed),
+      order_(moves_.movable()),
+      closed_(problem.variables(), 0) {}
+
+void LocalSearch::set_goal(const Goal& goal) {
+    moves_.set_goal(goal);
+}
+
+bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
+    return goal.mode == Mode::decide && incumbent.present() && goal.is_witness(incumbent.score);
+}
+
+void LocalSearch::random_cells() {
+    start_.resize(problem_.variables());
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[v];
+        Cell k = narrow<Cell>(below(problem_.size[v]));
+        while (!allowed[k]) k = k + 1 == problem_.size[v] ? 0 : k + 1;
+        start_[v] = k;
+    }
+}
+
+bool LocalSearch::perturb(const Incumbent& incumbent) {
+    start_ = incumbent.x;
+    if (order_.empty()) return true;
+    const std::uint64_t changes = 2 + below(4);
+    for (std::uint64_t i = 0; i < changes; ++i) {
+        const std::int32_t v = order_[below(order_.size())];
+        const auto first = problem_.allowed.begin() + problem_.cell_offset[v];
+        mask_.assign(first, first + problem_.size[v]);
+        if (clauses_.involves(v)) clauses_.restrict_cells(start_.data(), v, closed_.data(), mask_.data());
+        Cell k = narrow<Cell>(below(problem_.size[v]));
+        for (Cell tried = 0; tried < problem_.size[v] && !mask_[k]; ++tried) k = k + 1 == problem_.size[v] ? 0 : k + 1;
+        if (mask_[k]) start_[v] = k;
+    }
+    return true;
+}
+
+bool LocalSearch::next_start(const Incumbent& incumbent) {
+    ++restarts_;
+    if (incumbent.present() && below(4) != 0) return perturb(incumbent);
+    if (problem_.hint_count > 0) {
+        // The first hint first (the caller may have put the most promising rows there), then any.
+        const std::int64_t h = next_hint_ < 2 ? next_hint_ : static_cast<std::int64_t>(below(problem_.hint_count));
+        ++next_hint_;
+        const auto row = problem_.hints.begin() + (h % problem_.hint_count) * problem_.variables();
+        start_.assign(row, row + problem_.variables());
+        for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+            const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[v];
+            while (!allowed[start_[v]]) start_[v] = start_[v] + 1 == problem_.size[v] ? 0 : start_[v] + 1;
+        }
+    } else {
+        random_cells();
+    }
+    return clauses_.none() || clauses_.repair(start_, random_);
+}
+
+bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs) {
+    incumbent.offer(moves_.score(), moves_.x());
+    bool moved = true;
+    while (moved && !reached(goal, incumbent) && !control.expired()) {
+        moved = false;
+        std::shuffle(order_.begin(), order_.end(), random_);
+        for (std::int32_t v : order_) {
+            if (!moves_.improve(v, -1)) continue;
+            moved = true;
+            incumbent.offer(moves_.score(), moves_.x());
+            if (reached(goal, incumbent)) return true;
+        }
+        if (moved || !pairs || order_.size() < 2) continue;
+        for (std::size_t i = 0; i < order_.size() && !moved && !control.expired(); ++i) {
+            const std::int32_t first = order_[below(order_.size())];
+            const std::int32_t second = order_[below(order_.size())];
+            if (first == second || moves_.grid(first, second) > kLargestGrid) continue;
+            moved = moves_.improve(first, second);
+        }
+        if (moved) incumbent.offer(moves_.score(), moves_.x());
+    }
+    return reached(goal, incumbent);
+}
+
+void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control) {
+    moves_.set_goal(goal);
+    const std::int64_t end = moves_.work() + work;
+    while (moves_.work() < end && !reached(goal, incumbent) && !control.paused()) {
+        if (!next_start(incumbent)) {
+            if (restarts_ > 100 && !incumbent.present()) return;  // the clauses are too tight for random repair
+            continue;
+        }
+        moves_.place(start_, random_());
+        descend(goal, incumbent, control, restarts_ > kPairsAfterRestarts);
+        if (order_.empty()) return;
+    }
+}
+
+void LocalSearch::polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control) {
+    if (!clauses_.none() && !clauses_.repair(x, random_)) return;
+    moves_.set_goal(goal);
+    moves_.place(x, random_());
+    descend(goal, incumbent, control, false);
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,49 @@
+// The witness side: restarts, perturbations and exact block moves (docs/engine.md).
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "local/block_moves.hpp"
+#include "problem/clauses.hpp"
+#include "problem/goal.hpp"
+#include "problem/limits.hpp"
+
+namespace treesens::search {
+
+class LocalSearch {
+public:
+    LocalSearch(const Problem& problem, const Forest& forest, const Clauses& clauses, std::uint64_t seed);
+
+    void set_goal(const Goal& goal);
+    // Works until `work` is used up, the control expires, or (in decide mode) a witness is found.
+    void run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control);
+    // Coordinate descent from a given point (a decoded point of the prover); repairs its clauses first.
+    void polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control);
+
+    std::int64_t restarts() const { return restarts_; }
+    std::int64_t work() const { return moves_.work(); }
+
+private:
+    bool next_start(const Incumbent& incumbent);
+    void random_cells();
+    bool perturb(const Incumbent& incumbent);
+    // True when the goal is reached.
+    bool descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs);
+    bool reached(const Goal& goal, const Incumbent& incumbent) const;
+    std::uint64_t below(std::uint64_t n) { return random_() % n; }
+
+    const Problem& problem_;
+    const Clauses& clauses_;
+    Moves moves_;
+    std::mt19937_64 random_;
+    std::vector<Cell> start_;
+    std::vector<std::int32_t> order_;
+    std::vector<std::uint8_t> mask_;
+    std::vector<std::uint8_t> closed_;  // all zero: no variable is left open when clauses restrict a perturbation
+    std::int64_t restarts_ = 0;
+    std::int64_t next_hint_ = 0;
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,415 @@
+#include "prove/prover.hpp"
+
+#include <algorithm>
+
+#include "problem/checked.hpp"
+#include "problem/rounding.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr std::int32_t kUnit = kMultiplierUnit;
+constexpr int kRootSweeps = 60;
+constexpr int kNodeSweeps = 4;
+constexpr int kRootSteps = 20;
+constexpr int kNodeSteps = 1;
+constexpr std::int64_t kMisses = 100;
+
+// Sweeps go on while at this pace the rest of the bound would be gone in so many more.
+constexpr std::int64_t kPatience = 30;
+
+}  // namespace
+
+FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget) {
+    FactorSets sets;
+    const std::vector<int> shift = row_shifts(p, goal);
+    std::vector<RowSum> rows;
+    std::vector<int> row_shift;
+    for (std::int32_t r = 0; r < p.rows; ++r) {
+        if (!goal.counts(p, r)) continue;
+        rows.push_back({r});
+        row_shift.push_back(shift[r]);
+    }
+    const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
+    if (!cancelling.empty()) {
+        int lowest = shift[cancelling[0][0]];
+        for (std::int32_t r : cancelling[0]) lowest = std::min(lowest, shift[r]);
+        sets.collapsed =
+            std::make_shared<const FactorSet>(build_factors(p, forest, cancelling, {lowest}, true, budget));
+    }
+    sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget));
+    return sets;
+}
+
+std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
+    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two.
+    return {kUnit / narrow<std::int32_t>(sets.collapsed->rows[0].size())};
+}
+
+std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
+    std::vector<std::int32_t> start(sets.full->rows.size(), 0);
+    if (sets.collapsed) {
+        const RowSum& rows = sets.collapsed->rows[0];
+        const std::int32_t multiplier = collapsed_multiplier(sets)[0];
+        for (std::size_t m = 0; m < start.size(); ++m) {
+            if (std::find(rows.begin(), rows.end(), sets.full->rows[m][0]) != rows.end()) start[m] = multiplier;
+        }
+        return start;
+    }
+    std::int32_t rest = kUnit;
+    for (std::size_t m = 0; m < start.size(); ++m) {
+        start[m] = rest / narrow<std::int32_t>(start.size() - m);
+        rest -= start[m];
+    }
+    return start;
+}
+
+Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
+               const Gap& gap, MemoryBudget& budget, Start how)
+    : problem_(problem),
+      forest_(forest),
+      clauses_(clauses),
+      goal_(goal),
+      gap_(gap),
+      budget_(budget),
+      branching_(problem, clauses),
+      x_(problem.variables(), 0),
+      slack_(problem.rows, 0),
+      audit_(problem, forest, clauses, goal) {
+    const std::vector<std::int32_t> start = start_multipliers(sets);
+    if (sets.collapsed) {
+        bound_levels_.push_back(
+            std::make_unique<BoundLevel>(problem, goal, sets.collapsed, collapsed_multiplier(sets), budget));
+        collapsed_ = bound_levels_.back().get();
+    }
+    const int sides = start.size() == 2 && start[0] > 0 && start[1] > 0 ? 2 : 1;
+    for (int i = 0; i < sides && !start.empty(); ++i) {
+        bound_levels_.push_back(std::make_unique<BoundLevel>(problem, goal, sets.full, start, budget));
+        full_.push_back(bound_levels_.back().get());
+    }
+    visit(Domains(problem), INT64_MAX);
+    finished_ = how == Start::idle;
+}
+
+std::int64_t Prover::work() const {
+    std::int64_t sum = 0;
+    for (const auto& t : bound_levels_) sum += t->messages.work();
+    return sum;
+}
+
+const char* Prover::phase_name() const {
+    if (finished_) return "finished";
+    if (phase_ == Phase::enter) return "clauses";
+    return bound_level_ != nullptr && bound_level_ == collapsed_ ? "collapsed" : "full";
+}
+
+std::int64_t Prover::level(const Incumbent& incumbent) const {
+    if (goal_.mode == Mode::decide) return 0;
+    if (!incumbent.present() || incumbent.score.hard < 0) {
+        // Nothing yet: the level that every point reaches.
+        std::int64_t lowest = 0;
+        for (std::int32_t r = 0; r < problem_.rows; ++r) {
+            if (goal_.soft[r]) lowest = std::min(lowest, -problem_.magnitude(r) - goal_.bound[r]);
+        }
+        return lowest;
+    }
+    const std::int64_t best = incumbent.score.soft;
+    const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap_.reference));
+    const std::int64_t relative = truncated<std::int64_t>(std::min(gap_.relative * scale, 4.0e18));
+    return best + std::max({std::int64_t{1}, gap_.absolute, relative});
+}
+
+std::int64_t Prover::proved_upper() const {
+    std::int64_t bound = pruned_upper_;
+    if (!finished_) bound = std::max(bound, node_upper_);
+    for (const Frame& f : frames_) {
+        if (f.pending) bound = std::max(bound, f.upper);
+    }
+    return bound;
+}
+
+std::int64_t Prover::upper(const Incumbent& incumbent) const {
+    std::int64_t bound = proved_upper();
+    if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
+    return std::min(bound, root_upper_);
+}
+
+void Prover::warm_start(const Prover& other) {
+    for (std::size_t i = 0; i < bound_levels_.size() && i < other.bound_levels_.size(); ++i) {
+        const Messages& from = other.bound_levels_[i]->messages;
+        Messages& to = bound_levels_[i]->messages;
+        if (&from.set() != &to.set()) continue;
+        to.set_multipliers(from.multipliers());
+        to.set_reduced(from.reduced());
+        bound_levels_[i]->warm = true;
+    }
+}
+
+void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
+                 Control& control) {
+    const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
+    while (!finished_ && work() < end && !control.paused()) {
+        if (has_done(node_limit)) return;
+        if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
+        step(incumbent, polisher, control);
+    }
+}
+
+void Prover::step(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    switch (phase_) {
+        case Phase::enter: {
+            level_ = level(incumbent);
+            enter();
+            return;
+        }
+        case Phase::collapsed:
+            sweep_tier(*collapsed_, incumbent, polisher, control);
+            return;
+        case Phase::full:
+            sweep_tier(*bound_level_, incumbent, polisher, control);
+            return;
+        case Phase::multipliers:
+            try_multipliers(incumbent, polisher, control);
+            return;
+        case Phase::branch:
+            branch(incumbent);
+            return;
+    }
+}
+
+void Prover::visit(Domains domains, std::int64_t upper) {
+    node_ = std::move(domains);
+    node_id_ = next_id_++;
+    node_upper_ = upper;
+    phase_ = Phase::enter;
+    bound_level_ = nullptr;
+    entered_tier_ = false;
+}
+
+void Prover::enter() {
+    ++statistics_.nodes;
+    statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(frames_.size()));
+    audit_.enter(node_);
+    changed_.clear();
+    if (!frames_.empty()) changed_.push_back(frames_.back().variable);
+    if (!clauses_.propagate(node_, changed_)) {
+        ++statistics_.pruned_by_clauses;
+        prune();
+        return;
+    }
+    if (node_upper_ < level_) {
+        prune();
+        return;
+    }
+    steps_ = 0;
+    failures_ = 0;
+    sweeps_ = 0;
+    entered_tier_ = false;
+    const bool skip = !at_root() && collapsed_ != nullptr && collapsed_->idle() && statistics_.nodes % 16 != 0;
+    if (collapsed_ != nullptr && !skip) {
+        phase_ = Phase::collapsed;
+        bound_level_ = collapsed_;
+        return;
+    }
+    if (full_.empty()) {
+        phase_ = Phase::branch;
+        return;
+    }
+    bound_level_ = full_[0];
+    for (BoundLevel* t : full_) {
+        if (frames_.empty() || t->loaded == frames_.back().id) bound_level_ = t;
+    }
+    phase_ = Phase::full;
+}
+
+// Brings the state of a bound_level to this node: from the parent if it is still there, else from the nearest ancestor
+// that saved one.
+void Prover::load(BoundLevel& bound_level) {
+    bound_level.set_level(problem_, goal_, level_);
+    if (bound_level.loaded == node_id_) {
+        bound_level.messages.sync(node_);
+        return;
+    }
+    const std::size_t index =
+        static_cast<std::size_t>(std::find_if(bound_levels_.begin(), bound_levels_.end(),
+                                              [&](const auto& t) { return t.get() == &bound_level; }) -
+                                 bound_levels_.begin());
+    const bool from_parent = bound_level.loaded >= 0 && !frames_.empty() && bound_level.loaded == frames_.back().id;
+    if (!from_parent) {
+        auto frame =
+            std::find_if(frames_.rbegin(), frames_.rend(), [&](const Frame& f) { return f.saved[index].present; });
+        if (frame != frames_.rend()) {
+            bound_level.messages.restore(frame->saved[index]);
+        } else {
+            bound_level.messages.reset(node_, bound_level.warm);
+        }
+    }
+    bound_level.loaded = node_id_;
+    bound_level.messages.sync(node_);
+}
+
+void Prover::tighten(const BoundLevel& bound_level) {
+    // Cells were removed for this level: what lies in them stays below it.
+    const std::int64_t upper =
+        std::max(bound_level.upper(problem_, goal_), goal_.mode == Mode::decide ? std::int64_t{-1} : level_ - 1);
+    node_upper_ = std::min(node_upper_, upper);
+    if (at_root()) root_upper_ = std::min(root_upper_, node_upper_);
+}
+
+void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    if (!entered_tier_) {
+        load(bound_level);
+        entered_tier_ = true;
+        sweeps_ = 0;
+        ++bound_level.statistics.tried;
+        last_bound_ = bound_level.messages.bound();
+        if (last_bound_ < 0) {
+            ++bound_level.statistics.pruned;
+            prune(&bound_level.messages);
+            return;
+        }
+    }
+    const Sweep outcome = bound_level.messages.sweep(sweeps_ % 2 == 0, node_, control);
+    ++bound_level.statistics.sweeps;
+    ++sweeps_;
+    if (outcome == Sweep::stopped) return;
+    if (outcome == Sweep::pruned) {
+        ++bound_level.statistics.pruned;
+        prune(&bound_level.messages);
+        return;
+    }
+    const std::int64_t bound = bound_level.messages.bound();
+    const std::int64_t gain = last_bound_ - bound;
+    last_bound_ = bound;
+    const int most = at_root() ? kRootSweeps : kNodeSweeps;
+    const std::int64_t patience = at_root() ? kPatience : 2 * (kNodeSweeps - sweeps_);
+    if (sweeps_ < most && gain > bound / std::max<std::int64_t>(patience, 1)) return;
+    tighten(bound_level);
+    decode(bound_level, incumbent, polisher, control);
+    entered_tier_ = false;
+    if (&bound_level == collapsed_) {
+        if (full_.empty()) {
+            phase_ = Phase::branch;
+            return;
+        }
+        BoundLevel& next = side_for_point();
+        const bool skip = !at_root() && next.idle() && statistics_.nodes % 16 != 0;
+        phase_ = skip ? Phase::branch : Phase::full;
+        if (!skip) bound_level_ = &next;
+        return;
+    }
+    phase_ = bound_level.messages.set().rows.size() > 1 ? Phase::multipliers : Phase::branch;
+}
+
+BoundLevel& Prover::side_for_point() {
+    if (full_.size() == 1) return *full_[0];
+    // The row that the decoded point violates more is the one that needs more weight.
+    return *full_[slack_[full_[0]->messages.set().rows[0][0]] < slack_[full_[0]->messages.set().rows[1][0]] ? 0 : 1];
+}
+
+void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    Sweep outcome = Sweep::open;
+    ++statistics_.multiplier_steps;
+    const bool better = bound_level_->improve_multipliers(x_, node_, control, outcome);
+    ++steps_;
+    if (outcome == Sweep::stopped) return;
+    if (outcome == Sweep::pruned) {
+        ++bound_level_->statistics.pruned;
+        prune(&bound_level_->messages);
+        return;
+    }
+    tighten(*bound_level_);
+    if (better) decode(*bound_level_, incumbent, polisher, control);
+    failures_ = better ? 0 : failures_ + 1;
+    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) phase_ = Phase::branch;
+}
+
+// A point of the node at work may not be worth more than what has been proved of the node.
+void Prover::check_point(const Score& score) const {
+    const bool beyond = score.hard >= 0 && (score.soft > node_upper_ || (at_root() && score.soft > root_upper_));
+    ensure(!beyond, "a point was reached that is better than the proved bound of its node");
+}
+
+void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    if (incumbent.present()) x_ = incumbent.x;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
+    }
+    bound_level.messages.decode(x_);
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    if (clauses_.satisfied(x_.data())) {
+        const Score s = goal_.score(problem_, slack_.data());
+        check_point(s);
+        incumbent.offer(s, x_);
+    }
+    // Polishing may take a quarter of the time (docs/engine.md), less when it has not helped for long.
+    if (polish_work_ * (misses_ > kMisses ? 16 : 4) > work() + 4'000'000) return;
+    const std::int64_t before = polisher.work();
+    const Score old = incumbent.score;
+    polisher.polish(x_, goal_, incumbent, control);
+    polish_work_ += polisher.work() - before;
+    misses_ = old < incumbent.score ? 0 : misses_ + 1;
+}
+
+void Prover::branch(Incumbent& incumbent) {
+    Split split;
+    if (bound_level_ != nullptr) split = branching_.by_deficit(bound_level_->messages, node_, x_);
+    if (split.variable < 0) split = branching_.by_clause(node_, x_);
+    if (split.variable < 0 && bound_level_ == collapsed_ && !full_.empty()) {
+        // The point is the best of the collapsed bound and still no solution: only the full rows can tell why.
+        bound_level_ = &side_for_point();
+        phase_ = Phase::full;
+        entered_tier_ = false;
+        return;
+    }
+    if (split.variable < 0 && bound_level_ != nullptr) split = branching_.by_spread(bound_level_->messages, node_);
+    if (split.variable < 0 && !clauses_.satisfied(x_.data())) {
+        // Removed cells left a clause without a literal.
+        ++statistics_.pruned_by_clauses;
+        prune();
+        return;
+    }
+    if (split.variable < 0) {
+        // All rows are constant over the node and the point satisfies the clauses: it has been decided exactly.
+        ++statistics_.closed;
+        evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+        const Score s = goal_.score(problem_, slack_.data());
+        check_point(s);
+        incumbent.offer(s, x_);
+        // What lies in cells that were removed stays below the level, and may be better than what is left.
+        const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
+        pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
+        backtrack();
+        return;
+    }
+    Frame frame;
+    frame.id = node_id_;
+    frame.domains = node_;
+    frame.other = node_;
+    frame.variable = split.variable;
+    frame.pending = true;
+    frame.upper = node_upper_;
+    frame.saved.resize(bound_levels_.size());
+    const Cell last = problem_.size[split.variable] - 1;
+    const bool low_first = x_[split.variable] <= split.cut;
+    Domains first = node_;
+    first.keep(split.variable, low_first ? 0 : split.cut + 1, low_first ? split.cut : last);
+    frame.other.keep(split.variable, low_first ? split.cut + 1 : 0, low_first ? last : split.cut);
+    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
+        if (bound_levels_[i]->loaded != node_id_) continue;
+        const Messages& m = bound_levels_[i]->messages;
+        const std::int64_t bytes =
+            static_cast<std::int64_t>(8 * m.reduced().size() + 4 * m.set().factors()) + node_.bytes();
+        // Without room the children start from an older ancestor: slower, not wrong.
+        if (budget_.room() < 2 * bytes) continue;
+        budget_.charge(bytes);
+        bound_levels_[i]->messages.sync(node_);
+        m.save(frame.saved[i]);
+    }
+    const std::int64_t upper = node_upper_;
+    frames_.push_back(std::move(frame));
+    visit(std::move(first), upper);
+}
+
+}  // namespace treesens::search

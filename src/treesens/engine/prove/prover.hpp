@@ -1,0 +1,152 @@
+// The proof side: depth-first branch and bound over the domains with the bound_levels' bounds. One resumable state:
+// run() goes on where the last call stopped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bound/bound_levels.hpp"
+#include "local/local_search.hpp"
+#include "problem/clauses.hpp"
+#include "problem/goal.hpp"
+#include "problem/limits.hpp"
+#include "prove/branching.hpp"
+#include "prove/recheck.hpp"
+
+namespace treesens::search {
+
+struct ProverStatistics {
+    std::int64_t nodes = 0;
+    std::int64_t closed = 0;  // decided exactly without a bound
+    std::int64_t pruned_by_clauses = 0;
+    std::int64_t multiplier_steps = 0;
+    std::int64_t deepest = 0;
+};
+
+// The factor sets of one problem; independent of bounds, so a sweep over bounds builds them once.
+struct FactorSets {
+    std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
+    std::shared_ptr<const FactorSet> full;
+};
+FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
+
+// What the bound_levels start with: the collapsed row at its weight, and the same weights row by row (equal ones where
+// nothing collapses).
+std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
+std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
+
+struct Gap {
+    double relative = 0;
+    std::int64_t absolute = 1;
+    std::int64_t reference = 0;  // the relative gap is taken of |incumbent + reference|
+};
+
+// A subtree that nobody has begun: what is possible in it, and where to start from.
+struct Subproblem {
+    Domains domains;
+    std::int64_t upper = INT64_MAX;
+    std::vector<Saved> start;  // [bound_levels]: messages and multipliers of the nearest ancestor that saved them
+};
+
+class Prover {
+public:
+    enum class Start { root, idle };  // idle: has finished, until it adopts a subtree
+    Prover(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
+           const Gap& gap, MemoryBudget& budget, Start how = Start::root);
+
+    // Works until `work` is used up, the control expires, the tree is finished, or (decide) a witness is found.
+    void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    // The node limit counts nodes that are dealt with, not nodes entered.
+    bool has_done(std::int64_t nodes) const {
+        return nodes >= 0 && phase_ == Phase::enter && statistics_.nodes >= nodes;
+    }
+    bool finished() const { return finished_; }
+    // No solution has more than this in its soft rows (INT64_MAX: not known yet).
+    std::int64_t upper(const Incumbent& incumbent) const;
+    // What is known of the parts of the tree that this prover has dealt with or still holds; INT64_MIN: it holds
+    // nothing.
+    std::int64_t proved_upper() const;
+    // Re-checks one pruned node in `every`, see audit.hpp.
+    void set_audit(std::int64_t every) { audit_.set_share(every); }
+    std::int64_t audited() const { return audit_.nodes(); }
+    // A bound for the whole problem from its root.
+    std::int64_t root_upper() const { return root_upper_; }
+    // Gives away the shallowest subtree that was put off; false when there is none.
+    bool donate(Subproblem& out);
+    // Takes over a subtree of another prover of the same problem; only when finished.
+    void adopt(Subproblem subproblem);
+    std::int64_t work() const;
+    const ProverStatistics& statistics() const { return statistics_; }
+    const std::vector<std::unique_ptr<BoundLevel>>& bound_levels() const { return bound_levels_; }
+    bool first_is_collapsed() const { return collapsed_ != nullptr; }
+    const char* phase_name() const;
+    // Takes over the multipliers and messages of the root of an earlier run with other bounds.
+    void warm_start(const Prover& other);
+
+private:
+    enum class Phase { enter, collapsed, full, multipliers, branch };
+    struct Frame {
+        std::int64_t id;
+        Domains domains;
+        Domains other;  // of the child that is still to be visited
+        std::int32_t variable;
+        bool pending;
+        std::int64_t upper;
+        std::vector<Saved> saved;
+    };
+
+    void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void enter();
+    void sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void branch(Incumbent& incumbent);
+    void load(BoundLevel& bound_level);
+    void prune(const Messages* pruned_by = nullptr);
+    void check_point(const Score& score) const;
+    void backtrack();
+    void visit(Domains domains, std::int64_t upper);
+    void decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void tighten(const BoundLevel& bound_level);
+    std::int64_t level(const Incumbent& incumbent) const;
+    BoundLevel& side_for_point();
+    bool at_root() const { return frames_.empty() && !adopted_; }
+
+    const Problem& problem_;
+    const Forest& forest_;
+    Clauses& clauses_;
+    const Goal& goal_;
+    const Gap gap_;
+    MemoryBudget& budget_;
+    Branching branching_;
+    std::vector<std::unique_ptr<BoundLevel>> bound_levels_;
+    BoundLevel* collapsed_ = nullptr;
+    std::vector<BoundLevel*> full_;
+
+    std::vector<Frame> frames_;
+    Domains node_;
+    std::int64_t node_id_ = 0;
+    std::int64_t next_id_ = 0;
+    std::int64_t node_upper_ = INT64_MAX;
+    Phase phase_ = Phase::enter;
+    BoundLevel* bound_level_ = nullptr;  // the bound_level at work
+    int sweeps_ = 0;
+    int steps_ = 0;
+    int failures_ = 0;  // steps in a row that did not help
+    std::int64_t last_bound_ = 0;
+    bool entered_tier_ = false;
+    std::vector<std::int32_t> changed_;
+    std::vector<Cell> x_;
+    std::vector<std::int64_t> slack_;
+    bool finished_ = false;
+    bool adopted_ = false;  // the subtree at work is somebody else's
+    std::int64_t root_upper_ = INT64_MAX;
+    std::int64_t pruned_upper_ = INT64_MIN;
+    std::int64_t level_ = 0;
+    std::int64_t polish_work_ = 0;
+    std::int64_t misses_ = 0;  // polished points in a row that were no better
+    ProverStatistics statistics_;
+    PruneAudit audit_;
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,51 @@
+// A second look at pruned nodes, by other means than the ones that pruned them: for test builds and tests (set_audit).
+//
+// A node is pruned because no point of it reaches the level. Small nodes are enumerated and evaluated exactly; of
+// larger ones points are drawn, and a bound that the bound_level claims is recomputed from the definition in 128-bit
+// integers.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+#include "bound/messages.hpp"
+#include "problem/clauses.hpp"
+#include "problem/goal.hpp"
+
+namespace treesens::search {
+
+class PruneAudit {
+public:
+    PruneAudit(const Problem& problem, const Forest& forest, const Clauses& clauses, const Goal& goal);
+
+    // Looks at one node in `every` (0: none).
+    void set_share(std::int64_t every) { every_ = every; }
+    // Remembers the node that is entered, before anything is taken out of it.
+    void enter(const Domains& node);
+    // InternalError when a point of the node that was entered reaches the level, or the bound_level's bound is not
+    // below zero.
+    void prune(const Domains& left, std::int64_t level, const Messages* pruned_by);
+    std::int64_t nodes() const { return nodes_; }
+
+private:
+    void check_point(const std::vector<Cell>& x, std::int64_t level) const;
+    void check_all(std::int64_t level);
+    void check_some(std::int64_t level);
+
+    const Problem& problem_;
+    const Forest& forest_;
+    const Clauses& clauses_;
+    const Goal& goal_;
+    std::int64_t every_ = 0;
+    std::int64_t seen_ = 0;
+    std::int64_t nodes_ = 0;
+    bool chosen_ = false;
+    Domains entered_;
+    std::mt19937_64 random_{1};
+};
+
+// The bound of the messages over `domains`, from the multipliers, the entries and the reduced values alone; whether it
+// is below zero, or nothing is left to bound.
+bool refutes(const Problem& problem, const Messages& messages, const Domains& domains);
+
+}  // namespace treesens::search

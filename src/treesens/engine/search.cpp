@@ -1,0 +1,308 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+// The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in control.hpp.
+constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
+// Local search on a small problem has seen everything long before; the prover decides such problems at once.
+constexpr std::int64_t kLocalPerNode = 2'000;
+constexpr int kLastTurn = 4;
+constexpr int kRepeatFrom = 3;
+constexpr std::int64_t kPatience = 16;
+
+class Stopwatch {
+public:
+    explicit Stopwatch(double& total) : total_(total), start_(Control::Clock::now()) {}
+    ~Stopwatch() { total_ += std::chrono::duration<double>(Control::Clock::now() - start_).count(); }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+private:
+    double& total_;
+    Control::Clock::time_point start_;
+};
+
+Problem checked(Problem problem, MemoryBudget& budget) {
+    validate(problem);
+    budget.charge(static_cast<std::int64_t>(problem.literals.size() * 40 + problem.coefficient_value.size() * 40 +
+                                            problem.unary.size() * 8 + problem.clause_literals.size() * 24 +
+                                            problem.hints.size() * 4));
+    return problem;
+}
+
+}  // namespace
+
+Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+    : budget_(max_bytes),
+      problem_(checked(std::move(problem), budget_)),
+      forest_(build_forest(problem_)),
+      goal_(problem_, mode, problem_.bound),
+      clauses_(problem_),
+      local_(problem_, forest_, clauses_, seed),
+      seed_(seed),
+      turn_left_(turn_work(0)) {
+    local_.set_goal(goal_);
+    const Domains all(problem_);
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
+    largest_level_ = largest_level();
+}
+
+void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
+    validate_bounds(problem_, bound);
+    if (mode == Mode::objective && !problem_.has_objective) throw std::invalid_argument("the problem has no objective");
+    if (incumbent_.present()) pool_.push_back(incumbent_.x);
+    if (pool_.size() > 64) pool_.erase(pool_.begin());
+    goal_ = Goal(problem_, mode, std::move(bound));
+    local_.set_goal(goal_);
+    incumbent_ = Incumbent();
+    std::vector<std::int64_t> slack(problem_.rows);
+    for (const auto& x : pool_) {
+        evaluate(problem_, forest_, goal_.bound, x.data(), slack.data());
+        incumbent_.offer(goal_.score(problem_, slack.data()), x);
+    }
+    sharing_.reset();
+    if (prover_) previous_ = std::move(prover_);
+    prover_.reset();
+    status_ = Status::open;
+    if (!fault_.empty()) infeasible_.clear();
+    fault_.clear();
+    reason_ = Reason::none;
+    largest_level_ = largest_level();
+    last_upper_ = INT64_MAX;
+    patience_ = 1;
+    turn_ = 0;
+    turn_left_ = turn_work(0);
+}
+
+Fixing Search::fix(std::int64_t work, bool probe) {
+    MemoryBudget budget(budget_.room() == INT64_MAX ? -1 : budget_.room());
+    control_.start(-1, -1);
+    return Fixer(problem_, forest_, clauses_, goal_.bound, work, probe, budget).run(control_);
+}
+
+std::vector<std::int64_t> Search::slacks() const {
+    std::vector<std::int64_t> slack(problem_.rows, 0);
+    if (incumbent_.present()) evaluate(problem_, forest_, goal_.bound, incumbent_.x.data(), slack.data());
+    return slack;
+}
+
+std::int64_t Search::upper() const {
+    if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
+    if (!prover_ || !fault_.empty()) return largest_level_;
+    return std::min(largest_level_, sharing_ ? sharing_->upper(incumbent_) : prover_->upper(incumbent_));
+}
+
+std::int64_t Search::proved_upper() const {
+    return sharing_ ? sharing_->proved_upper() : std::min(prover_->proved_upper(), prover_->root_upper());
+}
+
+// What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
+void Search::check_bounds() {
+    const bool reached = incumbent_.present() && incumbent_.score.hard >= 0;
+    ensure(!reached || incumbent_.score.soft <= largest_level_,
+           "a value was reached that lies outside the range of the rows");
+    if (!prover_) return;
+    const std::int64_t upper = proved_upper();
+    ensure(!reached || incumbent_.score.soft <= upper, "a value was reached that is better than the proved bound");
+    ensure(upper <= last_upper_, "a proved bound has become weaker");
+    last_upper_ = upper;
+}
+
+std::int64_t Search::audited() const {
+    std::int64_t sum = 0;
+    for (const Prover* p : provers()) sum += p->audited();
+    return sum;
+}
+
+// Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and where
+// there is no memory for them. The least over the soft rows, because all of them have to reach the level.
+std::int64_t Search::largest_level() const {
+    std::int64_t level = INT64_MAX;
+    for (std::int32_t r = 0; r < problem_.rows; ++r) {
+        if (!goal_.counts(problem_, r) || !goal_.soft[r]) continue;
+        std::int64_t sum = -goal_.bound[r];
+        for (std::int32_t g = 0; g < problem_.groups(); ++g) {
+            const auto rows = forest_.group_rows.begin();
+            const auto at = std::find(rows + forest_.row_offset[g], rows + forest_.row_offset[g + 1], r);
+            if (at == rows + forest_.row_offset[g + 1]) continue;
+            const std::int64_t place = at - rows - forest_.row_offset[g];
+            std::int64_t best = INT64_MIN;
+            for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
+                best = std::max(best, forest_.values(problem_, g, narrow<std::int32_t>(l))[place]);
+            }
+            sum += best;
+        }
+        for (std::int32_t v = 0; v < problem_.variables() && problem_.has_unary; ++v) {
+            std::int64_t best = INT64_MIN;
+            for (Cell k = 0; k < problem_.size[v]; ++k) best = std::max(best, problem_.unary_at(r, v, k));
+            sum += best;
+        }
+        level = std::min(level, sum);
+    }
+    return level;
+}
+
+std::int64_t Search::factor_entries() const {
+    return (sets_.collapsed ? sets_.collapsed->entries() : 0) + (sets_.full ? sets_.full->entries() : 0);
+}
+
+void Search::start_prover() {
+    if (prover_) return;
+    Stopwatch watch(seconds_.factors);
+    if (!sets_.full || sets_goal_.mode != goal_.mode || sets_goal_.soft != goal_.soft) {
+        previous_.reset();
+        sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
+        sets_goal_ = goal_;
+    }
+    prover_ = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets_, gap_, budget_);
+    prover_->set_audit(audit_);
+    if (previous_) prover_->warm_start(*previous_);
+    previous_.reset();
+}
+
+bool Search::done() {
+    if (goal_.mode == Mode::decide && is_witness()) {
+        status_ = Status::witness;
+        return true;
+    }
+    if (proved()) {
+        if (is_witness()) status_ = goal_.mode == Mode::decide ? Status::witness : Status::optimal;
+        // Maximising the slack has an answer below zero as well, as long as the hard rows can be met.
+        else if (goal_.mode == Mode::slack && incumbent_.present() && incumbent_.score.hard >= 0)
+            status_ = Status::optimal;
+        else
+            status_ = Status::infeasible;
+        if (status_ == Status::infeasible) infeasible_.push_back(goal_.bound);
+        return true;
+    }
+    return false;
+}
+
+std::int64_t Search::turn_work(int turn) const {
+    if (turn % 2 == 1) return kTurns[turn] * (turn >= kRepeatFrom ? patience_ : 1);
+    const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
+    return std::min(kTurns[turn], kLocalPerNode * size);
+}
+
+void Search::local_phase() {
+    Stopwatch watch(seconds_.local);
+    const std::int64_t before = local_.work();
+    const Score old = incumbent_.score;
+    local_.run(turn_left_, goal_, incumbent_, control_);
+    turn_left_ -= local_.work() - before;
+    // While maximising there is always something to look for. Where nothing better turns up, look less often.
+    if (old < incumbent_.score)
+        patience_ = 1;
+    else if (turn_ > kRepeatFrom && turn_left_ <= 0 && goal_.mode != Mode::decide)
+        patience_ = std::min(2 * patience_, kPatience);
+}
+
+void Search::prove_phase(std::int64_t node_limit) {
+    start_prover();
+    Stopwatch watch(seconds_.prove);
+    if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !sharing_) {
+        sharing_ =
+            std::make_unique<WorkSharing>(problem_, forest_, goal_, sets_, gap_, budget_, *prover_, threads_, seed_);
+        sharing_->set_audit(audit_);
+    }
+    if (sharing_) {
+        const std::int64_t before = sharing_->work();
+        sharing_->run(turn_left_, incumbent_, local_, control_);
+        turn_left_ -= (sharing_->work() - before) / threads_;
+        return;
+    }
+    const std::int64_t before = prover_->work();
+    prover_->run(turn_left_, node_limit, incumbent_, local_, control_);
+    turn_left_ -= prover_->work() - before;
+}
+
+ProverStatistics Search::statistics() const {
+    ProverStatistics sum;
+    for (const Prover* p : provers()) {
+        const ProverStatistics& n = p->statistics();
+        sum.nodes += n.nodes;
+        sum.closed += n.closed;
+        sum.pruned_by_clauses += n.pruned_by_clauses;
+        sum.multiplier_steps += n.multiplier_steps;
+        sum.deepest = std::max(sum.deepest, n.deepest);
+    }
+    return sum;
+}
+
+std::vector<const Prover*> Search::provers() const {
+    std::vector<const Prover*> all;
+    if (sharing_) all = sharing_->helpers();
+    if (prover_) all.insert(all.begin(), prover_.get());
+    return all;
+}
+
+void Search::next_turn() {
+    turn_ = turn_ == kLastTurn ? kRepeatFrom : turn_ + 1;
+    turn_left_ = turn_work(turn_);
+}
+
+void Search::run(double slice, double seconds, std::int64_t node_limit) {
+    reason_ = Reason::none;
+    control_.start(slice, seconds);
+    if (status_ != Status::open) return;
+    if (!fault_.empty()) {
+        reason_ = Reason::internal;
+        return;
+    }
+    if (!possible_) {
+        status_ = Status::infeasible;
+        return;
+    }
+    if (goal_.mode == Mode::decide) {
+        // A proof at smaller bounds answers all larger ones.
+        for (const auto& proved : infeasible_) {
+            if (std::equal(proved.begin(), proved.end(), goal_.bound.begin(), std::less_equal<>())) {
+                status_ = Status::infeasible;
+                return;
+            }
+        }
+    }
+    try {
+        turns(node_limit);
+    } catch (const MemoryLimit&) {
+        reason_ = Reason::memory;
+    } catch (const std::bad_alloc&) {
+        reason_ = Reason::memory;
+    } catch (const InternalError& error) {
+        status_ = Status::open;
+        reason_ = Reason::internal;
+        fault_ = error.what();
+    }
+}
+
+void Search::turns(std::int64_t node_limit) {
+    const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
+    const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
+    for (;;) {
+        check_bounds();
+        if (done()) return;
+        if (control_.paused()) {
+            reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
+            return;
+        }
+        if (prover_ && prover_->has_done(last_node)) {
+            reason_ = Reason::nodes;
+            return;
+        }
+        if (turn_ % 2 == 0)
+            local_phase();
+        else
+            prove_phase(last_node);
+        // A turn cut short by the slice goes on in the next run.
+        if (!control_.paused() || turn_left_ <= 0) next_turn();
+    }
+}
+
+}  // namespace treesens::search

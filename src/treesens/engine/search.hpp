@@ -1,0 +1,114 @@
+// One question: local search and prover taking turns on one resumable state (docs/engine.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "local/local_search.hpp"
+#include "problem/box_trees.hpp"
+#include "problem/clauses.hpp"
+#include "problem/goal.hpp"
+#include "problem/limits.hpp"
+#include "problem/problem.hpp"
+#include "prove/prover.hpp"
+#include "prove/reduced_cost_fixing.hpp"
+#include "prove/work_sharing.hpp"
+
+namespace treesens::search {
+
+// Termination, incumbent and bound are three separate facts.
+enum class Status { open, witness, infeasible, optimal };
+enum class Reason { none, time, nodes, memory, stopped, internal };
+
+struct Seconds {
+    double build = 0;
+    double factors = 0;
+    double local = 0;
+    double prove = 0;
+};
+
+class Search {
+public:
+    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
+    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+
+    // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see control.hpp.
+    void run(double slice, double seconds, std::int64_t node_limit);
+    void stop() { control_.request_stop(); }
+    void clear_stop() { control_.clear_stop(); }
+    // Other bounds or another question: factors, messages, and the points met so far are kept.
+    void reset(std::vector<std::int64_t> bound, Mode mode);
+    // What no solution of the constraints at the present bounds can use; independent of the search and its state.
+    Fixing fix(std::int64_t work, bool probe);
+    void set_gap(const Gap& gap) { gap_ = gap; }
+    // Provers side by side, from the moment on that a search turns out to be long. More than one: the same verdicts,
+    // but neither the same number of nodes nor always the same point. A node limit is kept by a single one.
+    void set_threads(int threads) { threads_ = threads; }
+    // Re-checks one pruned node in `every` by other means, see audit.hpp (0: none). Before the first run.
+    void set_audit(std::int64_t every) { audit_ = every; }
+    std::int64_t audited() const;
+
+    Status status() const { return status_; }
+    Reason reason() const { return reason_; }
+    // What was found to be wrong, where the reason is `internal`; then nothing counts as proved.
+    const std::string& fault() const { return fault_; }
+    const Incumbent& incumbent() const { return incumbent_; }
+    bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
+    std::vector<std::int64_t> slacks() const;
+    std::int64_t upper() const;
+    const Problem& problem() const { return problem_; }
+    const Prover* prover() const { return prover_.get(); }
+    const LocalSearch& local_search() const { return local_; }
+    const Seconds& seconds() const { return seconds_; }
+    const MemoryBudget& memory() const { return budget_; }
+    std::int64_t factor_entries() const;
+    ProverStatistics statistics() const;         // of all provers
+    std::vector<const Prover*> provers() const;  // the first, and its helpers
+
+private:
+    void local_phase();
+    void prove_phase(std::int64_t node_limit);
+    void next_turn();
+    std::int64_t turn_work(int turn) const;
+    std::int64_t largest_level() const;
+    std::int64_t proved_upper() const;
+    void check_bounds();
+    void turns(std::int64_t node_limit);
+    bool done();
+    bool proved() const { return sharing_ ? sharing_->finished() : prover_ && prover_->finished(); }
+    void start_prover();
+
+    MemoryBudget budget_;
+    Problem problem_;
+    Forest forest_;
+    Goal goal_;
+    Gap gap_;
+    Clauses clauses_;
+    LocalSearch local_;
+    Control control_;
+    FactorSets sets_;
+    Goal sets_goal_;  // the goal for which sets_ were built
+    std::unique_ptr<Prover> prover_;
+    std::unique_ptr<WorkSharing> sharing_;  // refers to prover_
+    std::unique_ptr<Prover> previous_;
+    Incumbent incumbent_;
+    std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
+    std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible
+    Status status_ = Status::open;
+    Reason reason_ = Reason::none;
+    std::string fault_;
+    std::int64_t audit_ = 0;
+    std::int64_t largest_level_ = INT64_MAX;  // of the present goal
+    std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
+    Seconds seconds_;
+    bool possible_ = true;  // every variable has an allowed cell
+    int threads_ = 1;
+    std::uint64_t seed_;
+    std::int64_t patience_ = 1;  // how much longer the prover's turns have become
+    int turn_ = 0;
+    std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,28 @@
+"""The folders of the engine include each other downwards only, in the order of docs/engine.md."""
+
+import re
+from pathlib import Path
+
+ENGINE = Path(__file__).parents[2] / "src" / "treesens" / "engine"
+FLOORS = [{"bindings"}, {"."}, {"prove"}, {"bound", "local", "nearest"}, {"problem", "ensemble"}]
+"""From the top; folders of one floor do not include each other. `.` is search.cpp."""
+
+
+def floor_of(room: str) -> int:
+    return next(i for i, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def test_includes_run_downwards() -> None:
+    upward = []
+    for path in sorted(ENGINE.rglob("*.?pp")):
+        own = path.parent.relative_to(ENGINE).as_posix()
+        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            other = Path(name).parent.as_posix()
+            if other != own and floor_of(other) <= floor_of(own):
+                upward.append(f"{path.relative_to(ENGINE)} -> {name}")
+    assert upward == []
+
+
+def test_every_room_of_the_engine_has_a_floor() -> None:
+    rooms = {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.rglob("*.?pp")}
+    assert rooms == set.union(*FLOORS)
