@@ -65,14 +65,15 @@ def run_model(
     bench: Path, name: str, data: str, picked: list[tuple[int, str]], methods: list[str], limits: tuple[float, float]
 ) -> Iterator[dict[str, Any]]:
     """Some methods on the instances of one model; `limits` in seconds, for the paper's methods and for the nearest pair."""
-    from treesens.engine import Options, answer
-    from treesens.frontends.fitting import fitted
-    from treesens.frontends.query import bind
+    from treesens.binder.file import bind
+    from treesens.data.alignment import fitted
+    from treesens.data.nearest_row import nearest_row
+    from treesens.data.regions import RegionFinder
+    from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.frontends.tables import read_table
-    from treesens.grammar.parser import parse
-    from treesens.summaries.nearest import nearest_row
-    from treesens.summaries.regions import RegionFinder
+    from treesens.grammar.parsing.parser import parse
+    from treesens.solve.options import Options
+    from treesens.solve.question import answer
 
     model = load(bench / f"models/{name}.json")
     table = fitted(model, read_table(bench / f"data/{data}/train.csv", label="label"))

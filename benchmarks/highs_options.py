@@ -20,13 +20,13 @@ import numpy as np
 
 import treesens as ts
 from treesens.backends.base import get_backend
+from treesens.backends.native.adapter import adapt
+from treesens.backends.native.solver import Solver
+from treesens.binder.file import bind
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Pipeline
-from treesens.compiler.search.adapter import adapt
-from treesens.compiler.search.solver import Solver
-from treesens.frontends.query import bind
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
 from treesens.report.markdown import markdown_table
 from treesens.sweeps.instances import Instance
 

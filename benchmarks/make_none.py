@@ -15,7 +15,7 @@ from pathlib import Path
 
 import treesens as ts
 from treesens.compiler.result import Verdict
-from treesens.largest import LargestOptions, largest_gaps
+from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
 HERE = Path(__file__).resolve().parent / "instances"
 MODELS = {

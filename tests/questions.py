@@ -13,15 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model.ensemble import (
-    Accumulation,
-    Ensemble,
-    Feature,
-    FeatureKind,
-    Link,
-    ModelSource,
-    Task,
-)
+from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, legal_cells
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.data.settings import BENCH, needs_bench
-from treesens.answers import answer_bound
+from treesens.binder.file import Bound, bind
+from treesens.compiler.compilation import compile_query
 from treesens.compiler.result import Verdict
-from treesens.engine import Options, compile_query
-from treesens.frontends.query import Bound, bind
-from treesens.grammar.parser import parse, read
+from treesens.grammar.parsing.parser import parse, read
+from treesens.solve.options import Options
+from treesens.solve.question import answer_bound
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "bench"
 

@@ -13,17 +13,17 @@ from tests.query.setting import bound
 from tests.questions import oracle, random_cell_set
 from tests.test_command_line import STUMP
 from tests.test_several import loose_query
-from treesens.answers import explained
+from treesens.binder.conflicts import Conjunct
+from treesens.binder.file import BoundQuery
 from treesens.cli import main
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.query.query import CellSet, Constraint, Query
 from treesens.compiler.result import Verdict
-from treesens.cores import core_of, diagnostic_of
-from treesens.engine import Options, answer
-from treesens.frontends.bind_conflicts import Conjunct
-from treesens.frontends.query import BoundQuery
-from treesens.grammar import ast
-from treesens.grammar.catalogue import CATALOGUE
+from treesens.grammar.messages.catalogue import CATALOGUE
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
+from treesens.solve.question import answer, explained
+from treesens.solve.unsat_core import core_of, diagnostic_of
 
 
 def half(chosen: CellSet, rng: np.random.Generator) -> CellSet:

@@ -13,7 +13,7 @@ import treesens as ts
 from tests.data.settings import BENCH, needs_bench
 from treesens.cli import main
 from treesens.compiler.result import Verdict
-from treesens.largest import LargestOptions, largest_gaps
+from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -18,8 +18,9 @@ from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
-from treesens.engine import Options, answer
-from treesens.several import by_value, several
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.solve.top_n import by_value, several
 
 Leaves = tuple[int, ...]
 
@@ -106,7 +107,7 @@ def test_every_backend_ranks_alike(backend: str) -> None:
 
 @pytest.mark.parametrize("seed", range(340, 370))
 def test_diverse_answers_lie_outside_the_widened_regions_of_earlier_ones(seed: int) -> None:
-    from treesens.summaries.regions import RegionFinder
+    from treesens.data.regions import RegionFinder
 
     query = loose_query(seed)
     result = solved(query, 3, diverse=True)

@@ -9,10 +9,11 @@ import pytest
 
 import treesens as ts
 from tests.questions import oracle
+from treesens.binder.file import bind
 from treesens.compiler.pipeline import PIPELINES
-from treesens.engine import Options, answer
-from treesens.frontends.query import bind
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 KINDS = ("plain", "missing", "categories", "ties", "constant", "dart", "multiclass")
 

@@ -22,11 +22,11 @@ from benchmarks.paper.experiment import Finding, Measured, measure
 from benchmarks.paper.models import Plan
 
 from treesens import __version__
-from treesens.answers import interruptible
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
-from treesens.engine import Options
 from treesens.errors import TreesensError
 from treesens.report.facts import machine_facts, package_versions
+from treesens.solve.options import Options
+from treesens.solve.question import interruptible
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {m.NAME: m for m in (runtime, ablation, multifeature, scaling)}

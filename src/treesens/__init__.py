@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
     if name == "query":
         from importlib import import_module
 
-        return import_module("treesens.query")
+        return import_module("treesens.builder")
     if name in __all__:
         from treesens import api
 

@@ -44,7 +44,7 @@ def flip_profiles(
 ) -> None: ...
 
 class NearestPairs:
-    """Branch and bound around rows; treesens.summaries.row_search.RowSearch documents the arrays."""
+    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class NearestPairs:
     ) -> tuple[int, int, float, bool]: ...
 
 class Search:
-    """Raw form of treesens.compiler.search.solver.Solver, which documents it; SearchProblem documents the arrays."""
+    """Raw form of treesens.backends.native.solver.Solver, which documents it; SearchProblem documents the arrays."""
 
     def __init__(
         self,

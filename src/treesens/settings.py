@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.engine import Options
 from treesens.errors import UsageError
+from treesens.solve.options import Options
 
 MOST_SECONDS = 1e9
 MOST_THREADS = 4096

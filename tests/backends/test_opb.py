@@ -19,7 +19,8 @@ from treesens.compiler.ir import Linear
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.result import Verdict
-from treesens.engine import Options, answer
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 PROGRAM = Path(__file__).with_name("opb_program.py")
 

@@ -14,11 +14,14 @@ from sklearn.ensemble import RandomForestClassifier
 import treesens as ts
 from tests.questions import oracle, random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
-from treesens.backends.search.backend import SearchBackend
+from treesens.backends.native.backend import SearchBackend
+from treesens.compiler.compilation import compile_query, decided
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
-from treesens.engine import ContradictoryBound, Options, compile_query, decided, emit
-from treesens.portfolio import EngineRun, race, with_tighter_bound
+from treesens.solve.bounds import ContradictoryBound
+from treesens.solve.driver import emit
+from treesens.solve.options import Options
+from treesens.solve.portfolio import EngineRun, race, with_tighter_bound
 
 
 def questions(number: int) -> list[Query]:

@@ -56,7 +56,7 @@ def test_the_default_set_solves(treesens: Command) -> None:
 
 def test_a_backend_that_answers_wrongly_fails(treesens: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from treesens.backends.base import RawOutcome, Termination
-    from treesens.backends.search.backend import SearchBackend
+    from treesens.backends.native.backend import SearchBackend
     from treesens.commands import doctor
 
     monkeypatch.setattr(doctor.BACKENDS, "names", lambda: ["search"])

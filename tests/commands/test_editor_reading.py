@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.test_command_line import STUMP
+from treesens.binder.file import bind
 from treesens.editor.library import Library
 from treesens.editor.reading import Reader, Reading
 from treesens.errors import ModelError
-from treesens.frontends.query import bind
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
 
 HEAD = """model m from "m.json"
 data people from "people.csv" label "y"

@@ -10,8 +10,8 @@ import pytest
 from tests.commands.conftest import Ran
 from treesens.backends.base import BACKENDS, get_backend
 from treesens.compiler.passes.registry import PASSES
-from treesens.grammar import ast
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
 from treesens.report.english import sentence
 from treesens.report.explain import about, row_formulas
 

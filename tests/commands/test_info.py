@@ -57,7 +57,7 @@ def test_the_check_agrees_with_the_library(treesens: Command, model_file: Path) 
 def test_a_library_that_contradicts_is_an_error(
     treesens: Command, model_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treesens.frontends.xgboost_native import NativeXGBoost
+    from treesens.frontends.xgboost.native import NativeXGBoost
 
     honest = NativeXGBoost.margins
     monkeypatch.setattr(NativeXGBoost, "margins", lambda self, rows: honest(self, rows) + 1)

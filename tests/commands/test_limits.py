@@ -15,7 +15,7 @@ import pytest
 
 import treesens as ts
 from tests.test_command_line import CLI
-from treesens.largest import LargestOptions, largest_gaps
+from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 

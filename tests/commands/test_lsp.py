@@ -16,7 +16,7 @@ import pytest
 
 from tests.test_command_line import STUMP
 from treesens.editor.positions import Lines
-from treesens.grammar.formatter import format_text
+from treesens.grammar.printing.formatter import format_text
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 from lsprotocol import types

@@ -1,4 +1,4 @@
-"""bound-fixing and engine-start on random questions: no solution is lost, no start is none, and the record says what helped."""
+"""bound-fixing and warm-start on random questions: no solution is lost, no start is none, and the record says what helped."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import pytest
 
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
+from treesens.backends.native.passes.bound_fixing import PREMISE, BoundFixing
 from treesens.compiler.ir import Clause, Const, Linear, Module, Objective, Start
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force, satisfied
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
 from treesens.compiler.lower import lower
-from treesens.compiler.passes.bound_fixing import PREMISE, BoundFixing
 from treesens.compiler.pipeline import PIPELINES, Pipeline, pipeline_for
 from treesens.compiler.result import Verdict
-from treesens.engine import Options, answer, start_of
+from treesens.solve.driver import start_of
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 SEARCH = Pipeline.parse("search")
 
@@ -92,7 +94,7 @@ def test_cases_of_every_kind_keep_their_solutions() -> None:
 @pytest.mark.parametrize("seed", range(500, 515))
 def test_a_start_is_a_solution_and_stays_one_through_the_pipeline(seed: int) -> None:
     module = lower(random_query(np.random.default_rng(seed)))
-    started = Pipeline.parse(f"{PIPELINES['search']},engine-start").run(module).module
+    started = Pipeline.parse(f"{PIPELINES['search']},warm-start").run(module).module
     compiled = Pipeline.parse("default").run(module)
     if started.start is None:
         assert compiled.module.start is None
@@ -147,8 +149,8 @@ def test_a_start_ends_a_decision_and_does_not_end_an_optimisation(name: str) -> 
 
 def test_pipelines_without_the_engine_hold_nothing_of_it() -> None:
     for name in ("kant", "ensense", "independent"):
-        assert not {"bound-fixing", "engine-start"} & {step.name for step in Pipeline.parse(name).steps}
-    assert "engine-start" not in PIPELINES["bounded"]
+        assert not {"bound-fixing", "warm-start"} & {step.name for step in Pipeline.parse(name).steps}
+    assert "warm-start" not in PIPELINES["bounded"]
     assert pipeline_for("search", "default") == pipeline_for("search", "bounded") == "search"
     assert pipeline_for("auto", "default") == "search"
     assert pipeline_for("auto", "independent") == "independent"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from treesens.binder.file import Bound, bind
+from treesens.data.tables import Table, read_table, with_zeros
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import Bound, bind
 from treesens.frontends.registry import load
-from treesens.frontends.tables import Table, read_table, with_zeros
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
 
 BENCH = Path(__file__).resolve().parents[3] / "shared" / "bench"
 needs_bench = pytest.mark.skipif(

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
-from treesens.audits import AuditOptions, audit, gaps_of, questions_of
 from treesens.commands.audit import command
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.data.alignment import fitted
+from treesens.data.tables import Table, read_table
 from treesens.errors import DataError, UsageError
-from treesens.frontends.fitting import fitted
-from treesens.frontends.tables import Table, read_table
+from treesens.studies.audit import AuditOptions, audit, gaps_of, questions_of
 
 pytestmark = needs_bench
 DIABETES = str(BENCH / "models/diabetes_unrobust.json"), "--data", str(BENCH / "data/diabetes/train.csv")

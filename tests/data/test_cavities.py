@@ -9,9 +9,9 @@ import pytest
 
 from tests.data.settings import model, needs_bench, table
 from treesens.compiler.base.arrays import Int32Array
-from treesens.summaries.cavities import Boxes, maximal_empty_boxes
-from treesens.summaries.cavities_z3 import z3_empty_boxes
-from treesens.summaries.rows import cells_of_rows
+from treesens.data.cavities import Boxes, maximal_empty_boxes
+from treesens.data.cavities_z3 import z3_empty_boxes
+from treesens.data.rows import cells_of_rows
 
 Box = tuple[tuple[int, int, int], ...]
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.data.settings import ask, needs_bench, table
 from treesens.compiler.query.bounds import Bound
-from treesens.real_rows import sweep_rows
-from treesens.summaries.flips import Flips, flip_question, flips
+from treesens.data.flips import Flips, flip_question, flips
+from treesens.solve.data_rows import sweep_rows
 
 pytestmark = needs_bench
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.data.settings import ask, needs_bench
-from treesens.answers import answer_bound
 from treesens.compiler.result import Verdict
 from treesens.compiler.verify import verify_cells
-from treesens.engine import Options, answer
-from treesens.summaries.nearest import box_of_cells, distances
-from treesens.summaries.regions import RegionFinder
-from treesens.summaries.rows import distances_to_row
+from treesens.data.nearest_row import box_of_cells, distances
+from treesens.data.regions import RegionFinder
+from treesens.data.rows import distances_to_row
+from treesens.solve.options import Options
+from treesens.solve.question import answer, answer_bound
 
 pytestmark = needs_bench
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import treesens as ts
-from treesens.grammar.parser import parse
-from treesens.grammar.print_terms import formula_text
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.print_terms import formula_text
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
 

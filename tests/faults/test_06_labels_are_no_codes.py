@@ -12,9 +12,9 @@ import pytest
 
 import treesens as ts
 from tests.faults.asking import ask, verdict
+from treesens.binder.domains import number_codes
+from treesens.data.tables import Categories, Table, decimal_of
 from treesens.errors import TreesensError
-from treesens.frontends.bind_domains import number_codes
-from treesens.frontends.tables import Categories, Table, decimal_of
 
 GRADES = [1, 2, 3, 4]
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.faults.asking import ask
-from treesens.engine import ContradictoryBound, consistent, within_range
+from treesens.solve.bounds import ContradictoryBound, consistent, within_range
 
 REAL = "\n".join(f"feature f{i}: real in [0, 2]" for i in range(3))
 
@@ -40,7 +40,7 @@ def test_bounds_lie_where_the_quantity_does(booster: Any, objective: str, least:
     for sense, limit, beyond in (("minimize", least, -91.4), ("maximize", most, 1e9)):
         question = f"find a, b such that margin(a) > 0; margin(b) < 0\n  {sense} {objective}"
         answer = ask(booster, question, REAL, table, backend="search")
-        assert within_range(answer.bound.query, beyond) == pytest.approx(limit)
+        assert within_range(answer.question.query, beyond) == pytest.approx(limit)
         goal = answer.result.objective
         assert goal.value == pytest.approx(goal.bound, abs=1e-4)
         assert least - 1e-9 <= goal.value <= most + 1e-9

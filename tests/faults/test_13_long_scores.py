@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.asking import ask
 from treesens.frontends.registry import load
-from treesens.largest import LargestOptions, largest_gaps
+from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
 NAMES = list("pqr")
 DECLARED = "\n".join(f"feature {f}: integer in [0, 3]" for f in NAMES)
@@ -37,8 +37,8 @@ def pairs(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_largest_gap_of_long_scores_is_closed(seed: int) -> None:
-    from treesens.frontends.fitting import fitted
-    from treesens.frontends.tables import Table
+    from treesens.data.alignment import fitted
+    from treesens.data.tables import Table
 
     model = trained(seed)
     table = Table("d", {f: EVERY[f].to_numpy() for f in NAMES}, len(EVERY))

@@ -17,8 +17,8 @@ from tests.frontends.damage import refusals
 from tests.frontends.trained import MODELS
 from treesens.errors import ModelError
 from treesens.frontends import load
-from treesens.frontends.ubjson import parse_ubjson
-from treesens.frontends.xgboost import XGBoostFrontend
+from treesens.frontends.xgboost.frontend import XGBoostFrontend
+from treesens.frontends.xgboost.ubjson import parse_ubjson
 
 
 @cache

@@ -18,8 +18,8 @@ from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, t
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
-from treesens.frontends.lightgbm import LightGBMFrontend
-from treesens.frontends.lightgbm_model import ZERO_BAND
+from treesens.frontends.lightgbm.frontend import LightGBMFrontend
+from treesens.frontends.lightgbm.model import ZERO_BAND
 
 
 @cache

@@ -17,7 +17,7 @@ from tests.frontends.trained_onnx import MODELS, by_hand, onnx
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
-from treesens.frontends.onnx import ONNXFrontend
+from treesens.frontends.onnx.frontend import ONNXFrontend
 
 
 @cache

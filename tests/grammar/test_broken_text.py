@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
-from treesens.grammar import ast
-from treesens.grammar.catalogue import CATALOGUE
-from treesens.grammar.parser import LARGEST_FILE, parse, read
-from treesens.grammar.printer import to_text
-from treesens.grammar.words import FUNCTIONS, KEYWORDS
+from treesens.grammar.messages.catalogue import CATALOGUE
+from treesens.grammar.parsing.parser import LARGEST_FILE, parse, read
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import FUNCTIONS, KEYWORDS
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from treesens.grammar import terminals, words
-from treesens.grammar.textmate import textmate_json
+from treesens.grammar.parsing import terminals
+from treesens.grammar.printing.textmate import textmate_json
+from treesens.grammar.tree import words
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = """# comment
@@ -46,7 +47,7 @@ def test_the_grammar_is_lalr_1_without_conflicts(caplog: pytest.LogCaptureFixtur
 
 def test_the_textmate_grammar_is_up_to_date() -> None:
     committed = (DOCS / "sens.tmLanguage.json").read_text("utf-8")
-    assert committed == textmate_json(), "run: python -m treesens.grammar.textmate > docs/sens.tmLanguage.json"
+    assert committed == textmate_json(), "run: python -m treesens.grammar.printing.textmate > docs/sens.tmLanguage.json"
 
 
 def colours(text: str) -> dict[str, str]:

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.grammar import ast
-from treesens.grammar.formatter import format_text
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
-from treesens.grammar.terminals import tokens
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.parsing.terminals import tokens
+from treesens.grammar.printing.formatter import format_text
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from treesens.binder.file import bind
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.frontends.query import bind
-from treesens.grammar.catalogue import CATALOGUE, SYNTAX
-from treesens.grammar.formatter import format_text
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.messages.catalogue import CATALOGUE, SYNTAX
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.formatter import format_text
+from treesens.grammar.printing.printer import to_text
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")

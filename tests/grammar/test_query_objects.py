@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 
 import treesens as ts
 from treesens.errors import UsageError
-from treesens.grammar import ast
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 budget = settings(max_examples=150, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -9,10 +9,10 @@ import trees
 from hypothesis import HealthCheck, given, settings
 
 from treesens.compiler.base.diagnostics import Span
-from treesens.grammar import ast
-from treesens.grammar.formatter import format_text
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.formatter import format_text
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from treesens.grammar import ast
-from treesens.grammar.words import FUNCTIONS, KEYWORDS
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import FUNCTIONS, KEYWORDS
 
 Strategy = st.SearchStrategy[Any]
 

@@ -169,7 +169,7 @@ def of_ubjson(data: bytes, rng: random.Random) -> bytes:
     """The same changes to the tree, written as UBJSON without typed arrays; or bytes."""
     if rng.random() < 0.5:
         return of_bytes(data, rng)
-    from treesens.frontends.ubjson import parse_ubjson
+    from treesens.frontends.xgboost.ubjson import parse_ubjson
 
     out = bytearray()
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treesens.backends.search.backend import SearchBackend
+from treesens.backends.native.backend import SearchBackend
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.errors import TreesensError
 
@@ -28,7 +28,7 @@ def read_model(path: Path) -> None:
 
 def read_data(path: Path) -> None:
     """As a question does that reads every column."""
-    from treesens.frontends.tables import Categories, read_table
+    from treesens.data.tables import Categories, read_table
 
     table = read_table(path)
     for name in table.inputs:
@@ -43,10 +43,10 @@ def read_data(path: Path) -> None:
 
 def read_question(path: Path) -> None:
     """As `explain` does."""
-    from treesens.engine import compile_query
-    from treesens.frontends.query import bind
-    from treesens.grammar.formatter import format_text
-    from treesens.grammar.parser import load, parse
+    from treesens.binder.file import bind
+    from treesens.compiler.compilation import compile_query
+    from treesens.grammar.parsing.parser import load, parse
+    from treesens.grammar.printing.formatter import format_text
 
     text = load(path).text
     parsed = parse(text, str(path))

@@ -139,10 +139,10 @@ def _parquet(folder: Path) -> bytes:
 
 
 def _sir(folder: Path) -> bytes:
+    from treesens.binder.file import bind
+    from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module
-    from treesens.engine import compile_query
-    from treesens.frontends.query import bind
-    from treesens.grammar.parser import parse
+    from treesens.grammar.parsing.parser import parse
 
     (folder / "xgboost.json").write_bytes(_xgboost("json"))
     text = 'model m from "xgboost.json"\nquery q: find p, q such that p = q except {a, b}; margin(p) - margin(q) >= 0.1'

@@ -149,7 +149,7 @@ def test_integers_beyond_the_floats_do_not_matter_where_nobody_reads_them(folder
 
 def test_true_and_false_are_one_and_zero(tmp_path: Path) -> None:
     """Columns that pandas makes of categories (`get_dummies`) were text where the model reads a number."""
-    from treesens.frontends.tables import read_table
+    from treesens.data.tables import read_table
 
     (tmp_path / "t.csv").write_text("a,b,c\nTrue,yes,\nFalse,True,true\n")
     table = read_table(tmp_path / "t.csv")

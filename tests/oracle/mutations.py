@@ -44,12 +44,12 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
-        "a strict comparison made weak", "frontends/bind_inputs.py",
+        "a strict comparison made weak", "binder/inputs.py",
         r'case "<":\n(\s+)return \[\(-math\.inf, spec\.at_least\(number\)\)\]',
         r'case "<":\n\1return [(-math.inf, spec.above(number))]',
     ),
     Mutation(
-        "a category lost from a set", "frontends/bind_inputs.py",
+        "a category lost from a set", "binder/inputs.py",
         r"(def in_set(?:.|\n)*?), values\.values\)", r"\1, values.values[:2])",
     ),
     Mutation(
@@ -61,7 +61,7 @@ MUTATIONS = (
         r"np\.where\(ordered, threshold, 0\.0\)", "np.where(ordered, np.round(threshold, 2), 0.0)",
     ),
     Mutation(
-        "ties given to every class", "frontends/bind_scores.py",
+        "ties given to every class", "binder/scores.py",
         r"(def class_wins(?:.|\n)*?    parts: list\[Pending\] = \[\])",
         r"\1\n    if ensemble.n_outputs > 1 and not margin and factor == 1:\n"
         r"        leads = [{ScoreAtom(point, wanted): Fraction(1), ScoreAtom(point, o): Fraction(-1)} "
@@ -74,33 +74,33 @@ MUTATIONS = (
         r"                return int\(down\)", "                return int(down) + 1",
     ),
     Mutation(
-        "the order of classes swapped", "frontends/bind_terms.py",
+        "the order of classes swapped", "binder/terms.py",
         r"    return numbers\[label\.value\]", "    return len(classes) - 1 - numbers[label.value]",
     ),
     Mutation(
-        "`not` dropped over a conjunction", "frontends/bind_formulas.py",
+        "`not` dropped over a conjunction", "binder/formulas.py",
         r"case ast\.And\(items\):\n(\s+)return \(all_of if positive else any_of\)",
         r"case ast.And(items):\n\1return (all_of)",
     ),
     Mutation(
-        "the objective of other points", "real_rows.py",
+        "the objective of other points", "solve/data_rows.py",
         r"inputs_of\(query, result\.witness\.values\)",
         "inputs_of(query, result.witness.values[::-1])",
     ),
     Mutation(
-        "changes lose a feature", "frontends/bind_distances.py",
+        "changes lose a feature", "binder/distances.py",
         r"(def counted_features\(.*\n(?:.|\n)*?    return )(.*)\n", r"\1(\2)[1:]\n",
     ),
     Mutation(
-        "the region of an answer is that of one point", "several.py",
+        "the region of an answer is that of one point", "solve/top_n.py",
         r"if shared and point > 0:", "if point > 0:",
     ),
     Mutation(
-        "l2 without its squares", "frontends/bind_distances.py",
+        "l2 without its squares", "binder/distances.py",
         r'2 if atom\.norm == "l2" else 1', "1",
     ),
     Mutation(
-        "a row without an answer counts", "counting.py",
+        "a row without an answer counts", "solve/count_rows.py",
         r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
         "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",

@@ -41,7 +41,7 @@ def test_imports_the_public_interface_alone(path: str) -> None:
     "line",
     [
         "import treesens.compiler.query",
-        "from treesens.frontends.tables import read_table",
+        "from treesens.data.tables import read_table",
         "from tests.query.meaning import holds",
         "import importlib\nimportlib.import_module('treesens.summaries')",
     ],

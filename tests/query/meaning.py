@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.grid import FeatureGrid
-from treesens.grammar import ast
+from treesens.grammar.tree import ast
 
 
 @dataclass(frozen=True)

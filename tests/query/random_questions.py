@@ -18,14 +18,14 @@ import numpy as np
 
 from tests.query.meaning import World, evaluate, holds
 from tests.questions import random_ensemble
+from treesens.binder.file import Bound, BoundQuery, bind
 from treesens.compiler.base.floats import next_down, next_up
 from treesens.compiler.model import Ensemble, FeatureKind, Link, Task
+from treesens.data.tables import Table
 from treesens.errors import DataError, ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import Bound, BoundQuery, bind
-from treesens.frontends.tables import Table
-from treesens.grammar import ast
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
 
 ROWS = 4
 NORMS = ("l0", "l1", "l2", "linf")

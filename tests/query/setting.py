@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from tests.query.meaning import World
+from treesens.binder.file import Bound, BoundQuery, bind
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, Link, ModelSource, Task
 from treesens.compiler.model.grid import Grid
+from treesens.data.tables import Table
 from treesens.errors import DataError, ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import Bound, BoundQuery, bind
-from treesens.frontends.tables import Table
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
 
 FEATURES = (
     Feature("x"),

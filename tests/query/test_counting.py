@@ -15,16 +15,17 @@ import pytest
 from tests.query.meaning import holds as means
 from tests.query.setting import DATA, DOMAINS, NAMES, load_model, load_table, values, world
 from tests.query.test_meaning import CASES
+from treesens.binder.declarations import Unbound
+from treesens.binder.file import BoundQuery, bind
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, RowCount, Verdict
-from treesens.counting import count_rows
-from treesens.engine import Options, answer
-from treesens.frontends.bind_declarations import Unbound
-from treesens.frontends.query import BoundQuery, bind
-from treesens.frontends.tables import Table
-from treesens.grammar import ast
-from treesens.grammar.parser import parse
+from treesens.data.tables import Table
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
+from treesens.solve.count_rows import count_rows
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 ROWS = 16
 FLOAT = NumberType.FLOAT32

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.query.setting import NAMES, bound, one
+from treesens.binder.domains import domain_of_column, nearest_floats, steps_domain
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.domain import RealDomain, Unit, ValueDomain
 from treesens.compiler.query.query import CellSet, OneHot
-from treesens.frontends.bind_domains import domain_of_column, nearest_floats, steps_domain
 
 F32, F64 = NumberType.FLOAT32, NumberType.FLOAT64
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.query.setting import DATA, DOMAINS, MODELS, bound, load_model, load_table, one
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
 
 FIND = "query q: find a, b in binary such that "
 MULTI = "query q: find a, b in multi such that "
@@ -166,7 +166,7 @@ def test_the_caret_points_at_line_and_column() -> None:
 def test_a_file_without_a_model_says_so() -> None:
     from pathlib import Path
 
-    from treesens.frontends.query import bind
+    from treesens.binder.file import bind
 
     file = parse("query q: find a such that a.x >= 1", "t.sens")
     with pytest.raises(DiagnosticsError) as caught:
@@ -179,8 +179,8 @@ def test_a_column_that_the_data_lacks_is_named() -> None:
 
     import numpy as np
 
-    from treesens.frontends.query import bind
-    from treesens.frontends.tables import Table
+    from treesens.binder.file import bind
+    from treesens.data.tables import Table
 
     def short(path: Path, label: str | None, rows: int | None) -> Table:
         return Table("short", {"x": np.zeros(3), "hight": np.zeros(3)}, 3)

@@ -9,11 +9,12 @@ from math import sqrt
 import pytest
 
 from tests.query.random_questions import Question, random_question, witness_points
+from treesens.binder.file import BoundQuery
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
-from treesens.engine import Options, answer
-from treesens.exhausting import exhausted, left_open
-from treesens.frontends.query import BoundQuery
+from treesens.solve.enumeration import exhausted, left_open
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 NOTHING = Result("q", Verdict.UNKNOWN, "nothing was asked")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.query.meaning import holds as means
 from tests.query.setting import NAMES, bound, values, world
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.grammar import ast
+from treesens.grammar.tree import ast
 
 INPUT_CONSTRAINTS = """
 a.x >= 0.1

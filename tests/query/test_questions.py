@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from tests.query.setting import DOMAINS, NAMES, bound, ensemble, loaded, one, values
+from treesens.binder.scope import aligned
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.lower import lower
 from treesens.compiler.model import Feature
 from treesens.compiler.query.evaluate import difference_holds, form_value, inputs_of
 from treesens.compiler.query.query import Difference, Query
 from treesens.errors import QueryError
-from treesens.frontends.bind_scope import aligned
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.printer import to_text
 
 SHORTHAND = [
     (

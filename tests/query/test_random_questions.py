@@ -12,17 +12,18 @@ import pytest
 
 from tests.query.random_questions import Question, random_question, witness_points
 from treesens.backends.base import get_backend
+from treesens.binder.file import BoundQuery
 from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
 from treesens.compiler.result import Result, Verdict
-from treesens.engine import Options, answer
 from treesens.errors import QueryError
-from treesens.frontends.query import BoundQuery
-from treesens.grammar.catalogue import CATALOGUE
-from treesens.grammar.formatter import format_text
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.messages.catalogue import CATALOGUE
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.formatter import format_text
+from treesens.grammar.printing.printer import to_text
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 SEEDS = 120
 OTHERS = ("cpsat", "highs", "z3", "cbc", "scip", "pb")

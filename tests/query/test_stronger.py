@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.query.setting import NAMES, one, values
-from treesens.answers import answer_bound
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.query.stronger import stronger_questions
-from treesens.engine import Options
+from treesens.compiler.query.strengthening import stronger_questions
+from treesens.solve.options import Options
+from treesens.solve.question import answer_bound
 
 DISTANCES = (
     "distance(a, b, l1) <= 0.5",

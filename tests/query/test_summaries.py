@@ -16,9 +16,9 @@ from treesens.compiler.query.domain import RealDomain, ValueDomain
 from treesens.compiler.query.evaluate import form_value, holds, inputs_of
 from treesens.compiler.query.query import AvoidBoxes
 from treesens.compiler.query.values import ValueSum, least_sum, reach_of_cell
-from treesens.summaries.cavities import Boxes, maximal_empty_boxes
-from treesens.summaries.marginals import marginals
-from treesens.summaries.rows import SHIFT, coarse_cells, distances_to_row, fine_runs
+from treesens.data.cavities import Boxes, maximal_empty_boxes
+from treesens.data.marginals import marginals
+from treesens.data.rows import SHIFT, coarse_cells, distances_to_row, fine_runs
 
 
 def every_maximal_empty_box(cells: np.ndarray, sizes: list[int], width: int) -> set[tuple[tuple[int, int, int], ...]]:

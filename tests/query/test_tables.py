@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treesens.data.tables import Categories, read_table
 from treesens.errors import DataError
-from treesens.frontends.tables import Categories, read_table
 
 
 def write(path: Path, text: str) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.floats import NumberType, next_down, next_up
-from treesens.compiler.query.realise import Choice, Ranges, culprits, propagated, root_above, root_below, widened
+from treesens.compiler.query.propagation import Choice, Ranges, culprits, propagated, root_above, root_below, widened
 from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, extremes
 
 KIND = NumberType.FLOAT32

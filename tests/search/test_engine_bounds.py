@@ -15,8 +15,8 @@ import pytest
 
 from tests.search.test_engine_brute import check_point, with_bound
 from tests.search.tiny import Answers, Shape, brute_force, random_problem
-from treesens.compiler.search.problem import SearchProblem
-from treesens.compiler.search.solver import Solver
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import Solver
 
 TRIALS = int(os.environ.get("TREESENS_BOUND_TRIALS", "150"))
 SEED = int(os.environ.get("TREESENS_BOUND_SEED", "0"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.search.tiny import Answers, Shape, brute_force, random_problem, rows_at, satisfies
-from treesens.compiler.search.problem import SearchProblem
-from treesens.compiler.search.solver import SearchResult, Solver
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import SearchResult, Solver
 
 SHAPES = {
     "one feature": Shape(),

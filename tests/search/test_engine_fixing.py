@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tests.search.test_engine_brute import SHAPES, largest_level, with_bound
 from tests.search.tiny import brute_force, random_problem
-from treesens.compiler.search.problem import SearchProblem
-from treesens.compiler.search.solver import Solver
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import Solver
 
 WORK = 10**9
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.search.test_engine_brute import check_point
 from tests.search.tiny import Shape, random_problem
-from treesens.compiler.search.problem import SearchProblem
-from treesens.compiler.search.solver import Solver
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import Solver
 
 
 @pytest.fixture(scope="module")

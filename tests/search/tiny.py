@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.search.problem import SearchProblem
+from treesens.backends.native.problem import SearchProblem
 
 Box = dict[int, tuple[int, int]]
 

@@ -12,9 +12,10 @@ import pytest
 
 from tests.sweeps.conftest import QUESTIONS, SPEC
 from tests.test_command_line import run
-from treesens.engine import Options, answer
-from treesens.frontends.query import bind
-from treesens.grammar.parser import parse
+from treesens.binder.file import bind
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 from treesens.sweeps.spec import read_spec
 
 

@@ -16,7 +16,7 @@ from tests.sweeps.conftest import QUESTIONS
 from tests.sweeps.test_answers import records
 from tests.test_command_line import run
 from treesens.compiler.result import Verdict
-from treesens.engine import Options
+from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.questions import Question

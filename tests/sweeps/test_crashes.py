@@ -15,7 +15,7 @@ import pytest
 
 from tests.sweeps.conftest import QUESTIONS
 from tests.test_command_line import CLI, run
-from treesens.engine import Options
+from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.questions import Document, Question

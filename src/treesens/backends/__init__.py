@@ -1,1 +1,1 @@
-"""Floor 5: one file per solver, behind one interface."""
+"""One file per solver, behind one interface."""

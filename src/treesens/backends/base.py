@@ -1,7 +1,7 @@
 """The interface of a backend: pure `emit`, `solve` in a worker process, and facts instead of verdicts.
 
 Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without an incumbent says nothing, and
-no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `engine.py`, from facts.
+no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `solve/driver.py`, from facts.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
-        "search": "treesens.backends.search.backend:SearchBackend",
+        "search": "treesens.backends.native.backend:SearchBackend",
         "cpsat": "treesens.backends.cpsat:CpSatBackend",
         "highs": "treesens.backends.highs:HighsBackend",
         "cbc": "treesens.backends.cbc:CbcBackend",

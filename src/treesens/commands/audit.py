@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from treesens.answers import interruptible
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -21,6 +20,7 @@ from treesens.commands.common import (
 )
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.terminal import say, say_json
+from treesens.solve.question import interruptible
 
 
 @click.command("audit")
@@ -54,11 +54,11 @@ def command(
 
     Exit codes: 0 every question decided, 5 some inconclusive, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.audits import AuditOptions, audit, gaps_of
+    from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.frontends.tables import read_table
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
+    from treesens.studies.audit import AuditOptions, audit, gaps_of
 
     check_writable(report)
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from treesens.answers import interruptible
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.terminal import say, say_json
+from treesens.solve.question import interruptible
 
 
 @click.command("bench")
@@ -54,9 +54,9 @@ def command(
     """
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import Pipeline
-    from treesens.engine import Options
     from treesens.report.cactus import cactus_svg, summary
     from treesens.report.show import Progress
+    from treesens.solve.options import Options
     from treesens.sweeps.executor import INLINE, Executor
     from treesens.sweeps.instances import Setting, contradictions, read_instances, run
 

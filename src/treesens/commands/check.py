@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.answers import Interruption, failed, interruptible, native_of
+from treesens.binder.file import BoundQuery
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -29,12 +29,12 @@ from treesens.commands.common import (
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError, TreesensError
-from treesens.frontends.query import BoundQuery
 from treesens.report.terminal import say, say_json
+from treesens.solve.question import Interruption, failed, interruptible, native_of
 
 if TYPE_CHECKING:
-    from treesens.engine import Options
     from treesens.report.show import Progress
+    from treesens.solve.options import Options
 
 
 @click.command("check")
@@ -67,11 +67,11 @@ def command(
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
-    from treesens.answers import explained
     from treesens.compiler.pipeline import Pipeline
-    from treesens.engine import Options
     from treesens.report.records import envelope, record
     from treesens.report.show import Progress, show_result
+    from treesens.solve.options import Options
+    from treesens.solve.question import explained
 
     Pipeline.parse(pipeline)
     _check_backend(backend)
@@ -151,7 +151,7 @@ def _one_by_one(
     progress: Progress,
     faults: Faults,
 ) -> Iterator[tuple[BoundQuery, Result]]:
-    from treesens.answers import answer_bound
+    from treesens.solve.question import answer_bound
 
     for number, query in enumerate(asked):
         if interruption.happened:
@@ -178,7 +178,7 @@ def _side_by_side(
     faults: Faults,
 ) -> Iterator[tuple[BoundQuery, Result]]:
     """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
-    from treesens.grammar.parser import load
+    from treesens.grammar.parsing.parser import load
     from treesens.sweeps.executor import Executor
     from treesens.sweeps.questions import document_of
     from treesens.sweeps.worker import Shipment, Task

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
+from treesens.binder.file import Bound, BoundQuery
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.query import Bound, BoundQuery
-from treesens.grammar import ast
+from treesens.grammar.tree import ast
 from treesens.report.terminal import say
 
 EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 5, 6, 130
@@ -153,9 +153,9 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
     shown, and `exit_code_of` makes the command end with 2.
     """
-    from treesens.frontends.query import bind
+    from treesens.binder.file import bind
     from treesens.frontends.registry import load
-    from treesens.grammar.parser import read
+    from treesens.grammar.parsing.parser import read
 
     diagnostics = Diagnostics()
     file = read(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from treesens.answers import failed, interruptible
+from treesens.binder.file import BoundQuery
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -25,12 +25,12 @@ from treesens.commands.common import (
 )
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
-from treesens.frontends.query import BoundQuery
 from treesens.report.terminal import say, say_json
+from treesens.solve.question import failed, interruptible
 from treesens.visible import visible
 
 if TYPE_CHECKING:
-    from treesens.engine import Options
+    from treesens.solve.options import Options
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def command(
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
-    from treesens.engine import Options
     from treesens.report.records import envelope, record
     from treesens.report.show import Progress
+    from treesens.solve.options import Options
 
     names = BACKENDS.names() if backends == "all" else [name.strip() for name in backends.split(",") if name.strip()]
     for name in names:
@@ -129,7 +129,7 @@ def command(
 
 
 def _answered(bound: BoundQuery, options: Options, stop: threading.Event) -> Result:
-    from treesens.engine import answer
+    from treesens.solve.question import answer
 
     try:
         return answer(bound.query, options, stop=stop)

@@ -43,8 +43,8 @@ def command(
     precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
+    from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module
-    from treesens.engine import compile_query
 
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(loaded, queries)

@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
     from treesens.backends.base import get_backend
+    from treesens.compiler.compilation import compile_query
     from treesens.compiler.pipeline import Pipeline, pipeline_for
-    from treesens.engine import compile_query
     from treesens.report.explain import explanation
     from treesens.report.records import envelope
 

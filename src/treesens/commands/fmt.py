@@ -15,8 +15,8 @@ from treesens.report.terminal import say
 @click.option("--check", is_flag=True, help="Change nothing; exit with 10 where a file would change.")
 def command(files: tuple[Path, ...], check: bool) -> int:
     """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is left as it is."""
-    from treesens.grammar.formatter import format_text
-    from treesens.grammar.parser import load
+    from treesens.grammar.parsing.parser import load
+    from treesens.grammar.printing.formatter import format_text
 
     changed = 0
     for path in files:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from treesens.answers import interruptible
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -17,6 +16,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.report.terminal import say, say_json
+from treesens.solve.question import interruptible
 
 
 @click.command("gap")
@@ -54,12 +54,12 @@ def command(
 
     Exit codes: 0 every gap closed, 5 some still open, 1 usage, 2 unreadable input, 130 interrupted.
     """
+    from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.frontends.tables import read_table
-    from treesens.largest import LargestOptions, largest_gaps
     from treesens.report.largest_table import show_largest
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
+    from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)

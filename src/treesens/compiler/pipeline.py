@@ -34,7 +34,7 @@ PIPELINES: dict[str, str] = {
     # And what the engine's bound proves to be out of reach.
     "bounded": f"{_SHARED},bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
     # And a solution to start from, if the engine's local search meets one (docs/adr/0008-help-from-the-engine.md).
-    "default": f"{_SHARED},engine-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
+    "default": f"{_SHARED},warm-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
     # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
     "search": _SHARED,
 }

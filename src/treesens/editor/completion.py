@@ -13,9 +13,9 @@ from treesens.editor.library import Library
 from treesens.editor.reading import Reading
 from treesens.errors import TreesensError
 from treesens.frontends.registry import frontend_names
-from treesens.grammar import ast
-from treesens.grammar.print_terms import name_text, point_name_text
-from treesens.grammar.words import FUNCTIONS, KEYWORDS, NEARNESS, NORMS
+from treesens.grammar.printing.print_terms import name_text, point_name_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import FUNCTIONS, KEYWORDS, NEARNESS, NORMS
 
 ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 

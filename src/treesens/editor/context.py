@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.editor.reading import code_tokens
-from treesens.grammar.layout import CLOSER, CLOSERS, declarations
-from treesens.grammar.recover import DeclarationParser
-from treesens.grammar.terminals import FAULTS, tokens
+from treesens.grammar.parsing.layout import CLOSER, CLOSERS, declarations
+from treesens.grammar.parsing.recover import DeclarationParser
+from treesens.grammar.parsing.terminals import FAULTS, tokens
 
 if TYPE_CHECKING:
     from lark import Token

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from treesens.editor import names
 from treesens.editor.context import innermost_bracket, name_of, points_of
 from treesens.editor.reading import Reading, code_tokens
-from treesens.grammar.layout import declarations, is_word
-from treesens.grammar.words import FUNCTIONS
+from treesens.grammar.parsing.layout import declarations, is_word
+from treesens.grammar.tree.words import FUNCTIONS
 
 if TYPE_CHECKING:
     from lark import Token

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.frontends.tables import Table, read_table
 
 T = TypeVar("T")
 Stamp = tuple[int, int] | None

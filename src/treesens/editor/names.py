@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from treesens.binder.declarations import Unbound, feature_spec
+from treesens.binder.domains import FeatureSpec
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.domain import ValueDomain
+from treesens.data.tables import Table
 from treesens.editor.reading import Reading
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.bind_declarations import Unbound, feature_spec
-from treesens.frontends.bind_domains import FeatureSpec
-from treesens.frontends.tables import Table
 from treesens.report.formulas import domain_text
 from treesens.report.model import features_record
 

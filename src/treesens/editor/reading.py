@@ -11,14 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from treesens.binder.declarations import Declarations, Unbound, read_declarations
+from treesens.binder.file import Binder
 from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
 from treesens.editor.library import Library, Stamp, stamp
 from treesens.errors import TreesensError
-from treesens.frontends.bind_declarations import Declarations, Unbound, read_declarations
-from treesens.frontends.query import Binder
-from treesens.grammar import ast, layout
-from treesens.grammar.parser import parse_source
-from treesens.grammar.terminals import tokens
+from treesens.grammar.parsing import layout
+from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.parsing.terminals import tokens
+from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
     from lark import Token

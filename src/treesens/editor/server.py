@@ -26,7 +26,7 @@ from treesens.editor.hover import card
 from treesens.editor.library import Library
 from treesens.editor.positions import Lines
 from treesens.editor.reading import Reader, span_text
-from treesens.grammar.formatter import format_text
+from treesens.grammar.printing.formatter import format_text
 
 P = TypeVar("P")
 R = TypeVar("R")

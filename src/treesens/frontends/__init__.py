@@ -1,4 +1,4 @@
-"""Floor 5: one file per model format. `load` finds the right one."""
+"""Model files to ensembles: one folder or file per format, and nothing else. `load` finds the right one."""
 
 from treesens.frontends.base import Frontend, LoadedModel
 from treesens.frontends.registry import frontend, frontend_names, load

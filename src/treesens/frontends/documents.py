@@ -9,7 +9,7 @@ from typing import Any
 
 from treesens.compiler.base.floats import round_to_float32
 from treesens.errors import ModelError
-from treesens.frontends.ubjson import parse_ubjson
+from treesens.frontends.xgboost.ubjson import parse_ubjson
 
 _BLANK = b" \t\r\n"
 

@@ -12,7 +12,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel, VariantFrontend
-from treesens.frontends.pickles import is_pickle, open_pickle, untrusted
+from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted
 
 # Bytes that content sniffing sees, and the largest file that is read at all.
 HEAD_BYTES = 1 << 16
@@ -32,12 +32,12 @@ FORMATS: Final = Registry(
     kind="model format",
     group="treesens.frontends",
     builtin={
-        "xgboost": "treesens.frontends.xgboost:XGBoostFrontend",
-        "lightgbm": "treesens.frontends.lightgbm:LightGBMFrontend",
+        "xgboost": "treesens.frontends.xgboost.frontend:XGBoostFrontend",
+        "lightgbm": "treesens.frontends.lightgbm.frontend:LightGBMFrontend",
         "catboost": "treesens.frontends.catboost:CatBoostFrontend",
-        "onnx": "treesens.frontends.onnx:ONNXFrontend",
+        "onnx": "treesens.frontends.onnx.frontend:ONNXFrontend",
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
-        "sklearn": "treesens.frontends.sklearn:SklearnFrontend",
+        "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,
 )

@@ -1,1 +1,1 @@
-"""Floor 5: the `.sens` language: grammar, syntax tree, parser, formatter."""
+"""The `.sens` language: grammar, syntax tree, parser, formatter."""

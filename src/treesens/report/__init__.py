@@ -1,1 +1,1 @@
-"""Floor 6: answers as tables and pages."""
+"""Answers as tables and pages."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from treesens.grammar import ast
-from treesens.grammar.print_terms import decimal, expression_text
+from treesens.grammar.printing.print_terms import decimal, expression_text
+from treesens.grammar.tree import ast
 
 _RELATIONS: dict[ast.Operator, str] = {
     "<": "is below",

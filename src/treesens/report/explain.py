@@ -8,14 +8,14 @@ from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
 from treesens.backends.text.floats import MARGIN
+from treesens.binder.file import BoundQuery
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.passes.base import Pass, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.query import Query
-from treesens.frontends.query import BoundQuery
-from treesens.grammar.printer import shown_text
+from treesens.grammar.printing.printer import shown_text
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.report.model import features_record

@@ -13,11 +13,12 @@ import numpy as np
 import treesens
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
-from treesens.compiler.model.ensemble import Ensemble, Link
+from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, Result, Verdict, Witness
-from treesens.cores import diagnostic_of
+from treesens.solve.unsat_core import diagnostic_of
 
 SCHEMA_VERSION = 1
 

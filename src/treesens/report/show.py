@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from treesens.binder.file import BoundQuery
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
-from treesens.frontends.query import BoundQuery
 from treesens.report.records import as_expected, points_of, scores_of
 from treesens.report.terminal import Styled, console, say, styled
 from treesens.visible import visible
@@ -110,7 +110,7 @@ def show_result(bound: BoundQuery, result: Result) -> None:
         if result.ranked.answers:
             say(f"  {_how_many(result.ranked)}")
     if result.core is not None:
-        from treesens.cores import diagnostic_of
+        from treesens.solve.unsat_core import diagnostic_of
 
         say(diagnostic_of(result.core).render())
     for note in result.notes:

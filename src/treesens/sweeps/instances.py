@@ -19,12 +19,12 @@ from typing import Any
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.result import Result, Verdict
-from treesens.engine import Options
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.grammar import ast
-from treesens.grammar.print_terms import name_text, string_text
+from treesens.grammar.printing.print_terms import name_text, string_text
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
 from treesens.sweeps.executor import INLINE, Executor
 from treesens.sweeps.questions import Document, document_of
 from treesens.sweeps.worker import Task, ship

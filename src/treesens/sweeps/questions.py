@@ -13,13 +13,13 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
+from treesens.binder.file import Asked
+from treesens.binder.session import Session
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
-from treesens.frontends.query import Asked
-from treesens.frontends.session import Session
-from treesens.grammar import ast
-from treesens.grammar.parser import parse
-from treesens.grammar.printer import to_text
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 
 
 @dataclass(frozen=True)

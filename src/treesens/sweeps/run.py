@@ -17,7 +17,7 @@ from typing import Any
 import treesens
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
-from treesens.engine import Options
+from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.order import Plan

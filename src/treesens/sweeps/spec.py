@@ -19,9 +19,9 @@ from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.model import Task
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
-from treesens.grammar import ast
-from treesens.grammar.parser import load as load_text
-from treesens.grammar.printer import to_text
+from treesens.grammar.parsing.parser import load as load_text
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
 from treesens.sweeps.questions import Document, Question, document_of, questions_of
 from treesens.sweeps.run import Settings
 

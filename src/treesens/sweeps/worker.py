@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from treesens.answers import answer_bound, native_of
+from treesens.binder.file import Asked, BoundQuery
+from treesens.binder.session import Session
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
-from treesens.engine import Options, answer
 from treesens.errors import DataError, TreesensError
-from treesens.frontends.query import Asked, BoundQuery
-from treesens.frontends.session import Session
-from treesens.grammar.parser import parse
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer, answer_bound, native_of
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
 
@@ -213,7 +213,7 @@ def _session(shipment: Shipment) -> Session:
 
 def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
     """The tree with the paths of its files replaced; places in the text stay those of what was written."""
-    from treesens.grammar import ast
+    from treesens.grammar.tree import ast
 
     def moved(item: ast.Declaration) -> ast.Declaration:
         if isinstance(item, ast.Model | ast.Data):

@@ -1,1 +1,1 @@
-"""Floor 0: places and messages, exact arithmetic, float neighbours."""
+"""Places and messages, exact arithmetic, float neighbours."""

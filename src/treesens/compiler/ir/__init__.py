@@ -1,4 +1,4 @@
-"""Floor 2: the constraint IR."""
+"""The constraint IR."""
 
 from treesens.compiler.ir.literals import FALSE, TRUE
 from treesens.compiler.ir.module import FeatureInfo, Module

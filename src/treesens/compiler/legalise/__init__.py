@@ -1,1 +1,1 @@
-"""Floor 3: what a backend cannot take, rewritten into what it can; one file per target form, formulas in the docstring."""
+"""What a backend cannot take, rewritten into what it can; one file per target form, formulas in the docstring."""

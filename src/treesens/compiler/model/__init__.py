@@ -1,16 +1,9 @@
-"""Floor 1: tree ensembles over integer cells."""
+"""Tree ensembles over integer cells."""
 
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
-from treesens.compiler.model.ensemble import (
-    Accumulation,
-    Ensemble,
-    Feature,
-    FeatureKind,
-    Link,
-    ModelSource,
-    Task,
-)
+from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut, strict_cut_array
+from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
 
 __all__ = [
     "Accumulation",

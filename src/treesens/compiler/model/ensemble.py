@@ -7,9 +7,8 @@ frontends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,11 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
+from treesens.compiler.model import evaluate
+from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
+from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.validate import validate
 from treesens.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,86 +33,6 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-
-class FeatureKind(Enum):
-    """What values of a feature mean; only CATEGORICAL changes how splits read them."""
-
-    NUMERIC = "numeric"
-    INTEGER = "integer"
-    INDICATOR = "indicator"
-    CATEGORICAL = "categorical"
-
-
-class Link(Enum):
-    """From raw margins to what the library predicts.
-
-    RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
-    with one output per class means that the outputs are the probabilities themselves.
-    """
-
-    RAW = "raw"
-    IDENTITY = "identity"
-    LOGISTIC = "logistic"
-    SOFTMAX = "softmax"
-    EXP = "exp"
-
-
-class Task(Enum):
-    BINARY = "binary"
-    MULTICLASS = "multiclass"
-    REGRESSION = "regression"
-    RANKING = "ranking"
-
-
-class Accumulation(Enum):
-    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order."""
-
-    FLOAT32_BASE_FIRST = "float32, from the base"
-    FLOAT32_BASE_LAST = "float32, base last"
-    FLOAT32_WIDE_BASE_LAST = "float32, float64 base last"
-    FLOAT64_BASE_FIRST = "float64, from the base"
-    FLOAT64_BASE_LAST = "float64, base last"
-
-    @property
-    def number_type(self) -> NumberType:
-        return NumberType.FLOAT32 if self.value.startswith("float32") else NumberType.FLOAT64
-
-    @property
-    def base_type(self) -> NumberType:
-        """The type of the base; a wider one is added exactly, but for the rounding to float64, and then rounded."""
-        return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
-
-    @property
-    def base_first(self) -> bool:
-        return self.value.endswith("from the base")
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them if they are known.
-
-    Labels are what the training data held: all numbers, or all text. A label that is a number is no code.
-
-    `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
-    """
-
-    name: str
-    kind: FeatureKind = FeatureKind.NUMERIC
-    categories: int = 0
-    labels: tuple[str, ...] | tuple[int | float, ...] | None = None
-    truncates: bool = False
-
-
-@dataclass(frozen=True)
-class ModelSource:
-    """Where an ensemble came from. `options` are choices at loading that change predictions (iteration range)."""
-
-    format: str
-    version: str = ""
-    sha256: str = ""
-    path: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def _no_sets() -> Int64:
@@ -276,8 +199,6 @@ class Ensemble:
 
     def validate(self) -> Ensemble:
         """Checks every promise of the columns; returns the ensemble, raises ModelError naming the first broken one."""
-        from treesens.compiler.model.validate import validate
-
         validate(self)
         return self
 
@@ -313,21 +234,15 @@ class Ensemble:
 
     def on(self, grid: Grid) -> CellEnsemble:
         """The ensemble over a grid that has at least its own cuts; ModelError otherwise."""
-        from treesens.compiler.model.lay import lay_on
-
         return lay_on(self, grid)
 
     def leaves(self, rows: object) -> Int32:
         """Leaf numbers by comparing floats as the library does: float64[rows, F] -> int32[rows, T]. NaN is missing."""
-        from treesens.compiler.model.evaluate import leaves
-
-        return leaves(self, rows)
+        return evaluate.leaves(self, rows)
 
     def margins_emulated(self, rows: object) -> NDArray[Any]:
         """Raw outputs in the library's number type and order of summation, bit for bit: [rows, n_outputs]."""
-        from treesens.compiler.model.evaluate import sum_emulated
-
-        return sum_emulated(self, self.leaves(rows))
+        return evaluate.sum_emulated(self, self.leaves(rows))
 
     def margins_exact(self, rows: object) -> NDArray[Any]:
         """Raw outputs as exact Fractions: object array [rows, n_outputs]."""
@@ -336,9 +251,7 @@ class Ensemble:
 
     def sums_exact(self, leaves: Int32) -> ScaledIntegers:
         """`average` times the exact margins of rows of leaves: int32[rows, T] -> [rows, n_outputs]."""
-        from treesens.compiler.model.evaluate import sum_exact
-
-        return sum_exact(self, leaves)
+        return evaluate.sum_exact(self, leaves)
 
     def bands(self) -> tuple[Fraction, ...]:
         """Per output, a proven bound on |library's sum - exact sum| over all inputs."""
@@ -346,9 +259,7 @@ class Ensemble:
 
     @cached_property
     def _bands(self) -> tuple[Fraction, ...]:
-        from treesens.compiler.model.evaluate import bands
-
-        return bands(self)
+        return evaluate.bands(self)
 
     def band(self) -> Fraction:
         """The largest of `bands`."""
@@ -356,6 +267,4 @@ class Ensemble:
 
     def probabilities(self, margins: object) -> NDArray[Any]:
         """The library's predictions for margins [rows, n_outputs], for display: [rows, classes] or [rows, outputs]."""
-        from treesens.compiler.model.evaluate import probabilities
-
-        return probabilities(self, margins)
+        return evaluate.probabilities(self, margins)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum, to_scaled
-from treesens.compiler.model.ensemble import Ensemble, Link
 from treesens.compiler.model.grid import category_codes
+from treesens.compiler.model.kinds import Link
 from treesens.errors import DataError, ModelError
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.ensemble import Ensemble
 
 # Rows x trees held at once, so that memory stays flat for long tables.
 _CHUNK = 1 << 21

@@ -1,1 +1,1 @@
-"""Floor 3: one small file per rewrite. `registry` finds them by name, those of plug-ins included."""
+"""One small file per rewrite. `registry` finds them by name, those of plug-ins included."""

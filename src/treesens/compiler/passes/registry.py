@@ -22,8 +22,8 @@ PASSES: Final = Registry(
         "drop-dead": f"{_HERE}.drop_dead:DropDead",
         "leaf-rows": f"{_HERE}.leaf_rows:LeafRows",
         "score-bounds": f"{_HERE}.score_bounds:ScoreBounds",
-        "bound-fixing": f"{_HERE}.bound_fixing:BoundFixing",
-        "engine-start": f"{_HERE}.engine_start:EngineStart",
+        "bound-fixing": "treesens.backends.native.passes.bound_fixing:BoundFixing",
+        "warm-start": "treesens.backends.native.passes.warm_start:WarmStart",
     },
     error=PipelineError,
 )

@@ -1,1 +1,1 @@
-"""Floor 1: typed questions, all names resolved."""
+"""Typed questions, all names resolved."""

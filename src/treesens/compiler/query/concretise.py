@@ -12,6 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.propagation import Choice, Ranges, culprits, places_of, widened
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -22,7 +23,6 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.realise import Choice, Ranges, culprits, places_of, widened
 from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, joined, reach_of_cell
 
 MOST_CASES = 64

@@ -258,7 +258,7 @@ class Objective(ArrayRecord):
     values: tuple[Apart, ...] = ()
     largest: bool = False
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
-    """The same objective with finer steps between two values (`frontends/bind_ladders.py`)."""
+    """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
     """What the question "is there one as good as this value?" adds: cells of which some values reach it."""
 

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model.ensemble import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 

@@ -1,0 +1,162 @@
+"""From the IR to the flat arrays of the native engine, and back.
+
+order block, free Boolean   a variable (its cells; {0, 1})
+unit block                  a group per tree; copies of a tree carry one tree number and are joined by the engine
+Path, LeafSum               the boxes of the leaves
+Table                       the runs of a leaf's box; several runs make several boxes
+Linear                      a constraint; predicates become terms per cell; `when` w adds M (1 - w)
+Clause, Const               clauses over ranges of cells, allowed cells
+Objective                   the objective row, unless it only guides
+Equal                       merged beforehand (share-copies)
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+
+from treesens.backends.native.boxes import Boxes, boxes_of, tree_groups
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.score_rows import Rows
+from treesens.backends.native.variables import Places, places_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
+from treesens.compiler.ir import Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table
+from treesens.errors import BackendError
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A problem with the way back, and whether any row was rounded outward (a witness must then be replayed)."""
+
+    problem: SearchProblem
+    places: Places
+    leaf_variable: Int32Array
+    """int32[L]: the module variable of every leaf of the problem."""
+    relaxed: bool
+    objective_shift: int
+    objective_constant: int
+    gap_shift: int
+    objective_dropped: int = 0
+    """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
+    dropped: int = 0
+    """Bits by which all rows of scores were rounded outward, where they had to keep one unit."""
+
+    def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
+        """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
+        result = np.zeros(variables, bool)
+        known = np.flatnonzero(self.places.variable >= 0)
+        result[known] = cells[self.places.variable[known]] <= self.places.position[known]
+        for v, mask in self.places.member.items():
+            result[v] = bool(mask[cells[self.places.variable[v]]])
+        return result
+
+
+def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
+    """The problem of a module without `Equal` ops. `hints` int32[H, points, features] are cells of promising inputs.
+
+    With `alike` the slacks of all rows of scores are in one unit, 2**(dropped - gap_shift).
+    """
+    places = places_of(module)
+    groups = tree_groups(module)
+    boxes = boxes_of(module, places, groups.leaf_variable)
+    rows = Rows(module, places, groups, alike=alike)
+    clauses = _clauses(module, places, boxes)
+    problem = SearchProblem(
+        size=np.array(places.size, np.int32),
+        feature=np.array(places.feature, np.int32),
+        # Facts are clauses of one literal; every cell that an order block still has may be used.
+        allowed=np.ones(sum(places.size), np.uint8),
+        group_tree=groups.tree,
+        group_offset=groups.offset,
+        leaf_offset=boxes.leaf_offset,
+        box_offset=boxes.box_offset,
+        literal_variable=boxes.variable,
+        literal_low=boxes.low,
+        literal_high=boxes.high,
+        **rows.arrays(),
+        **clauses,
+        hints=_hints(module, places, hints),
+    )
+    objective = module.objective
+    return Adapted(
+        problem,
+        places,
+        groups.leaf_variable,
+        rows.relaxed,
+        0 if objective is None else objective.shift,
+        0 if objective is None else objective.constant,
+        max((row.shift for row in module.ops_of(Linear)), default=0),
+        rows.objective_dropped,
+        rows.dropped,
+    )
+
+
+def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
+    counts: list[int] = []
+    out: list[tuple[int, int, int]] = []
+    known: dict[int, list[tuple[int, int, int]]] = {}  # staircases name each literal hundreds of times
+
+    def add(literals: list[int]) -> None:
+        before = len(out)
+        for literal in literals:
+            if literal not in known:
+                variable, runs = places.ranges(literal)
+                known[literal] = [(variable, low, high) for low, high in runs]
+            out.extend(known[literal])
+        counts.append(len(out) - before)
+
+    for op in module.ops:
+        match op:
+            case Clause():
+                for start, end in itertools.pairwise(op.indptr.tolist()):
+                    add(op.literals[start:end].tolist())
+            case Const():
+                for literal in op.literals.tolist():
+                    if places.variable[literal >> 1] >= 0:
+                        add([literal])
+                    elif literal & 1:
+                        _forbid_leaf(literal >> 1, places, boxes, out, counts)
+                    else:
+                        raise BackendError(
+                            "the native engine takes no leaf that must be reached; run drop-dead before it"
+                        )
+            case Path() | LeafSum() | Linear() | Table():
+                pass  # boxes, rows and members
+            case Equal():
+                raise BackendError("the native engine takes merged copies only; run share-copies before it")
+            case _:
+                assert_never(op)
+    flat = np.array(out, np.int32).reshape(-1, 3)
+    return {
+        "clause_offset": indptr_of(counts),
+        "clause_variable": flat[:, 0],
+        "clause_low": flat[:, 1],
+        "clause_high": flat[:, 2],
+    }
+
+
+def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
+    """A leaf that may not be reached: outside each of its boxes in some variable."""
+    for box in range(*boxes.of[leaf].tolist()):
+        before = len(out)
+        for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):
+            variable, low, high = int(boxes.variable[i]), int(boxes.low[i]), int(boxes.high[i])
+            if low > 0:
+                out.append((variable, 0, low - 1))
+            if high < places.size[variable] - 1:
+                out.append((variable, high + 1, places.size[variable] - 1))
+        counts.append(len(out) - before)
+
+
+def _hints(module: Module, places: Places, hints: Int32Array | None) -> Int32Array:
+    """Cells of inputs as positions; an input in a cell that was dropped is moved to the nearest one that is left."""
+    if hints is None or len(hints) == 0:
+        return np.zeros((0, len(places.size)), np.int32)
+    result = np.zeros((len(hints), len(places.size)), np.int32)
+    for number, block in enumerate(module.blocks_of(Order)):
+        wanted = hints[:, block.points[0], block.feature]
+        result[:, number] = np.clip(np.searchsorted(block.cells, wanted), 0, len(block.cells) - 1)
+    return result

@@ -1,0 +1,158 @@
+"""The native engine as a backend: in this process (it is ours), exact, anytime."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
+from treesens.backends.native.adapter import Adapted, adapt
+from treesens.backends.native.solver import SearchResult, Solver
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.ir import Equal, Module
+from treesens.compiler.ir.evaluate import satisfied
+from treesens.compiler.passes.base import Chain, Lift
+from treesens.compiler.passes.share_copies import ShareCopies
+from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
+
+_CLOSE = 1e-10
+"""The relative gap at which an optimum counts as proved."""
+
+_SLICE = 0.25
+"""Seconds between two looks at whether somebody else has won."""
+
+
+@dataclass(frozen=True)
+class SearchArtifact(Artifact):
+    """The problem itself; there is no text to write. `lift` undoes the merging of copies done here.
+
+    A module without variables leaves nothing to search; it is kept as it is.
+    """
+
+    module: Module | None = None
+    adapted: Adapted | None = None
+    lift: Lift | None = None
+    merged_variables: int = 0
+
+
+class SearchBackend(Backend):
+    name: ClassVar[str] = "search"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        proof=Proof.EXACT,
+        warm_start=True,
+        threads=True,
+        native_ops=frozenset({"Path", "LeafSum", "Clause", "Linear", "Table", "Const"}),
+        rewrites={"Equal": "equal copies are merged into one (unaffected-leaves, share-copies)"},
+        isolated=False,
+    )
+
+    def available(self) -> str | None:
+        return None
+
+    def emit(
+        self, module: Module, *, precision: int = 0, hints: Int32Array | None = None, alike: bool = False
+    ) -> Artifact:
+        """`hints` int32[H, points, features]: cells of inputs worth trying first; `alike`: rows of scores keep one unit."""
+        del precision
+        asked = module
+        if module.variables == 0:
+            return SearchArtifact("search", "", 0, has_objective=False, module=module)
+        steps: list[Lift] = []
+        if any(True for _ in module.ops_of(Equal)):
+            for step in (UnaffectedLeaves(), ShareCopies()):
+                result = step.run(module)
+                module = result.module
+                steps.append(result.lift)
+        adapted = adapt(module, hints, alike=alike)
+        return SearchArtifact(
+            "search",
+            "",
+            asked.variables,
+            has_objective=adapted.problem.objective,
+            relaxed=adapted.relaxed,
+            adapted=adapted,
+            lift=Chain(tuple(steps)),
+            merged_variables=module.variables,
+        )
+
+    def solve(
+        self,
+        artifact: Artifact,
+        limits: Limits,
+        on_incumbent: OnIncumbent | None = None,
+        stop: threading.Event | None = None,
+    ) -> RawOutcome:
+        assert isinstance(artifact, SearchArtifact)
+        if artifact.module is not None:
+            nothing = np.zeros(0, bool)
+            holds = bool(satisfied(artifact.module, nothing[None, :])[0])
+            return RawOutcome(Termination.SATISFIED, nothing) if holds else RawOutcome(Termination.INFEASIBLE)
+        assert artifact.adapted is not None
+        adapted = artifact.adapted
+        mode = "objective" if adapted.problem.objective else "decide"
+        try:
+            solver = Solver(
+                adapted.problem,
+                mode=mode,  # type: ignore[arg-type]
+                seed=limits.seed,
+                max_bytes=limits.memory,
+                threads=limits.threads,
+            )
+        except MemoryError as error:
+            return RawOutcome(Termination.MEMORY, detail=str(error))
+        except ValueError as error:
+            # The engine checks what it is given: a pipeline that drops reachable leaves leaves gaps between boxes.
+            return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
+        # What is left beyond this many digits is the noise of binary fractions; the bound still says it.
+        solver.set_gap(relative=_CLOSE)
+        deadline = time.monotonic() + limits.seconds
+        while True:
+            result = solver.run(max(0.0, min(_SLICE, deadline - time.monotonic())))
+            done = result.status != "open" or result.reason not in {"time", ""}
+            if done or time.monotonic() >= deadline or (stop is not None and stop.is_set()):
+                return self._outcome(artifact, adapted, result)
+
+    def _outcome(self, artifact: SearchArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
+        if result.reason == "internal":
+            # Nothing that a search says which contradicts itself is used, not even its point.
+            return RawOutcome(Termination.CRASH, detail=f"internal error of the native engine: {result.fault}")
+        assignment = None
+        if result.assignment is not None and result.is_witness:
+            assignment = adapted.assignment(result.assignment, artifact.merged_variables)
+            assert artifact.lift is not None
+            assignment = artifact.lift.lift(assignment)
+        termination = {
+            "witness": Termination.SATISFIED,
+            "infeasible": Termination.INFEASIBLE,
+            "optimal": Termination.OPTIMAL,
+            "open": {"memory": Termination.MEMORY, "stopped": Termination.INTERRUPTED}.get(
+                result.reason, Termination.TIME
+            ),
+        }[result.status]
+        bound = None
+        if adapted.problem.objective and result.upper is not None:
+            whole = (int(result.upper) << adapted.objective_dropped) + adapted.objective_constant
+            exact = whole / 2**adapted.objective_shift
+            rounded = result.status != "optimal" or adapted.objective_dropped > 0
+            bound = float(np.nextafter(exact, np.inf)) if rounded else exact
+        statistics = result.statistics
+        numbers = {
+            "nodes": float(statistics.nodes),
+            "restarts": float(statistics.restarts),
+            "local_seconds": statistics.seconds_local,
+            "prove_seconds": statistics.seconds_prove,
+        }
+        near: dict[str, float] = {}
+        # Rows that were rounded have units of their own.
+        if result.status == "open" and not adapted.problem.objective and not adapted.relaxed:
+            unit = 2.0**-adapted.gap_shift
+            if result.level is not None:
+                near["best_slack"] = result.level * unit
+            if result.upper is not None:
+                near["slack_bound"] = result.upper * unit
+        detail = f"at bound level `{result.bound_level}`" if result.status == "open" else ""
+        return RawOutcome(termination, assignment, bound, detail, numbers, near or None)

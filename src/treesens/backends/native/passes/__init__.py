@@ -1,0 +1,1 @@
+"""Passes that ask the native engine for help; their proofs are named in the result."""

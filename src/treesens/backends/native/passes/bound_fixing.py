@@ -1,0 +1,120 @@
+"""bound-fixing: cells and leaves that no solution uses become facts (reduced-cost fixing by max-marginals).
+
+The native engine bounds the least slack of all score rows from above by messages between trees and features:
+
+    bound = sum over trees of their best leaves, messages added  >=  slack of every point.
+
+With a cell or a leaf chosen the same messages give bound - (best - chosen); where that is negative, no solution uses it.
+Source: a module. Target: the module with the facts "the feature is not in this cell" (p[k] false or true at the ends of a
+domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause where nothing is left. merge-guards and
+drop-dead take the facts out.
+
+The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved, up to the
+correctness of the engine: a `none` after this pass rests on both the engine and the solver, and says so. An objective is
+not looked at: optimal solutions stay. Modules that the engine does not read (unmerged copies, leaves that must be reached)
+are left as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from treesens.backends.native.adapter import Adapted, adapt
+from treesens.backends.native.solver import HELP_BYTES, Solver
+from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indptr_of, runs_of
+from treesens.compiler.ir import Bool, Clause, Const, Module, Op, Order, Table
+from treesens.compiler.ir.rewrite import contradiction
+from treesens.compiler.passes.base import PassResult, Relation
+from treesens.errors import BackendError
+
+PREMISE = "bounds of the native engine (exact)"
+
+
+@dataclass(frozen=True)
+class BoundFixing:
+    work: int = 400_000_000
+    """Entries that the engine may touch, about a nanosecond each."""
+    probe: bool = True
+    """Also tries runs of cells at the ends of every domain."""
+
+    name: ClassVar[str] = "bound-fixing"
+    relation: ClassVar[Relation] = Relation.EQUIVALENT
+    requires: ClassVar[frozenset[str]] = frozenset()
+    ensures: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, module: Module) -> PassResult:
+        if module.variables == 0 or module.contradictory:
+            return PassResult(module)
+        decides = not module.optimises
+        if decides and module.start is not None:
+            return PassResult(module, statistics={"a start is known": 1})  # one solution is all that is asked
+        try:
+            adapted = adapt(module)
+            fixing = Solver(adapted.problem, max_bytes=HELP_BYTES).fix(self.work, probe=self.probe)
+        except (BackendError, ValueError, MemoryError):
+            # What the engine does not read, or refuses after checking it, or what does not fit.
+            return PassResult(module, statistics={"declined": 1})
+        if fixing.infeasible:
+            return PassResult(module.with_ops(contradiction()), statistics={"refuted": 1}, premises=(PREMISE,))
+        cells = _facts_of_cells(module, adapted, fixing.cells)
+        leaves = distinct(adapted.leaf_variable[~fixing.leaves]) * 2 + 1
+        literals = np.concatenate([cells.literals, leaves]).astype(np.int32)
+        known = np.concatenate([np.zeros(0, np.int32), *(op.literals for op in module.ops_of(Const))])
+        literals = literals[~np.isin(literals, known)]
+        ops: list[Op] = [Const(literals)] if len(literals) else []
+        if cells.holes:
+            ops.append(Clause(indptr_of([2] * len(cells.holes)), np.array(cells.holes, np.int32).ravel()))
+        statistics = {"cells out of reach": cells.count, "leaves out of reach": len(leaves)}
+        return PassResult(module.with_ops(*ops), statistics=statistics, premises=(PREMISE,) if ops else ())
+
+
+@dataclass(frozen=True)
+class _Facts:
+    literals: Int32Array
+    holes: list[tuple[int, int]]
+    count: int
+
+
+def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Facts:
+    """What the module says of cells that are not allowed; bool[cells], the engine's variables one after the other."""
+    start = indptr_of(adapted.problem.size)
+    literals: list[int] = []
+    holes: list[tuple[int, int]] = []
+    members = np.zeros(module.variables, bool)
+    for table in module.ops_of(Table):
+        members[table.members] = True  # members stand for cells of a feature, and follow from them
+    for block in module.blocks:
+        if isinstance(block, Order) and len(block.variables):
+            engine = int(adapted.places.variable[block.variables[0]])
+            mine = allowed[start[engine] : start[engine + 1]]
+            p = block.variables
+            for low, high in zip(*(x.tolist() for x in runs_of(~mine)), strict=True):
+                if low == 0:
+                    literals.append(int(p[high]) * 2 + 1)
+                elif high == len(mine) - 1:
+                    literals.append(int(p[low - 1]) * 2)
+                else:
+                    holes.append((int(p[low - 1]) * 2, int(p[high]) * 2 + 1))
+        elif isinstance(block, Bool):
+            for v in block.variables.tolist():
+                engine = int(adapted.places.variable[v])
+                if not members[v]:
+                    can_be_false, can_be_true = allowed[start[engine] : start[engine + 1]]
+                    if not can_be_false:
+                        literals.append(v * 2)
+                    if not can_be_true:
+                        literals.append(v * 2 + 1)
+    return _Facts(np.array(literals, np.int32), _new(module, holes), int(np.count_nonzero(~allowed)))
+
+
+def _new(module: Module, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Holes of which the module has no clause yet."""
+    known = {
+        tuple(sorted(op.literals[a:b].tolist()))
+        for op in module.ops_of(Clause)
+        for a, b in zip(op.indptr[:-1], op.indptr[1:], strict=True)
+    }
+    return [hole for hole in holes if tuple(sorted(hole)) not in known]

@@ -1,0 +1,109 @@
+"""The linear constraints and the objective of a module for the native engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treesens.backends.native.boxes import Groups
+from treesens.backends.native.variables import Places
+from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
+from treesens.compiler.ir import TRUE, Linear, Module
+from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
+
+_BITS = 59
+"""Coefficients, bound and what releases a row sum to less than 2**62, which is what the engine takes."""
+
+
+class Rows:
+    """Constraints and the objective as coefficients of leaves and terms of cells."""
+
+    def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
+        """With `alike` all rows of scores keep one unit, also if only one of them is too long: slacks can be compared."""
+        self.relaxed = False
+        self.places = places
+        self.leaf_of = np.full(module.variables, -1, np.int64)
+        counted = np.flatnonzero(groups.counted)
+        self.leaf_of[groups.leaf_variable[counted]] = counted
+        self.leaves = len(groups.leaf_variable)
+        self.bounds: list[int] = []
+        self.weights: list[int] = []
+        self.entries: list[tuple[Int64Array, int, Int64Array]] = []  # leaves, row, values
+        self.unary: list[tuple[int, int, IntegerArray]] = []  # row, variable, value per cell
+        rows = [row for row in module.ops_of(Linear) if not row.implied]
+        scored = [row for row in rows if alike and np.any(self.leaf_of[row.variables] >= 0)]
+        self.dropped = max((bits_beyond(row.coefficients, row.bound, _BITS) for row in scored), default=0)
+        for row in rows:
+            self._constraint(row)
+        if not self.bounds:
+            # The engine wants something to decide: 0 >= 0.
+            self.bounds.append(0)
+            self.weights.append(1)
+        self.objective = module.optimises
+        self.objective_dropped = 0
+        if self.objective:
+            assert module.objective is not None
+            rounded = self._narrow(module.objective.coefficients, 0)
+            self.objective_dropped = rounded.dropped
+            self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
+
+    def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
+        """int64 coefficients; rounded outward where they do not fit."""
+        rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
+        self.relaxed = self.relaxed or not rounded.exact
+        return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))
+
+    def _constraint(self, row: Linear) -> None:
+        scores = bool(np.any(self.leaf_of[row.variables] >= 0))
+        rounded = self._narrow(row.coefficients, row.bound, self.dropped if scores else 0)
+        coefficients, bound = rounded.coefficients, rounded.bound
+        number = len(self.bounds)
+        if row.when != TRUE:
+            # sum + M * [when is false] >= bound, with M so large that nothing is asked then.
+            least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
+            release = max(0, bound - least)
+            variable, runs = self.places.ranges(row.when ^ 1)
+            values = np.zeros(self.places.size[variable], np.int64)
+            for low, high in runs:
+                values[low : high + 1] = release
+            self.unary.append((number, variable, values))
+        self._terms(number, row.variables, coefficients)
+        self.bounds.append(bound)
+        self.weights.append(int(scores and row.when == TRUE))
+
+    def _terms(self, row: int, variables: Int32Array, coefficients: Int64Array) -> None:
+        leaf = self.leaf_of[variables]
+        self.entries.append((leaf[leaf >= 0], row, coefficients[leaf >= 0]))
+        per_variable: dict[int, Int64Array] = {}
+        for v, c in zip(variables[leaf < 0].tolist(), coefficients[leaf < 0].tolist(), strict=True):
+            variable, runs = self.places.ranges(v * 2)
+            values = per_variable.setdefault(variable, np.zeros(self.places.size[variable], np.int64))
+            for low, high in runs:
+                values[low : high + 1] += c
+        self.unary += [(row, variable, values) for variable, values in per_variable.items()]
+
+    def arrays(self) -> dict[str, Any]:
+        leaf = np.concatenate([e[0] for e in self.entries]) if self.entries else np.zeros(0, np.int64)
+        row = np.concatenate([np.full(len(e[0]), e[1], np.int32) for e in self.entries]) if self.entries else leaf
+        value = np.concatenate([e[2] for e in self.entries]) if self.entries else leaf
+        order = np.lexsort((row, leaf))
+        merged: dict[tuple[int, int], IntegerArray] = {}
+        for number, variable, values in self.unary:
+            key = (number, variable)
+            merged[key] = merged[key] + values if key in merged else values
+        terms = [(r, v, int(k), int(x[k])) for (r, v), x in merged.items() for k in np.flatnonzero(x)]
+        flat = np.array(terms, np.int64).reshape(-1, 4)
+        return {
+            "coefficient_offset": indptr_of(np.bincount(leaf, minlength=self.leaves)),
+            "coefficient_row": row[order].astype(np.int32),
+            "coefficient_value": value[order].astype(np.int64),
+            "bound": np.array(self.bounds, np.int64),
+            "slack_weight": np.array(self.weights, np.uint8),
+            "objective": self.objective,
+            "unary_row": flat[:, 0].astype(np.int32),
+            "unary_variable": flat[:, 1].astype(np.int32),
+            "unary_cell": flat[:, 2].astype(np.int32),
+            "unary_value": flat[:, 3],
+        }

@@ -1,0 +1,226 @@
+"""Runs the native engine in short slices, so that an interruption or a time limit takes effect at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens import _engine
+from treesens.backends.native.problem import Mode, SearchProblem
+
+HELP_BYTES = 2_000_000_000
+"""What the engine may use of memory where a pass asks it for help (bound-fixing, warm-start); past that it declines."""
+SLICE = 0.05  # seconds between two looks at signals
+UNKNOWN = 2**63 - 1
+Status = Literal["open", "witness", "infeasible", "optimal"]
+Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
+
+
+@dataclass(frozen=True)
+class TierStatistics:
+    """How often a bound level was tried on a node, how often it pruned, and the sweeps that it took."""
+
+    tried: int
+    pruned: int
+    sweeps: int
+
+
+@dataclass(frozen=True)
+class SearchStatistics:
+    """Work done, cumulative over all runs on the same bounds."""
+
+    nodes: int
+    closed: int
+    pruned_by_clauses: int
+    multiplier_steps: int
+    deepest: int
+    restarts: int
+    entries: int
+    peak_bytes: int
+    seconds_build: float
+    seconds_factors: float
+    seconds_local: float
+    seconds_prove: float
+    bound_levels: dict[str, TierStatistics]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Termination, incumbent and bound are three separate facts.
+
+    Attributes:
+        status: ``witness`` (decide: an assignment that satisfies everything), ``infeasible`` (proved),
+            ``optimal`` (proved within the gap), or ``open``.
+        reason: why an ``open`` run ended.
+        assignment: [V] the best cells met: a witness, or the best near-miss; None while nothing satisfies the clauses.
+        is_witness: whether the assignment satisfies every constraint (exact integers).
+        slack: [C] exact slack of every constraint at the assignment.
+        objective: exact objective at the assignment (mode ``objective``), else None.
+        level: what is maximised: the objective, or the minimum slack over the rows with slack_weight; None without
+            assignment.
+        upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
+        bound_level: where the prover stopped.
+        fault: what the engine found to be wrong with itself, where the reason is ``internal``; then nothing is proved.
+        audited: pruned nodes that were looked at again.
+    """
+
+    status: Status
+    reason: Reason
+    assignment: NDArray[np.int32] | None
+    is_witness: bool
+    slack: NDArray[np.int64]
+    objective: int | None
+    level: int | None
+    upper: int | None
+    bound_level: str
+    statistics: SearchStatistics
+    fault: str = ""
+    audited: int = 0
+
+
+@dataclass(frozen=True)
+class Fixing:
+    """What no solution can use.
+
+    Attributes:
+        infeasible: nothing is left: there is no solution.
+        cells: [N] False where no solution uses the cell; variables one after the other.
+        leaves: [L] False where no solution reaches the leaf.
+        sweeps, probes: work done.
+    """
+
+    infeasible: bool
+    cells: NDArray[np.bool_]
+    leaves: NDArray[np.bool_]
+    sweeps: int
+    probes: int
+
+
+class Solver:
+    """One problem, one resumable state.
+
+    ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
+    factors, messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all
+    smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
+    the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
+    ``audit`` is checked again by other means (0: none), for tests.
+
+    Raises:
+        ValueError: the arrays are inconsistent.
+        MemoryError: the problem itself does not fit in ``max_bytes``.
+    """
+
+    def __init__(
+        self,
+        problem: SearchProblem,
+        *,
+        mode: Mode = "decide",
+        seed: int = 0,
+        max_bytes: int | None = None,
+        threads: int = 1,
+        audit: int = 0,
+    ) -> None:
+        start = time.perf_counter()
+        self.problem = problem
+        self.mode: Mode = mode
+        self._stopped = False
+        self._engine = _engine.Search(
+            **problem.arrays(), mode=mode, seed=seed, max_bytes=-1 if max_bytes is None else max_bytes
+        )
+        self._engine.set_threads(threads)
+        self._engine.set_audit(audit)
+        self._build = time.perf_counter() - start
+
+    def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:
+        """Maximising stops when the bound is within the gap; the relative gap is taken of |level + reference|.
+
+        Takes effect before the first ``run`` and after a ``reset``.
+        """
+        self._engine.set_gap(relative=relative, absolute=absolute, reference=reference)
+
+    def reset(self, bound: Sequence[int] | NDArray[np.int64] | None = None, *, mode: Mode | None = None) -> None:
+        """Asks again with other bounds, another mode, or both."""
+        self.mode = mode or self.mode
+        new = self.problem.bound if bound is None else np.ascontiguousarray(bound, dtype=np.int64)
+        self._engine.reset(bound=new, mode=self.mode)
+
+    def stop(self) -> None:
+        """Ends a ``run`` in another thread within a millisecond or so."""
+        self._stopped = True
+        self._engine.stop()
+
+    def run(self, seconds: float | None = None, *, node_limit: int | None = None) -> SearchResult:
+        """Searches until there is an answer or a limit is met; KeyboardInterrupt passes and leaves a valid state."""
+        self._stopped = False
+        self._engine.clear_stop()
+        limit = float("inf") if seconds is None else seconds
+        start = time.perf_counter()
+        nodes = -1 if node_limit is None else node_limit
+        while True:
+            left = limit - (time.perf_counter() - start)
+            before = int(self._engine.result().get("nodes", 0)) if node_limit is not None else 0
+            self._engine.run(slice=min(SLICE, max(0.0, left)), seconds=max(0.0, left), node_limit=nodes)
+            facts = self._engine.result()
+            if node_limit is not None:
+                nodes = max(0, nodes - (int(facts.get("nodes", 0)) - before))
+            if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
+                return self._result(facts)
+
+    def fix(self, work: int, *, probe: bool = True) -> Fixing:
+        """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
+
+        An objective is not looked at. `work` is counted in entries touched (about a nanosecond each), so that the answer is
+        the same on every machine; `probe` tries runs of cells at the ends of every domain as well.
+        """
+        facts = self._engine.fix(work=work, probe=probe)
+        return Fixing(
+            facts["infeasible"],
+            np.array(facts["cells"], bool),
+            np.array(facts["leaves"], bool),
+            facts["sweeps"],
+            facts["probes"],
+        )
+
+    def result(self) -> SearchResult:
+        """What is known now."""
+        return self._result(self._engine.result())
+
+    def _result(self, facts: dict[str, Any]) -> SearchResult:
+        present = bool(facts["assignment"])
+        slack = np.array(facts["slack"], np.int64)
+        rows = self.problem.constraints
+        level = facts["level"] if present else None
+        upper = facts["upper"]
+        return SearchResult(
+            status=facts["status"],
+            reason=facts["reason"],
+            assignment=np.array(facts["assignment"], np.int32) if present else None,
+            is_witness=facts["is_witness"],
+            slack=slack[:rows],
+            objective=int(slack[rows]) if present and self.problem.objective else None,
+            level=level,
+            upper=None if upper == UNKNOWN else upper,
+            bound_level=facts.get("bound_level", "local search"),
+            fault=facts["fault"],
+            audited=facts["audited"],
+            statistics=SearchStatistics(
+                nodes=facts.get("nodes", 0),
+                closed=facts.get("closed", 0),
+                pruned_by_clauses=facts.get("pruned_by_clauses", 0),
+                multiplier_steps=facts.get("multiplier_steps", 0),
+                deepest=facts.get("deepest", 0),
+                restarts=facts["restarts"],
+                entries=facts["entries"],
+                peak_bytes=facts["peak_bytes"],
+                seconds_build=self._build,
+                seconds_factors=facts["seconds_factors"],
+                seconds_local=facts["seconds_local"],
+                seconds_prove=facts["seconds_prove"],
+                bound_levels={name: TierStatistics(*row) for name, row in facts["bound_levels"].items()},
+            ),
+        )

@@ -1,1 +1,0 @@
-"""The native engine: Python around one small C++ extension."""

@@ -1,0 +1,181 @@
+"""Constraints that rest on data or count features: likelihoods, changes, cavities.
+
+What is learnt from data is no exact number to begin with. Logarithms are rounded to multiples of 2**-40, and in a
+constraint always so that it becomes weaker: a `none` stays a proof, and a `found` meets the constraint up to 2**-40 per
+feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
+from treesens.binder.scope import Pending, Scope
+from treesens.binder.terms import ChangesAtom, LikelihoodAtom
+from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.values import ValueSum, changed_features
+from treesens.data.cavities import Boxes, maximal_empty_boxes
+from treesens.data.marginals import Marginals, marginals
+from treesens.data.rows import SHIFT, Rounding, coarse_cells, fine_runs
+from treesens.grammar.tree import ast
+
+_Side = Callable[[int, bool], Pending]
+"""A one-sided row: direction (1: at least, -1: at most) and strictness."""
+
+DEFAULT_LIMIT = 1500
+"""How many cavities are avoided where `limit` is not given."""
+
+# --- likelihood --------------------------------------------------------------------------------------------------------------
+
+
+def log_costs(
+    scope: Scope, space: q.Space, factors: Sequence[tuple[int, str]], sign: int, rounding: Rounding
+) -> tuple[q.CellCost, ...]:
+    """sign * ln of a product of likelihoods, a cost per cell; `rounding` is that of the signed cost."""
+    inner: Rounding = rounding if sign > 0 or rounding == "nearest" else ("up" if rounding == "down" else "down")
+    costs = []
+    for point, table in factors:
+        found = _marginals(scope, table)
+        for f, (coarse, fine) in enumerate(zip(scope.inputs.base, space.grid, strict=True)):
+            values = found.log_costs(f, inner)[coarse_cells(coarse, fine)] * sign
+            costs.append(q.CellCost(point, f, frozen(values), SHIFT))
+    return tuple(costs)
+
+
+def _marginals(scope: Scope, table: str) -> Marginals:
+    key = ("marginals", table)
+    if key not in scope.inputs.cache:
+        cells = scope.inputs.cache[("cells", table)]
+        scope.inputs.cache[key] = marginals(cells, scope.inputs.base.n_cells)  # type: ignore[arg-type]
+    return scope.inputs.cache[key]  # type: ignore[return-value]
+
+
+def use_likelihoods(scope: Scope, atoms: Sequence[LikelihoodAtom]) -> None:
+    """Reads the tables of likelihoods, with messages at the place where they are named."""
+    for atom in atoms:
+        scope.cells(atom.node.data)
+        for _, table in atom.factors:
+            scope.cells(ast.Name(table, span=atom.node.data.span))
+
+
+def compare_likelihoods(
+    scope: Scope,
+    terms: Mapping[LikelihoodAtom, Fraction],
+    operator: ast.Operator,
+    number: Fraction,
+    positive: bool,
+    span: Span,
+) -> Pending:
+    """A product of likelihoods against a number, or against another product: a sum of logarithms."""
+    use_likelihoods(scope, list(terms))
+    atoms = list(terms)
+    factor = terms[atoms[0]]
+    found = operator if factor > 0 else MIRRORED[operator]
+    found = found if positive else NEGATED[found]
+    signed = [(factors, 1) for factors in atoms[0].factors]
+    if len(atoms) == 2 and number == 0 and factor * terms[atoms[1]] < 0:
+        ratio = -terms[atoms[1]] / factor
+        signed += [(factors, -1) for factors in atoms[1].factors]
+    elif len(atoms) == 1:
+        ratio = number / factor
+    else:
+        raise scope.fail("E215", "likelihoods are added up here", span, "multiply them, and compare with a number")
+    if ratio <= 0:
+        raise scope.fail("E211", "a likelihood lies above 0", span, "compare with a positive number")
+    bound = Bound.ln(ratio)
+
+    def side(direction: int, strict: bool) -> Pending:
+        def build(space: q.Space) -> q.AtLeast:
+            costs = [c for factors, sign in signed for c in log_costs(scope, space, [factors], sign * direction, "up")]
+            return q.AtLeast(q.LinearForm(costs=tuple(costs)), bound * direction, strict, "likelihood")
+
+        return build
+
+    return sided(found, side)
+
+
+def sided(operator: ast.Operator, side: _Side) -> Pending:
+    """A comparison from its two one-sided rows."""
+    match operator:
+        case ">=" | ">":
+            return side(1, operator == ">")
+        case "<=" | "<":
+            return side(-1, operator == "<")
+        case "=":
+            return all_of((side(1, False), side(-1, False)))
+        case "!=":
+            return any_of((side(1, True), side(-1, True)))
+
+
+# --- changes -----------------------------------------------------------------------------------------------------------------
+
+
+def compare_changes(
+    scope: Scope, terms: Mapping[ChangesAtom, Fraction], operator: ast.Operator, number: Fraction, positive: bool
+) -> Pending:
+    """The number of features whose values differ, compared with a number."""
+    every = range(len(scope.inputs.features))
+
+    def side(direction: int, strict: bool) -> Pending:
+        counted = [changed_features(a.left, a.right, every, -direction * c) for a, c in terms.items()]
+        relation = ValueSum(tuple(t for part in counted for t in part), -direction * number, strict, "changes")
+        return lambda space: relation
+
+    return sided(operator if positive else NEGATED[operator], side)
+
+
+# --- cavities ----------------------------------------------------------------------------------------------------------------
+
+
+def avoid(scope: Scope, node: ast.Avoid, positive: bool) -> Pending:
+    """No point lies in a box of at most `width` features that holds no row; the boxes are made of the models' own cells."""
+    points = scope.every(scope.point, node.points)
+    if node.width.value < 1:
+        raise scope.fail("E212", "a cavity bounds at least one feature", node.width.span, "write `width = 1` or more")
+    limit = node.limit.value if node.limit else DEFAULT_LIMIT
+    cells = scope.cells(node.data)
+    key = ("cavities", node.data.text, node.width.value, limit)
+    if key not in scope.inputs.cache:
+        scope.inputs.cache[key] = maximal_empty_boxes(cells, scope.inputs.base.n_cells, node.width.value, limit)
+    boxes: Boxes = scope.inputs.cache[key]  # type: ignore[assignment]
+
+    def build(point: int) -> Pending:
+        return lambda space: (
+            _avoid_boxes(scope, space, boxes, point) if positive else _inside(scope, space, boxes, point)
+        )
+
+    return (all_of if positive else any_of)(build(point) for point in points)
+
+
+def _on(scope: Scope, space: q.Space, boxes: Boxes) -> Boxes:
+    """Boxes of the models' cells on the refined grid."""
+    low, high = np.array(boxes.low), np.array(boxes.high)
+    for f in np.unique(boxes.feature):
+        mine = boxes.feature == f
+        first, last = fine_runs(scope.inputs.base[int(f)], space.grid[int(f)])
+        low[mine], high[mine] = first[low[mine]], last[high[mine]]
+    return Boxes(boxes.indptr, boxes.feature, low, high)
+
+
+def _avoid_boxes(scope: Scope, space: q.Space, boxes: Boxes, point: int) -> q.AvoidBoxes:
+    on = _on(scope, space, boxes)
+    return q.AvoidBoxes(point, frozen(on.indptr), frozen(on.feature), frozen(on.low), frozen(on.high))
+
+
+def _inside(scope: Scope, space: q.Space, boxes: Boxes, point: int) -> q.AnyOf:
+    on = _on(scope, space, boxes)
+    parts = []
+    for start, end in zip(on.indptr[:-1], on.indptr[1:], strict=True):
+        sides = []
+        for i in range(start, end):
+            mask = np.zeros(space.grid[int(on.feature[i])].n_cells, bool)
+            mask[on.low[i] : on.high[i] + 1] = True
+            sides.append(q.CellSet(point, int(on.feature[i]), frozen(mask, bool)))
+        parts.append(q.AllOf(tuple(sides)))
+    return q.AnyOf(tuple(parts))

@@ -1,0 +1,282 @@
+"""What a feature of a question ranges over: its declaration, its column in `domain from DATA`, or all finite floats.
+
+A `FeatureSpec` turns what people type into cuts of the grid. A constant c gives exactly the strict cut at which the truth of
+`x >= c` changes among the floats of the model's input type; it is never rounded to the nearest float.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.floats import (
+    NumberType,
+    ceil_to,
+    float32_of_decimals,
+    floor_to,
+    next_down,
+    next_up,
+    round_to_float32,
+)
+from treesens.compiler.model import Feature, FeatureKind
+from treesens.compiler.query.domain import Domain, RealDomain, Unit, ValueDomain
+from treesens.data.tables import Categories, decimal_of
+
+FEW_VALUES = 12
+"""`domain from DATA`: a column of at most so many distinct values becomes a category (see `domain_of_column`)."""
+
+Label = str | int | float
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpec:
+    """A feature of a question: its domain, how its values are typed, and what its categories are called.
+
+    `unordered`: categories with names, or of the model: they are equal or different, and nothing else. `coded`: the model
+    itself reads categories, whose cells are codes. `labels`: stored values of category names. `typed`: stored values of
+    numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
+    called by numbers; no other number stands for a category then. `steps`: whole numbers that are stored as rounded
+    fractions. `declared`: False if the domain is all floats.
+    """
+
+    name: str
+    number_type: NumberType
+    domain: Domain
+    unordered: bool = False
+    coded: bool = False
+    labels: Mapping[str, float] = field(default_factory=dict)
+    typed: Mapping[Fraction, float] = field(default_factory=dict)
+    codes: Mapping[Fraction, float] = field(default_factory=dict)
+    steps: bool = False
+    declared: bool = False
+
+    @property
+    def unit(self) -> Unit | None:
+        return self.domain.unit
+
+    @property
+    def missing(self) -> bool:
+        return self.domain.missing
+
+    @property
+    def categories(self) -> Categories:
+        """How a table writes the categories of the feature."""
+        return Categories(self.labels, self.codes, digits=self.declared or not self.labels)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every legal value is typed as a whole number."""
+        if isinstance(self.domain, RealDomain):
+            return self.domain.whole
+        return self.steps or not (self.unit or (self.domain.values % 1).any())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest legal value."""
+        if isinstance(self.domain, ValueDomain):
+            return float(self.domain.values[0]), float(self.domain.values[-1])
+        return self.domain.low, self.domain.high
+
+    @property
+    def width(self) -> Fraction | None:
+        """The width of the domain in stored units; None if nothing bounds it, 1 if it is a single value."""
+        low, high = self.ends
+        if isinstance(self.domain, RealDomain) and (low <= -self.number_type.max or high >= self.number_type.max):
+            return None
+        return Fraction(high) - Fraction(low) or Fraction(1)
+
+    def stored(self, typed: Fraction) -> Fraction:
+        """The exact image of a typed number in the units of the model."""
+        return self.unit.to_stored(typed) if self.unit else typed
+
+    @property
+    def slope(self) -> Fraction:
+        """How much the stored value grows with the typed one."""
+        return self.stored(Fraction(1)) - self.stored(Fraction(0))
+
+    def at_least(self, typed: Fraction) -> float:
+        """The strict cut v with: typed value >= `typed` iff stored value >= v."""
+        if self.steps:
+            # Stored values are rounded, but each is far closer to its own step than to the middle between two.
+            return ceil_to(self.stored(-((-typed).__floor__()) - Fraction(1, 2)), self.number_type)
+        return ceil_to(self.stored(typed), self.number_type)
+
+    def above(self, typed: Fraction) -> float:
+        """The strict cut v with: typed value > `typed` iff stored value >= v."""
+        if self.steps:
+            return ceil_to(self.stored(typed.__floor__() + Fraction(1, 2)), self.number_type)
+        return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
+
+    def equal(self, typed: Fraction) -> tuple[float, float] | None:
+        """The run [low, high) of stored values that are typed so; None where no float of the type is."""
+        if self.steps:
+            return (self.at_least(typed), self.above(typed)) if typed.denominator == 1 else None
+        if typed in self.typed:
+            return self.only(self.typed[typed])
+        run = self.at_least(typed), self.above(typed)
+        return run if run[0] < run[1] else None
+
+    def only(self, value: float) -> tuple[float, float]:
+        """The run that holds a single stored value."""
+        if self.coded:
+            return float(np.trunc(value)), float(np.trunc(value)) + 1.0
+        return value, next_up(value, self.number_type)
+
+    def allows(self, values: FloatArray) -> BoolArray:
+        """Which stored values are legal, bool[...]; NaN where missing is allowed."""
+        x = self.number_type.cast(values)
+        if isinstance(self.domain, ValueDomain):
+            legal = self.domain.values
+            inside = legal[np.minimum(np.searchsorted(legal, x), len(legal) - 1)] == x
+        else:
+            with np.errstate(invalid="ignore"):
+                inside = (x >= self.domain.low) & (x <= self.domain.high)
+                inside &= (x == np.trunc(x)) if self.domain.whole else True
+        return np.asarray(np.where(np.isnan(x), self.missing, inside), dtype=bool)
+
+
+def undeclared(feature: Feature, number_type: NumberType) -> FeatureSpec:
+    """A feature without any declaration: all floats, the whole ones, or 0 and 1, as the model file calls it."""
+    if feature.kind is FeatureKind.INDICATOR:
+        domain, typed = value_domain([(0.0, 0), (1.0, 1)])
+        return FeatureSpec(feature.name, number_type, domain, typed=typed)
+    whole = feature.kind is FeatureKind.INTEGER
+    return FeatureSpec(feature.name, number_type, RealDomain(-number_type.max, number_type.max, whole=whole))
+
+
+def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
+    """The codes of labels that are numbers, or text that reads as one, by that number; none for a number of two labels."""
+    numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
+    count = Counter(number for number, _ in numbers)
+    return {number: code for number, code in numbers if number is not None and count[number] == 1}
+
+
+def coded_categories(
+    name: str,
+    number_type: NumberType,
+    count: int,
+    labels: Sequence[Label] | None,
+    seen: FloatArray | None = None,
+) -> FeatureSpec:
+    """A feature that the model reads as categories: codes 0..n-1, by the names that the model has for them.
+
+    `seen` float64[rows] are the codes of a table that domains come from: those without a name that the model does not know
+    are legal too, and missing is if a value is missing.
+    """
+    codes = np.arange(count, dtype=np.float64)
+    absent = False
+    if seen is not None:
+        present = seen[~np.isnan(seen)]
+        absent = len(present) < len(seen)
+        if not labels:
+            codes = np.union1d(codes, present[(present >= count) & (present == np.trunc(present))])
+    names: list[Label] = [labels[int(c)] if labels else int(c) for c in codes]
+    known = {str(label): float(i) for i, label in enumerate(labels or ())}
+    numbers = number_codes(labels)
+    return FeatureSpec(
+        name, number_type, ValueDomain(codes, tuple(names), absent), True, True, known, numbers, codes=numbers
+    )
+
+
+def value_domain(
+    pairs: Sequence[tuple[float, Label]], missing: bool = False, unit: Unit | None = None
+) -> tuple[ValueDomain, dict[Fraction, float]]:
+    """A domain of labelled values, and the stored values of the labels that are numbers."""
+    ordered = sorted(pairs, key=lambda pair: pair[0])
+    domain = ValueDomain(np.array([v for v, _ in ordered], np.float64), tuple(t for _, t in ordered), missing, unit)
+    return domain, {Fraction(label): value for value, label in ordered if not isinstance(label, str)}
+
+
+def nearest_float(value: Fraction, number_type: NumberType) -> float:
+    """The float of the type nearest to a rational."""
+    return float(nearest_floats([value.numerator], value.denominator, number_type)[0])
+
+
+def nearest_floats(numerators: Sequence[int], denominator: int, number_type: NumberType) -> FloatArray:
+    """The floats of the type nearest to numerator / denominator; exact, and fast for a million of them."""
+    largest = max(abs(numerators[0]), abs(numerators[-1]), denominator) if isinstance(numerators, range) else 1 << 53
+    if largest < 1 << 53:
+        # Both sides are floats themselves, and IEEE division rounds to the nearest.
+        wide = np.asarray(numerators, np.float64) / denominator
+    else:
+        # So does division of Python integers.
+        wide = np.array([n / denominator for n in numerators], np.float64)
+    if number_type is NumberType.FLOAT64:
+        return wide + 0.0
+    narrow, unsure = float32_of_decimals(wide)
+    for i in np.flatnonzero(unsure).tolist():
+        narrow[i] = round_to_float32(Fraction(numerators[i], denominator))
+    return narrow
+
+
+def steps_domain(
+    low: int, high: int, unit: Unit, number_type: NumberType, seen: FloatArray, missing: bool
+) -> ValueDomain:
+    """Whole numbers low..high stored on another scale: the float nearest to the exact image of each.
+
+    A table may hold a float beside it (who scaled the data rounded more than once); values of `seen` within eight floats of
+    a step are legal too, and have the same label.
+    """
+    images = [unit.to_stored(Fraction(low)), unit.to_stored(Fraction(low + 1))]
+    step = images[1] - images[0]
+    common = images[0].denominator * step.denominator
+    first, grow = int(images[0] * common), int(step * common)
+    count = high - low + 1
+    values = nearest_floats(range(first, first + count * grow, grow), common, number_type)
+    extra = np.setdiff1d(number_type.cast(seen[np.isfinite(seen)]), values)
+    nearest = np.rint((extra - float(images[0])) / float(step)).astype(np.int64)
+    inside = (nearest >= 0) & (nearest < count)
+    extra, nearest = extra[inside], nearest[inside]
+    spacing = np.spacing(np.maximum(np.abs(extra), np.abs(values[nearest])).astype(number_type.dtype)).astype(float)
+    close = (np.abs(extra - values[nearest]) <= 8 * spacing) & (8 * spacing < float(step) / 2)
+    if not close.any():
+        return ValueDomain(values, range(low, high + 1), missing, unit)
+    every = np.concatenate((values, extra[close]))
+    labels = np.concatenate((np.arange(count), nearest[close])) + low
+    order = np.argsort(every, kind="stable")
+    return ValueDomain(every[order], tuple(labels[order].tolist()), missing, unit)
+
+
+def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
+    """`domain from DATA`: [min, max] of the column, or its values if they are few.
+
+    Few are at most 12 distinct values that are whole, or at most 12 of any kind in a column with at least four times as many
+    rows (a short table says little about a continuous feature). A column of whole numbers takes whole numbers only. Missing is
+    allowed if the column has missing values.
+    """
+    present = column[~np.isnan(column)]
+    missing = len(present) < len(column)
+    if len(present) == 0:
+        return FeatureSpec(name, number_type, RealDomain(-number_type.max, number_type.max, missing=missing))
+    distinct = np.unique(present)
+    whole = bool((distinct == np.trunc(distinct)).all())
+    if len(distinct) <= FEW_VALUES and (whole or len(column) >= 4 * len(distinct)):
+        numbers = distinct.tolist()
+        stored = number_type.cast(distinct).tolist()
+        unique: dict[float, Label] = {v: int(n) if n == int(n) else n for v, n in zip(stored, numbers, strict=True)}
+        domain, typed = value_domain(list(unique.items()), missing)
+        return FeatureSpec(name, number_type, domain, typed=typed, declared=True)
+    low, high = (float(v) for v in number_type.cast([distinct[0], distinct[-1]]))
+    low, high = max(low, -number_type.max), min(high, number_type.max)
+    return FeatureSpec(name, number_type, RealDomain(low, high, whole=whole, missing=missing), declared=True)
+
+
+def closed_range(
+    low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
+) -> tuple[float, float]:
+    """The floats of an interval as a closed range (empty where the first exceeds the second); None is infinite."""
+    first, last = -number_type.max, number_type.max
+    if low is not None:
+        first = ceil_to(low, number_type)
+        if low_open and first == low:
+            first = next_up(first, number_type)
+    if high is not None:
+        last = floor_to(high, number_type)
+        if high_open and last == high:
+            last = next_down(last, number_type)
+    return first, last

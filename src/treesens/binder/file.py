@@ -1,0 +1,417 @@
+"""From the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
+
+All errors of a file are collected; a file with errors gives none of its questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from pathlib import Path
+
+import numpy as np
+
+from treesens.binder.conflicts import Conjunct, check_satisfiable, merged, parts_of
+from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
+from treesens.binder.desugar import choices, expanded
+from treesens.binder.formulas import formula
+from treesens.binder.inputs import region
+from treesens.binder.objectives import objective
+from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
+from treesens.compiler.base.arrays import FloatArray, frozen
+from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
+from treesens.compiler.query import query as q
+from treesens.compiler.query.values import ValueSum
+from treesens.data.tables import Table, read_table
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+
+__all__ = ["Asked", "Binder", "Bound", "BoundQuery", "bind"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundQuery:
+    """A typed question with what an answer is built and recorded from.
+
+    `models[i]` is the library's side of `query.models[i]`: features and columns in the order of the question. `find` is the
+    question without shorthand (a `Count` stays one). `tables` are those that it uses, by name, and `rows` those and the ones
+    that domains come from, float64[rows, features] as the model stores them; `node` is what was written.
+    """
+
+    query: q.Query
+    models: tuple[LoadedModel, ...]
+    tables: Mapping[str, Table]
+    find: ast.Find | ast.Count
+    node: ast.Query
+    rows: Mapping[str, FloatArray] = field(default_factory=dict)
+    pinned: Callable[[int], q.Query] | None = None
+    """Of a count: the question that it asks about one row of its table."""
+    conjuncts: tuple[Conjunct, ...] = ()
+    background: tuple[q.Constraint, ...] = ()
+    """What the question says besides its conjuncts: `onehot` declarations."""
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    def model_of(self, point: int) -> LoadedModel:
+        """The model that sees a point."""
+        return self.models[self.query.points[point].model]
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Everything a file declares, loaded, and its questions in order, sweeps written out."""
+
+    file: ast.File
+    models: Mapping[str, LoadedModel]
+    tables: Mapping[str, Table]
+    queries: tuple[BoundQuery, ...]
+    broken: Mapping[str, DiagnosticsError] = field(default_factory=dict)
+    """By the name of a query: why it, or one of the questions that it stands for, has no meaning."""
+
+    def __getitem__(self, name: str) -> BoundQuery:
+        return next(found for found in self.queries if found.name == name)
+
+
+def bind(
+    file: ast.File,
+    base: Path,
+    *,
+    load_model: LoadModel | None = None,
+    load_table: LoadTable | None = None,
+    diagnostics: Diagnostics | None = None,
+    names: Sequence[str] = (),
+    keep_going: bool = False,
+) -> Bound:
+    """The typed questions of a file whose paths are relative to `base`; of `names` alone where some are given.
+
+    `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
+    `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` a
+    mistake in one query does not cost the others: it is in `broken`. Mistakes in declarations concern every query, and are
+    raised.
+    """
+    messages = diagnostics if diagnostics is not None else Diagnostics()
+    found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
+    keep_going = keep_going and not messages.errors
+    binder = Binder(found)
+    queries: list[BoundQuery] = []
+    broken: dict[str, DiagnosticsError] = {}
+    for node in _named(file.queries, names):
+        known = len(messages.items)
+        try:
+            for query in binder.query(node):
+                queries.append(query)  # noqa: PERF402 (those before a mistake are kept)
+        except Unbound:
+            mine = [item for item in messages.items[known:] if item.severity == "error"]
+            broken[node.name.text] = DiagnosticsError(mine or messages.errors)
+    if not keep_going or not queries:
+        messages.items.sort(key=lambda item: item.span.start if item.span else 0)
+        messages.raise_if_errors()
+    messages.items[:] = [item for item in messages.items if item.severity != "error"]
+    messages.items.sort(key=lambda item: item.span.start if item.span else 0)
+    models = {name: model for name, model in found.models.items() if model is not None}
+    tables = {name: table for name, table in found.tables.items() if table is not None}
+    return Bound(file, models, tables, tuple(queries), broken)
+
+
+def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
+    """The queries that are asked for by their names or by those of their questions, `NAME[..]`; all where none is."""
+    if not names:
+        return list(queries)
+    return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
+
+
+def load_model_file(path: Path, format: str | None) -> LoadedModel:
+    from treesens.frontends.registry import load
+
+    return load(path, format)
+
+
+def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
+    return read_table(path, label=label, rows=rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One question before it is bound: its full name, the query that it stands in, and its body without `for each`.
+
+    `suffix` is the pair of classes where a shorthand stands for every pair; `find` is the body without shorthand.
+    """
+
+    name: str
+    node: ast.Query
+    models: Mapping[str, ast.Name | None]
+    body: ast.Body
+    suffix: str
+    find: ast.Find | ast.Count
+
+
+@dataclass
+class Binder:
+    """Binds the queries of one file; inputs of the same models are made once."""
+
+    found: Declarations
+    inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
+
+    def query(self, node: ast.Query) -> Iterator[BoundQuery]:
+        """All questions that a query stands for. The last step raises Unbound where some are wrong."""
+        broken = False
+        for item in self.asked(node):
+            try:
+                yield self.question(item)
+            except Unbound:
+                broken = True
+        if broken:
+            raise Unbound
+
+    def asked(self, node: ast.Query) -> Iterator[Asked]:
+        """All questions that a query stands for, not bound yet. The last step raises Unbound where some are wrong."""
+        self._expected(node)
+        names = self._models_of(node.body)
+        inputs = self._inputs(names)
+        broken = False
+        for choice in choices(self.found, node, inputs.names):
+            try:
+                finds = self._finds(choice.body, inputs)
+            except Unbound:
+                broken = True
+                continue
+            for suffix, find in finds:
+                labels = (*choice.labels, suffix) if suffix else choice.labels
+                name = f"{node.name.text}[{', '.join(labels)}]" if labels else node.name.text
+                yield Asked(name, node, names, choice.body, suffix, find)
+        if broken:
+            raise Unbound
+
+    def question(self, asked: Asked) -> BoundQuery:
+        """One of them, bound."""
+        return _question(self.found, self._inputs(asked.models), asked.models, asked.name, asked.node, asked.find)
+
+    def _expected(self, node: ast.Query) -> None:
+        if isinstance(node.body, ast.Find) and node.body.top is not None and node.body.top.number.value < 1:
+            raise self.found.fail("E217", "no answer is wanted", node.body.top.span, "write `top 1` or more")
+
+    def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
+        """The models of the points, in order, with where they are named."""
+        named = [body.model] if isinstance(body, ast.Sensitive) else [point.model for point in body.points]
+        result: dict[str, ast.Name | None] = {}
+        for name in named:
+            if name is not None:
+                self.found.model(name)
+                result[name.text] = name
+            else:
+                result[self._only_model(body.span)] = None
+        return result
+
+    def _only_model(self, span: Span) -> str:
+        if not self.found.models:
+            raise Unbound
+        if len(self.found.models) > 1:
+            known = ", ".join(f"`{name}`" for name in self.found.models)
+            first = Span(span.source, span.start, span.start + len(span.text.split()[0]) if span.text else span.end)
+            raise self.found.fail("E109", f"the file has the models {known}", first, "say which: `in MODEL`")
+        return next(iter(self.found.models))
+
+    def _inputs(self, names: Mapping[str, ast.Name | None]) -> Inputs:
+        key = tuple(names)
+        if key not in self.inputs:
+            self.inputs[key] = None
+            loaded = [self.found.models[name] for name in names]
+            models = [model for model in loaded if model is not None]
+            if len(models) == len(loaded):
+                spans = [name.span if name else ast.NOWHERE for name in names.values()]
+                self.inputs[key] = inputs_of_models(self.found, models, spans)
+        inputs = self.inputs[key]
+        if inputs is None:
+            raise Unbound
+        return inputs
+
+    def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count]]:
+        if not isinstance(body, ast.Sensitive):
+            return [("", body)]
+        return list(expanded(self.found, body, inputs.models[0].ensemble))
+
+
+def _question(
+    found: Declarations,
+    inputs: Inputs,
+    models: Mapping[str, ast.Name | None],
+    name: str,
+    node: ast.Query,
+    find: ast.Find | ast.Count,
+) -> BoundQuery:
+    """One typed question."""
+    scope = _scope(found, inputs, tuple(models), find)
+    written = [part for item in find.constraints for part in _parts(item)]
+    waiting = scope.every(lambda item: (formula(scope, item), item), written)
+    rules = _onehots(scope)
+    goal = find.objective if isinstance(find, ast.Find) else None
+    aim = objective(scope, goal) if goal is not None else None
+    rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
+    space, cells = inputs.space(scope.cuts)
+    conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
+    if isinstance(find, ast.Count) and rows is not None and _values_matter(parts_of(conjuncts)):
+        _cut_at_rows(scope, rows)
+        space, cells = inputs.space(scope.cuts)
+        conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
+    background = tuple(part for rule in rules for part in _conjuncts(rule(space)))
+    check_satisfiable(scope, space, conjuncts, background, find.span)
+    top = find.top if isinstance(find, ast.Find) else None
+    varied = sorted(scope.varied)
+    typed = q.Query(
+        name=name,
+        space=space,
+        models=cells,
+        points=tuple(q.Point(p, m) for p, m in zip(scope.points, scope.point_models, strict=True)),
+        constraints=merged([*parts_of(conjuncts), *background]),
+        objective=aim(space) if aim else None,
+        expect=find.expect.verdict if find.expect else None,
+        varied=tuple(inputs.names[f] for f in varied),
+        text=node.span.text,
+        rows=rows,
+        top=top.number.value if top else 1,
+        diverse=top.diverse if top else False,
+    )
+    tables = dict(scope.tables)
+    pinned = partial(_about_row, found, inputs, models, name, node, find) if isinstance(find, ast.Count) else None
+    return BoundQuery(
+        typed,
+        inputs.models,
+        tables,
+        find,
+        node,
+        _rows_in_play(scope, tables),
+        pinned,
+        tuple(conjuncts),
+        background,
+    )
+
+
+def _parts(node: ast.Formula) -> list[ast.Formula]:
+    """The conjuncts of a constraint, each with its own place."""
+    return [part for item in node.items for part in _parts(item)] if isinstance(node, ast.And) else [node]
+
+
+def _about_row(
+    found: Declarations,
+    inputs: Inputs,
+    models: Mapping[str, ast.Name | None],
+    name: str,
+    node: ast.Query,
+    count: ast.Count,
+    row: int,
+) -> q.Query:
+    """A count as the question about one row: the same constraints, and the first point equals the row."""
+    span = count.data.span
+    is_row = ast.PointIsRow(
+        count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
+    )
+    find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
+    # Every row cuts the grid elsewhere: what is made for one is not kept for the next.
+    return _question(found, replace(inputs, cache=dict(inputs.cache)), models, name, node, find).query
+
+
+def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
+    """The rows of the tables that a question uses, and of those that domains come from where they have all features."""
+    names = [ast.Name(name) for name in used]
+    for source in scope.found.sources:
+        table = scope.found.tables.get(source.data.text)
+        if table is not None and source.data.text not in used and all(f in table for f in scope.inputs.names):
+            names.append(source.data)
+    return {name.text: scope.matrix(name) for name in names}
+
+
+def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast.Find | ast.Count) -> Scope:
+    names: list[str] = []
+    for point in find.points:
+        if point.name.text in names:
+            raise found.fail("E114", f"two points are called `{point.name.text}`", point.name.span, "rename one")
+        names.append(point.name.text)
+    owners = tuple(models.index(point.model.text) if point.model else 0 for point in find.points)
+    scope = Scope(found, inputs, tuple(names), owners)
+    links = [c for c in find.constraints if isinstance(c, ast.PointsEqual)]
+    links += [
+        c
+        for group in find.constraints
+        if isinstance(group, ast.And)
+        for c in group.items
+        if isinstance(c, ast.PointsEqual)
+    ]
+    free = [
+        frozenset(scope.index[n.text] for n in link.varied.names if n.text in scope.index)
+        for link in links
+        if link.varied
+    ]
+    scope.varied = frozenset[int]().union(*free)
+    return scope
+
+
+def _onehots(scope: Scope) -> list[Pending]:
+    """`onehot {..}` for every point: exactly one of the features is 1, the others are 0."""
+    rules: list[Pending] = []
+    for node in scope.found.onehots:
+        features = [scope.index[name.text] for name in node.features if name.text in scope.index]
+        if len(features) < len(node.features):
+            continue  # of another model; unknown names are reported with the declarations
+        for f, name in zip(features, node.features, strict=True):
+            if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
+                remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
+                raise scope.fail("E308", f"the domain of `{name.text}` does not hold both 0 and 1", name.span, remedy)
+        for point in range(len(scope.points)):
+            ones = [region(scope, point, f, [scope.spec(f).only(1.0)]) for f in features]
+            zeros = [region(scope, point, f, [scope.spec(f).only(0.0)]) for f in features]
+            rules.append(_onehot(point, ones))
+            rules += [_either(one, zero) for one, zero in zip(ones, zeros, strict=True)]
+    return rules
+
+
+def _onehot(point: int, ones: Sequence[Pending]) -> Pending:
+    return lambda space: q.OneHot(point, tuple(_cell_set(one(space)) for one in ones))
+
+
+def _either(one: Pending, zero: Pending) -> Pending:
+    def build(space: q.Space) -> q.CellSet:
+        first, second = _cell_set(one(space)), _cell_set(zero(space))
+        return q.CellSet(first.point, first.feature, frozen(first.mask | second.mask, bool))
+
+    return build
+
+
+def _cell_set(constraint: q.Constraint) -> q.CellSet:
+    assert isinstance(constraint, q.CellSet)
+    return constraint
+
+
+def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
+    """The rows that the first point stands for: those inside the domain."""
+    matrix = scope.matrix(node.data)
+    legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
+    index = np.flatnonzero(legal)
+    return q.RowSet(0, frozen(matrix[index]), frozen(index), len(matrix) - len(index))
+
+
+def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
+    """Whether two values of a row's cell may differ in what they satisfy: sums over values (distances, changes)."""
+    return any(map(_sums_values, constraints))
+
+
+def _sums_values(constraint: q.Constraint) -> bool:
+    if isinstance(constraint, q.AllOf | q.AnyOf):
+        return any(map(_sums_values, constraint.parts))
+    return isinstance(constraint, ValueSum)
+
+
+def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:
+    """Gives every value of the rows a cell of its own, as `P = row N of DATA` does for one row."""
+    for f in range(rows.values.shape[1]):
+        if not scope.spec(f).coded:
+            for value in np.unique(rows.values[~np.isnan(rows.values[:, f]), f]):
+                scope.cut(f, *scope.spec(f).only(float(value)))
+
+
+def _conjuncts(constraint: q.Constraint) -> list[q.Constraint]:
+    if isinstance(constraint, q.AllOf):
+        return [inner for part in constraint.parts for inner in _conjuncts(part)]
+    return [constraint]

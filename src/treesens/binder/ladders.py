@@ -1,0 +1,135 @@
+"""The linf distance as an objective: a ladder of levels, each of which is reached or not.
+
+To a row the levels are the distances of all cells, which makes the ladder exact. Between two points they are evenly spaced,
+each a question about pairs of cells, and the steps around the best answer are made finer until they close on it (`zoom`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.binder.distances import near_points
+from treesens.binder.scope import Scope
+from treesens.compiler.base.arrays import BoolArray, frozen, runs_of
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.query import query as q
+from treesens.compiler.query.costs import UNARY_SHIFT, distances_of_cells
+from treesens.compiler.query.values import Apart
+
+MOST_LEVELS = 512
+STEPS = 12
+"""Levels between two points at a time."""
+
+
+def objective_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> q.Objective:
+    """The largest of the distances to a row, over the features."""
+    best = [distances_of_cells(space, term, upwards) for term in terms]
+
+    def reaching(value: Fraction) -> q.Constraint:
+        if upwards:
+            sides = [
+                q.CellSet(t.point, t.feature, frozen(_reached(costs, value), bool))
+                for t, costs in zip(terms, best, strict=True)
+            ]
+            return q.AnyOf(tuple(side for side in sides if side.mask.any()))
+        beyond = [np.array([v is not None and v > value for v in costs], bool) for costs in best]
+        return q.AllOf(tuple(side for t, mask in zip(terms, beyond, strict=True) for side in _runs(t, ~mask)))
+
+    form = q.LinearForm(levels=levels_to_row(terms, best, upwards))
+    return q.Objective(form, upwards, "distance linf", values=terms, largest=True, reaching=reaching)
+
+
+def levels_to_row(terms: tuple[Apart, ...], best: list[list[Fraction | None]], upwards: bool) -> tuple[q.Level, ...]:
+    """A level for every distance from the row that a cell has at best; the greatest of them is the distance."""
+    found = sorted({v for costs in best for v in costs if v is not None and v > 0})
+    if len(found) > MOST_LEVELS:
+        kept = np.linspace(0, len(found) - 1, MOST_LEVELS).astype(int)
+        found = [found[i] for i in kept]
+    values = found
+    if upwards and found:
+        # What lies between two levels counts as the upper one.
+        tops = {v: v for v in found}
+        everything = sorted({v for costs in best for v in costs if v is not None and v > 0})
+        for low, high in zip(found, [*found[1:], everything[-1]], strict=True):
+            tops[low] = max([low, *(v for v in everything if low <= v < high)])
+        values = [tops[v] for v in found]
+    levels = []
+    before = 0
+    for level, value in zip(found, values, strict=True):
+        reached = (
+            (value * (1 << UNARY_SHIFT)).__floor__() if not upwards else -((-value * (1 << UNARY_SHIFT)).__floor__())
+        )
+        if upwards:
+            sides = tuple(
+                q.CellSet(t.point, t.feature, frozen(_reached(costs, level), bool))
+                for t, costs in zip(terms, best, strict=True)
+            )
+            above = q.AnyOf(tuple(side for side in sides if side.mask.any()))
+            levels.append(q.Level(reached - before, UNARY_SHIFT, above=above))
+        else:
+            parts = [side for t, costs in zip(terms, best, strict=True) for side in _runs(t, ~_reached(costs, level))]
+            levels.append(q.Level(reached - before, UNARY_SHIFT, below=q.AllOf(tuple(parts))))
+        before = reached
+    return tuple(levels)
+
+
+def _reached(costs: list[Fraction | None], level: Fraction) -> BoolArray:
+    """Cells whose distance is at least a level, bool[n_cells]; no matter what for cells without values."""
+    return np.array([v is not None and v >= level for v in costs], bool)
+
+
+def _runs(term: Apart, mask: BoolArray) -> list[q.CellSet]:
+    """A run of cells as two sides, which are one literal each."""
+    if mask.all():
+        return []
+    low, high = runs_of(mask)
+    if len(low) != 1:
+        return [q.CellSet(term.point, term.feature, frozen(mask, bool))]
+    cells = np.arange(len(mask))
+    sides = [cells >= low[0], cells <= high[0]]
+    return [q.CellSet(term.point, term.feature, frozen(side, bool)) for side in sides if not side.all()]
+
+
+def ladder_of_points(
+    scope: Scope, terms: tuple[Apart, ...], upwards: bool, span: Span
+) -> Callable[[q.Space], q.Objective]:
+    """The largest of the distances between two points, in steps from 0 to 1 width."""
+    left, right = terms[0].point, terms[0].other
+    assert right is not None
+    features = [t.feature for t in terms]
+
+    def between(space: q.Space, low: Fraction, high: Fraction) -> q.Objective:
+        marks = [low + (high - low) * i / STEPS for i in range(STEPS + 1)]
+        levels: list[q.Level] = []
+        counted = 0
+        for i, mark in enumerate(marks):
+            if upwards:
+                # Up to the next mark, which is what a distance from this one on may be.
+                top = marks[i + 1] if i < STEPS else max(high, Fraction(1))
+                worth = -((-top * (1 << UNARY_SHIFT)).__floor__())
+                reached = near_points(scope, left, right, features, mark, False, False, span)(space)
+                above = q.AllOf(()) if i == 0 else reached
+                levels.append(q.Level(worth - counted, UNARY_SHIFT, above=above))
+            else:
+                worth = (mark * (1 << UNARY_SHIFT)).__floor__()
+                if worth == counted:
+                    continue
+                below = near_points(scope, left, right, features, mark, False, True, span)(space)
+                levels.append(q.Level(worth - counted, UNARY_SHIFT, below=below))
+            counted = worth
+        return q.Objective(
+            q.LinearForm(levels=tuple(levels)),
+            upwards,
+            "distance linf",
+            values=terms,
+            largest=True,
+            zoom=lambda least, most: between(space, least, most),
+            reaching=lambda value: near_points(scope, left, right, features, value, not upwards, not upwards, span)(
+                space
+            ),
+        )
+
+    return lambda space: between(space, Fraction(0), Fraction(1))

@@ -1,0 +1,151 @@
+"""Objectives: margins, products of likelihoods, distances to rows, numbers of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from treesens.binder.data_terms import log_costs, use_likelihoods
+from treesens.binder.distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
+from treesens.binder.ladders import ladder_of_points, objective_to_row
+from treesens.binder.scope import Scope
+from treesens.binder.scores import raw_sums
+from treesens.binder.terms import (
+    Affine,
+    ChangesAtom,
+    DistanceAtom,
+    LikelihoodAtom,
+    LinkedAtom,
+    ScoreAtom,
+    affine,
+    kind_of,
+)
+from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.query import query as q
+from treesens.compiler.query.costs import best_of_cells
+from treesens.compiler.query.values import changed_features
+from treesens.grammar.tree import ast
+
+PendingObjective = Callable[[q.Space], q.Objective]
+
+_FORMS = "margins, a product of likelihoods, a distance to a row or to the nearest row, or `changes(a, b)`"
+
+
+def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
+    """What is maximised or minimised."""
+    form = affine(scope, node.expression)
+    upwards = node.sense == "maximize"
+    span = node.expression.span
+    atoms = [atom for atom, _ in form.terms]
+    if scores := form.only(ScoreAtom):
+        return _margins(scope, scores, form.constant, upwards)
+    if changes := form.only(ChangesAtom):
+        return _changes(scope, changes, form.constant, upwards)
+    if len(atoms) == 1 and isinstance(atoms[0], LikelihoodAtom):
+        return _likelihood(scope, atoms[0], form, upwards, span)
+    if len(atoms) == 1 and isinstance(atoms[0], DistanceAtom):
+        return _distance(scope, atoms[0], form, upwards, span)
+    if not atoms:
+        raise scope.fail("E218", "the objective depends on no point", span, f"use {_FORMS}")
+    if any(isinstance(atom, LikelihoodAtom) for atom in atoms):
+        raise scope.fail(
+            "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
+        )
+    if any(isinstance(atom, LinkedAtom) for atom in atoms):
+        name = scope.points[getattr(atoms[0], "point", 0)]
+        remedy = f"use the margin, which rises with it: `{node.sense} margin({name})`"
+        raise scope.fail("E209", "a probability is no linear objective", span, remedy)
+    kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
+    raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
+
+
+def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
+    """A sum of margins; coefficients are made whole, which `unit` undoes."""
+    scores, scale = raw_sums(scope, terms)
+    whole = lcm(*(term.coefficient.denominator for term in scores))
+    form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
+    found = q.Objective(form, upwards, "margin", Fraction(1, scale * whole), offset)
+    return lambda space: found
+
+
+def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
+    every = tuple(range(len(scope.inputs.features)))
+    whole = lcm(*(c.denominator for c in terms.values()))
+    scaled = [(a.left, a.right, int(c * whole)) for a, c in terms.items()]
+    found = _count(scaled, every, upwards, "changes", Fraction(1, whole), offset)
+    return lambda space: found
+
+
+def _count(
+    pairs: Sequence[tuple[int, int, int]],
+    features: tuple[int, ...],
+    upwards: bool,
+    kind: str,
+    unit: Fraction = Fraction(1),
+    offset: Fraction = Fraction(0),
+) -> q.Objective:
+    """A multiple of the number of features with different values: values decide it, cells bound it."""
+    form = tuple(q.Changes(a, b, features, c, most=(c > 0) is upwards) for a, b, c in pairs)
+    values = tuple(term for a, b, c in pairs for term in changed_features(a, b, features, Fraction(c)))
+    return q.Objective(q.LinearForm(changes=form), upwards, kind, unit, offset, values=values)
+
+
+def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
+    """A product of likelihoods, as the sum of its logarithms."""
+    if form.constant or form.terms[0][1] != 1:
+        raise scope.fail("E209", "a likelihood is maximized by itself, without numbers", span, "leave the numbers out")
+    use_likelihoods(scope, [atom])
+    return lambda space: q.Objective(
+        q.LinearForm(costs=log_costs(scope, space, atom.factors, 1, "nearest")), upwards, "log-likelihood"
+    )
+
+
+def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
+    if form.constant or form.terms[0][1] != 1:
+        raise scope.fail("E209", "a distance is minimized by itself, without numbers", span, "leave the numbers out")
+    if isinstance(atom.target, ast.NearestRow):
+        if upwards:
+            raise scope.fail("E209", "the distance to the nearest row can only be minimized", span, "write `minimize`")
+        return _nearest(scope, atom, atom.target, span)
+    if atom.norm == "l0":
+        return _changed(scope, atom, upwards, span)
+    terms = apart_terms(scope, atom, span)
+    kind = f"distance {atom.norm}"
+    if atom.norm == "linf":
+        if isinstance(atom.target, int):
+            return ladder_of_points(scope, terms, upwards, span)
+        return lambda space: objective_to_row(space, terms, upwards)
+    return lambda space: q.Objective(best_of_cells(space, terms, upwards), upwards, kind, values=terms)
+
+
+def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> PendingObjective:
+    """l0: how many features differ."""
+    if isinstance(atom.target, int):
+        pair = (atom.point, atom.target, 1)
+        found = _count([pair], counted_apart(scope, atom, span), upwards, "distance l0")
+        return lambda space: found
+    assert isinstance(atom.target, ast.Row)
+    costs = changes_from_row(scope, atom, atom.target, span)
+    return lambda space: q.Objective(q.LinearForm(costs=costs(space, 1)), upwards, "distance l0")
+
+
+def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
+    """The distance to the nearest row, for the search that goes through the rows."""
+    features = counted_features(scope)
+    widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)
+    rows = scope.matrix(target.data)[:, list(features)]
+    nearest = q.NearestRows(
+        atom.point,
+        features,
+        frozen(rows),
+        frozen(np.array([float(w) for w in widths])),
+        frozen(np.array([scope.spec(f).unordered for f in features], bool)),
+        frozen(np.arange(len(rows))),
+        atom.norm,
+    )
+    found = q.Objective(q.LinearForm(), False, f"distance {atom.norm}", nearest=nearest)
+    return lambda space: found

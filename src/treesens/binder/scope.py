@@ -1,0 +1,272 @@
+"""What names mean inside one question, and the grid of cells that its constraints make.
+
+Binding has two steps. First every constraint is read: it says where the grid has to be cut and becomes a function. Then
+the grid is known, and the functions turn into typed constraints over its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from treesens.binder.declarations import (
+    Declarations,
+    Unbound,
+    check_columns,
+    feature_spec,
+    lacks_columns,
+    note_whole_numbers,
+    unknown_feature,
+)
+from treesens.binder.domains import FeatureSpec
+from treesens.compiler.base.arrays import FloatArray, Int32Array, frozen
+from treesens.compiler.base.diagnostics import Span, did_you_mean
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import CellEnsemble, Feature
+from treesens.compiler.model.grid import FeatureGrid, Grid
+from treesens.compiler.query import query as q
+from treesens.compiler.query.domain import Domain, ValueDomain, legal_cells
+from treesens.data.rows import cells_of_rows
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+
+T_in = TypeVar("T_in")
+T_out = TypeVar("T_out")
+Pending = Callable[[q.Space], q.Constraint]
+"""A constraint that waits for the grid."""
+
+
+def aligned(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
+    """The same model over a wider or reordered list of features, which includes its own by name."""
+    ensemble = loaded.ensemble
+    if ensemble.feature_names == tuple(f.name for f in features):
+        return loaded
+    own = {feature.name: feature for feature in ensemble.features}
+    place = {feature.name: i for i, feature in enumerate(features)}
+    columns = np.array([place[name] for name in ensemble.feature_names], np.int32)
+    node_feature = np.where(ensemble.node_feature < 0, np.int32(-1), columns[ensemble.node_feature])
+    leaf_ids = loaded.leaf_ids
+    return replace(
+        loaded,
+        ensemble=replace(ensemble, features=tuple(own.get(f.name, f) for f in features), node_feature=node_feature),
+        margins=lambda x: loaded.margins(np.asarray(x)[:, columns]),
+        leaf_ids=(lambda x: leaf_ids(np.asarray(x)[:, columns])) if leaf_ids else None,
+    )
+
+
+@dataclass(eq=False)
+class Inputs:
+    """The input space of one or two models before a question refines it."""
+
+    features: tuple[Feature, ...]
+    models: tuple[LoadedModel, ...]
+    specs: tuple[FeatureSpec, ...]
+    base: Grid
+    number_type: NumberType
+    cache: dict[object, object] = field(default_factory=dict)
+    """What is costly and the same for all questions over these inputs (grids, marginals, cavities)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
+        """The space refined by more cuts, and the models over it; made once for the same cuts."""
+        sorted_cuts = tuple(tuple(sorted(set(extra))) for extra in cuts)
+        key = ("space", sorted_cuts)
+        if key not in self.cache:
+            domains = tuple(spec.domain for spec in self.specs)
+            grid = Grid(
+                tuple(
+                    _with_legal_categories(g, d) if g.categories else g.refined(extra)
+                    for g, d, extra in zip(self.base, domains, sorted_cuts, strict=True)
+                )
+            )
+            legal = tuple(frozen(legal_cells(d, g), bool) for d, g in zip(domains, grid, strict=True))
+            space = q.Space(self.names, grid, domains, legal)
+            self.cache[key] = space, tuple(model.ensemble.on(grid) for model in self.models)
+        return self.cache[key]  # type: ignore[return-value]
+
+
+def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
+    """A cell for each legal category: rows and constants tell apart what the splits of the model may not."""
+    assert isinstance(domain, ValueDomain)
+    return grid.with_categories(int(domain.values[-1]) + 1)
+
+
+def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: Sequence[Span]) -> Inputs:
+    """The common input space of models: features by name, cuts of all of them, the declared domains."""
+    first = models[0]
+    features: dict[str, Feature] = {}
+    for model, span in zip(models, spans, strict=True):
+        _check_same_kind(found, first, model, span)
+        for feature in model.ensemble.features:
+            twin = features.setdefault(feature.name, feature)
+            if feature.categories > twin.categories:
+                features[feature.name] = feature
+    union = tuple(features.values())
+    number_type = first.ensemble.number_type
+    check_columns(found, union)
+    specs: list[FeatureSpec] = []
+    broken = False
+    for feature in union:
+        try:
+            specs.append(feature_spec(found, feature, number_type))
+        except Unbound:
+            broken = True
+    if broken:
+        raise Unbound
+    note_whole_numbers(found, union, specs)
+    on_union = tuple(aligned(model, union) for model in models)
+    grids = [model.ensemble.grid() for model in on_union]
+    base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))
+    return Inputs(union, on_union, tuple(specs), base, number_type)
+
+
+def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel, span: Span) -> None:
+    one, other = first.ensemble, model.ensemble
+    if one.number_type is not other.number_type:
+        message = f"the models read different numbers: {one.number_type.value} and {other.number_type.value}"
+        raise found.fail("E216", message, span, "ask about models of the same library, or about one at a time")
+    if not set(one.feature_names) & set(other.feature_names):
+        raise found.fail("E216", "the models have no feature in common", span, "use models over the same features")
+    known = {f.name: f for f in one.features}
+    for f in other.features:
+        twin = known.get(f.name, f)
+        if bool(twin.categories) != bool(f.categories):
+            message = f"one of the models reads `{f.name}` as a category, and the other one as a number"
+            raise found.fail("E216", message, span, "use models that were trained on the same kinds of columns")
+        if (twin.labels or f.labels) and twin.labels != f.labels:
+            message = f"the models give other names, or another order, to the categories of `{f.name}`"
+            raise found.fail("E216", message, span, "use models that were trained on the same categories")
+
+
+def _joined(grids: Sequence[FeatureGrid], missing: bool) -> FeatureGrid:
+    joined = grids[0]
+    for grid in grids[1:]:
+        joined = joined.with_categories(grid.categories) if joined.categories else joined.refined(grid.cuts)
+    return joined.with_missing(missing)
+
+
+@dataclass
+class Scope:
+    """The names of one question: its points, the features of its models, tables; and the cuts that it needs."""
+
+    found: Declarations
+    inputs: Inputs
+    points: tuple[str, ...]
+    point_models: tuple[int, ...]
+    varied: frozenset[int] = frozenset()
+    """Features that a top-level `P = Q except F` leaves free: the sensitive ones."""
+    cuts: list[set[float]] = field(init=False)
+    tables: dict[str, Table] = field(default_factory=dict)
+    """The tables that the question uses, by name."""
+    index: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cuts = [set() for _ in self.inputs.features]
+        self.index = {name: i for i, name in enumerate(self.inputs.names)}
+
+    def fail(self, code: str, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()) -> Unbound:
+        return self.found.fail(code, message, span, remedy, related)
+
+    def point(self, name: ast.Name) -> int:
+        if name.text not in self.points:
+            raise self.fail(
+                "E104", f"the query has no point `{name.text}`", name.span, did_you_mean(name.text, self.points)
+            )
+        return self.points.index(name.text)
+
+    def pair(self, left: ast.Name, right: ast.Name, span: Span) -> tuple[int, int]:
+        """Two different points."""
+        one, other = self.point(left), self.point(right)
+        if one == other:
+            remedy = "name a second point after `find`" if len(self.points) == 1 else "name the other point"
+            raise self.fail("E213", f"`{span.text}` needs two different points", span, remedy)
+        return one, other
+
+    def feature(self, name: ast.Name) -> int:
+        if name.text not in self.index:
+            raise unknown_feature(self.found, name, self.index)
+        return self.index[name.text]
+
+    def features(self, node: ast.Features | None) -> frozenset[int]:
+        names = node.names if node else ()
+        return frozenset(self.every(self.feature, names))
+
+    def every(self, bind: Callable[[T_in], T_out], items: Iterable[T_in]) -> list[T_out]:
+        """All of them, each with its own messages."""
+        done, broken = [], False
+        for item in items:
+            try:
+                done.append(bind(item))
+            except Unbound:
+                broken = True
+        if broken:
+            raise Unbound
+        return done
+
+    def table(self, name: ast.Name) -> Table:
+        table = self.found.table(name)
+        self.tables[name.text] = table
+        return table
+
+    def matrix(self, name: ast.Name) -> FloatArray:
+        """A table as float64[rows, features] in the order of the question's features, as the model stores them."""
+        table = self.table(name)
+        key = ("matrix", name.text)
+        if key not in self.inputs.cache:
+            absent = [f for f in self.inputs.names if f not in table]
+            if absent:
+                raise lacks_columns(self.found, name, table, absent)
+            columns = [self.found.column(table, s.name, s.categories, name.span) for s in self.inputs.specs]
+            matrix = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
+            self._warn_about_rows(name, matrix)
+            self.inputs.cache[key] = matrix
+        return self.inputs.cache[key]  # type: ignore[return-value]
+
+    def _warn_about_rows(self, name: ast.Name, matrix: FloatArray) -> None:
+        """Rows that no answer can be, counted, with the feature that is to blame most often."""
+        absent = np.isnan(matrix)
+        lost = absent & ~np.array([spec.missing for spec in self.inputs.specs])
+        allowed = np.stack([spec.allows(matrix[:, f]) for f, spec in enumerate(self.inputs.specs)], axis=1)
+        kinds = (
+            ("E401", ~allowed & ~absent, "lie outside the domain", "widen the domain, or leave such rows out"),
+            ("E402", lost, "lack a value", "declare the feature `or missing`, or leave such rows out"),
+        )
+        for code, where, what, remedy in kinds:
+            count = int(where.any(axis=1).sum())
+            if count:
+                worst = self.inputs.names[int(where.sum(axis=0).argmax())]
+                message = f"{count} of {len(matrix)} rows of `{name.text}` {what}, most often of `{worst}`"
+                self.found.diagnostics.warning(code, message, name.span, remedy)
+
+    def cells(self, name: ast.Name) -> Int32Array:
+        """The cells of a table in the grid of the models alone, int32[rows, features]; see `cells_of_rows`."""
+        key = ("cells", name.text)
+        if key not in self.inputs.cache:
+            self.inputs.cache[key] = frozen(cells_of_rows(self.inputs.base, self.matrix(name)))
+        return self.inputs.cache[key]  # type: ignore[return-value]
+
+    def row(self, node: ast.Row) -> FloatArray:
+        """One row of a table, float64[features]."""
+        matrix = self.matrix(node.data)
+        if node.index.value >= len(matrix):
+            message = f"`{node.data.text}` has {len(matrix)} rows, so no row {node.index.value}"
+            raise self.fail("E110", message, node.span, f"use a row from 0 to {len(matrix) - 1}")
+        return np.asarray(matrix[node.index.value])
+
+    def spec(self, feature: int) -> FeatureSpec:
+        return self.inputs.specs[feature]
+
+    def model(self, point: int) -> LoadedModel:
+        return self.inputs.models[self.point_models[point]]
+
+    def cut(self, feature: int, *cuts: float) -> None:
+        """Refines the grid of a feature; cuts past the finite values split nothing."""
+        limit = self.inputs.number_type.max
+        self.cuts[feature].update(c for c in cuts if -limit < c <= limit)

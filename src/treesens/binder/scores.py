@@ -1,0 +1,222 @@
+"""Constraints on what a model says, as exact linear constraints on raw sums.
+
+Margins and averaged votes are linear. A probability goes through the exact inverse of its link: for a logistic output
+
+    prob(P) >= c  <=>  margin(P) >= ln(c / (1 - c)),
+
+for exponential ones value(P) >= c <=> margin(P) >= ln c, and for two classes of one softmax
+prob(P, C1) >= g prob(P, C2) <=> margin(P, C1) - margin(P, C2) >= ln g. Scores of a typed question are sums before averaging, so
+bounds are multiplied by the number of averaged trees.
+
+Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Of several best classes that is the
+first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import lcm
+
+from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
+from treesens.binder.scope import Pending, Scope
+from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.model import Link
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import Bound
+from treesens.grammar.tree import ast
+
+Terms = Mapping[ScoreAtom, Fraction]
+
+
+def at_least(scope: Scope, terms: Terms, bound: Bound, name: str, strict: bool = False) -> Pending:
+    """sum of coefficient * margin >= bound, on raw sums."""
+    scores, scale = raw_sums(scope, terms)
+    row = q.AtLeast(q.LinearForm(scores), bound * scale, strict, name)
+    return lambda space: row
+
+
+def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:
+    """Margins as sums before averaging: the terms, and what the whole inequality is multiplied by."""
+    average = {atom: scope.model(atom.point).ensemble.average for atom in terms}
+    scale = lcm(*average.values())
+    return tuple(q.ScoreTerm(a.point, a.output, c * (scale // average[a])) for a, c in terms.items()), scale
+
+
+def compare(scope: Scope, terms: Terms, operator: ast.Operator, bound: Bound, positive: bool, name: str) -> Pending:
+    """sum of coefficient * margin, compared with a number."""
+    opposite = {atom: -c for atom, c in terms.items()}
+    match operator if positive else NEGATED[operator]:
+        case ">=" | ">" as found:
+            return at_least(scope, terms, bound, name, found == ">")
+        case "<=" | "<" as found:
+            return at_least(scope, opposite, -bound, name, found == "<")
+        case "=":
+            return all_of((at_least(scope, terms, bound, name), at_least(scope, opposite, -bound, name)))
+        case "!=":
+            sides = at_least(scope, terms, bound, name, True), at_least(scope, opposite, -bound, name, True)
+            return any_of(sides)
+
+
+def row_name(scope: Scope, terms: Iterable[ScoreAtom | LinkedAtom]) -> str:
+    """`margin.a`, `margin.a.b`: a name for the row, for whoever reads the IR."""
+    return ".".join(("margin", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
+
+
+# --- probabilities and predictions ------------------------------------------------------------------------------------------
+
+
+def compare_linked(
+    scope: Scope,
+    terms: Mapping[LinkedAtom, Fraction],
+    operator: ast.Operator,
+    number: Fraction,
+    positive: bool,
+    span: Span,
+) -> Pending:
+    """sum of coefficient * probability, compared with a number: one probability, or the ratio of two."""
+    atoms = list(terms)
+    if len(atoms) == 1:
+        factor = terms[atoms[0]]
+        found = operator if factor > 0 else MIRRORED[operator]
+        return _one_linked(scope, atoms[0], found, number / factor, positive, span)
+    if len(atoms) == 2 and number == 0 and terms[atoms[0]] * terms[atoms[1]] < 0:
+        return _ratio(scope, terms, operator, positive, span)
+    if atoms[0].link is Link.SOFTMAX:
+        raise softmax_is_not_linear(scope, atoms[0], span)
+    remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
+    raise scope.fail("E204", "sums of probabilities are not linear in the scores of the model", span, remedy)
+
+
+def _one_linked(
+    scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
+) -> Pending:
+    """The link is increasing, so the comparison is the same one between margins."""
+    if atom.link is Link.SOFTMAX:
+        raise softmax_is_not_linear(scope, atom, span)
+    if atom.link is Link.LOGISTIC:
+        if not 0 < number < 1:
+            message = f"a logistic model predicts strictly between 0 and 1, never {_decimal(number)}"
+            raise scope.fail("E211", message, span, "use a number between 0 and 1")
+        bound = Bound.ln(number / (1 - number))
+    else:
+        if number <= 0:
+            message = f"the model predicts positive values only, never {_decimal(number)}"
+            raise scope.fail("E211", message, span, "use a positive number")
+        bound = Bound.ln(number)
+    margin = ScoreAtom(atom.point, 0)
+    return compare(scope, {margin: Fraction(1)}, operator, bound, positive, row_name(scope, [margin]))
+
+
+def _decimal(number: Fraction) -> str:
+    return str(int(number)) if number.denominator == 1 else f"{float(number):g}"
+
+
+def _ratio(
+    scope: Scope, terms: Mapping[LinkedAtom, Fraction], operator: ast.Operator, positive: bool, span: Span
+) -> Pending:
+    """p1 >= g p2, where both go through the same link: linear for one softmax or exponential link, monotone if g = 1."""
+    one, other = terms
+    if terms[one] < 0:
+        one, other = other, one
+    ratio = -terms[other] / terms[one]
+    one_margin = ScoreAtom(one.point, one.output if one.link is Link.SOFTMAX else 0)
+    other_margin = ScoreAtom(other.point, other.output if other.link is Link.SOFTMAX else 0)
+    softmax = one.link is other.link is Link.SOFTMAX and one.point == other.point
+    increasing = one.link is other.link and one.link is not Link.SOFTMAX and (ratio == 1 or one.link is Link.EXP)
+    if not (softmax or increasing):
+        if Link.SOFTMAX in (one.link, other.link):
+            raise softmax_is_not_linear(scope, one, span)
+        remedy = "compare margins instead: `margin(a) - margin(b) >= m`"
+        raise scope.fail("E204", "a ratio of two probabilities is not linear in the scores of the model", span, remedy)
+    difference = {one_margin: Fraction(1), other_margin: Fraction(-1)}
+    name = row_name(scope, difference)
+    return compare(scope, difference, operator, Bound.ln(ratio), positive, name)
+
+
+def softmax_is_not_linear(scope: Scope, atom: LinkedAtom, span: Span) -> Exception:
+    """Why a softmax probability has no bound on scores, and what to write."""
+    point = scope.points[atom.point]
+    shown = scope.model(atom.point).ensemble.classes[atom.output]
+    message = f"prob({point}, {shown}) depends on the margins of all classes at once, so bounding it is not linear"
+    remedy = (
+        f"write `class({point}) = {shown} by factor g` (at least g times as probable as every other class), "
+        f"or compare two classes: `prob({point}, {shown}) >= g * prob({point}, OTHER)`"
+    )
+    return scope.fail("E203", message, span, remedy)
+
+
+# --- classes -----------------------------------------------------------------------------------------------------------------
+
+
+def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
+    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by so much."""
+    point = scope.point(node.point)
+    wanted = class_index(scope, point, node.label)
+    if node.factor is not None and node.factor.value < 1:
+        raise scope.fail("E212", "a factor is at least 1", node.factor.span, "use a number from 1 on")
+    if node.margin is not None and node.margin.value < 0:
+        raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number from 0 on")
+    factor = node.factor.value if node.factor else Fraction(1)
+    margin = node.margin.value if node.margin else Fraction(0)
+    return class_wins(scope, point, wanted, factor, margin, positive)
+
+
+def class_wins(
+    scope: Scope,
+    point: int,
+    wanted: int,
+    factor: Fraction = Fraction(1),
+    margin: Fraction = Fraction(0),
+    positive: bool = True,
+) -> Pending:
+    """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
+    ensemble = scope.model(point).ensemble
+    name = f"class.{scope.points[point]}"
+    bounds = _bounds(factor, margin)
+    first: ast.Operator = ">="
+    parts: list[Pending] = []
+    if ensemble.n_outputs == 1:
+        sign = Fraction(1 if wanted == 1 else -1)
+        if not bounds:
+            bounds, first = [Bound()], ">=" if wanted == ensemble.class_at_zero else ">"
+        # ln(p1 / p0) is the margin itself.
+        parts += [compare(scope, {ScoreAtom(point, 0): sign}, first, bound, positive, name) for bound in bounds]
+        return (all_of if positive else any_of)(parts)
+    votes = predicts_probabilities(ensemble)
+    for other in range(ensemble.n_outputs):
+        if other == wanted:
+            continue
+        one, two = ScoreAtom(point, wanted), ScoreAtom(point, other)
+        plain = {one: Fraction(1), two: Fraction(-1)}
+        if not bounds:
+            parts.append(compare(scope, plain, ">=" if wanted < other else ">", Bound(), positive, name))
+        elif votes:
+            parts.append(compare(scope, {one: Fraction(1), two: -factor}, ">=", Bound(), positive, name))
+            if margin:
+                parts.append(compare(scope, plain, ">=", Bound(margin), positive, name))
+        else:
+            parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
+    return (all_of if positive else any_of)(parts)
+
+
+def _bounds(factor: Fraction, margin: Fraction) -> list[Bound]:
+    """What the lead of a class must reach: ln factor and the margin, each if it says more than 0."""
+    return [*([Bound.ln(factor)] if factor > 1 else []), *([Bound(margin)] if margin else [])]
+
+
+def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:
+    """`class(P) = class(Q)`, or `!=`: some pair of equal (different) classes, by name where the models differ."""
+    one, other = (scope.model(point).ensemble.classes for point in (left, right))
+    if not one or not other:
+        raise scope.fail("E219", "a regressor has no classes", span, "compare `value(P)`")
+    if positive and not set(map(str, one)) & set(map(str, other)):
+        raise scope.fail("E216", "the models have no class in common", span, "compare with a class by name")
+    pairs = [
+        all_of((class_wins(scope, left, i), class_wins(scope, right, j)))
+        for i, first in enumerate(one)
+        for j, second in enumerate(other)
+        if (str(first) == str(second)) is positive
+    ]
+    return any_of(pairs)

@@ -1,0 +1,64 @@
+"""A file with thousands of questions: its declarations are read once, its questions bound one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from treesens.binder.declarations import LoadModel, LoadTable, Unbound, read_declarations
+from treesens.binder.file import Asked, Binder, BoundQuery, load_model_file, load_table_file
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.grammar.tree import ast
+
+
+class Session:
+    """Arguments and errors are those of `bind`; errors come with the first question that has one.
+
+    Warnings about single questions are dropped, so that memory stays flat; `warnings` has those of the file.
+    """
+
+    def __init__(
+        self,
+        file: ast.File,
+        base: Path,
+        *,
+        load_model: LoadModel | None = None,
+        load_table: LoadTable | None = None,
+    ) -> None:
+        self.file = file
+        self._messages = Diagnostics()
+        found = read_declarations(
+            file, base, load_model or load_model_file, load_table or load_table_file, self._messages
+        )
+        self._messages.raise_if_errors()
+        self._binder = Binder(found)
+        self.warnings = tuple(self._messages)
+        self.models = {name: model for name, model in found.models.items() if model is not None}
+        self.tables = {name: table for name, table in found.tables.items() if table is not None}
+
+    def asked(self) -> Iterator[Asked]:
+        """Every question of the file in order, not bound yet."""
+        for node in self.file.queries:
+            try:
+                yield from self._binder.asked(node)
+            except Unbound:
+                self._messages.raise_if_errors()
+                raise
+
+    def askable(self) -> Iterator[Asked]:
+        """Those of them that have a meaning; for who has been told of the mistakes in the others."""
+        for node in self.file.queries:
+            try:
+                yield from self._binder.asked(node)
+            except Unbound:
+                self._messages.items.clear()
+
+    def question(self, asked: Asked) -> BoundQuery:
+        """A question, typed."""
+        try:
+            return self._binder.question(asked)
+        except Unbound:
+            self._messages.raise_if_errors()
+            raise
+        finally:
+            self._messages.items.clear()

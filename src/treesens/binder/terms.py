@@ -1,0 +1,309 @@
+"""Expressions of constraints and objectives as linear combinations of quantities: constant + sum of coefficient * atom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias, TypeVar, assert_never, cast
+
+from treesens.binder.scope import Scope
+from treesens.compiler.base.diagnostics import Span, did_you_mean
+from treesens.compiler.model import Ensemble, Link, Task
+from treesens.data.tables import decimal_of
+from treesens.grammar.tree import ast
+
+
+@dataclass(frozen=True)
+class FeatureAtom:
+    """The value of a feature at a point, in the unit that people type."""
+
+    point: int
+    feature: int
+
+
+@dataclass(frozen=True)
+class ScoreAtom:
+    """A margin: one raw output of the model at a point."""
+
+    point: int
+    output: int
+
+
+@dataclass(frozen=True)
+class LinkedAtom:
+    """What the model predicts, through a link that is not linear: a probability or the value of a regressor.
+
+    `output` is the class whose probability it is (1 of a binary model), 0 for a regressor.
+    """
+
+    point: int
+    output: int
+    link: Link
+
+
+@dataclass(frozen=True)
+class LikelihoodAtom:
+    """A product of likelihoods: (point, table) of every factor."""
+
+    factors: tuple[tuple[int, str], ...]
+    node: ast.Likelihood = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DistanceAtom:
+    """A distance of a point to another (an int), to a row, or to the nearest row of a table."""
+
+    point: int
+    target: int | ast.Row | ast.NearestRow
+    norm: ast.Norm
+    node: ast.Distance = field(compare=False)
+
+
+@dataclass(frozen=True)
+class ChangesAtom:
+    """How many features differ between two points."""
+
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
+class AbsoluteAtom:
+    """The absolute value of a linear expression."""
+
+    inner: Affine
+
+
+Atom: TypeAlias = FeatureAtom | ScoreAtom | LinkedAtom | LikelihoodAtom | DistanceAtom | ChangesAtom | AbsoluteAtom
+
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Affine:
+    """constant + sum of coefficient * atom; no coefficient is zero."""
+
+    constant: Fraction = Fraction(0)
+    terms: tuple[tuple[Atom, Fraction], ...] = ()
+
+    def __add__(self, other: Affine) -> Affine:
+        merged: dict[Atom, Fraction] = {}
+        for atom, coefficient in (*self.terms, *other.terms):
+            merged[atom] = merged.get(atom, Fraction(0)) + coefficient
+        return Affine(self.constant + other.constant, tuple((a, c) for a, c in merged.items() if c))
+
+    def __mul__(self, factor: Fraction) -> Affine:
+        return Affine(self.constant * factor, tuple((a, c * factor) for a, c in self.terms if factor))
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + other * Fraction(-1)
+
+    def only(self, kind: type[A]) -> dict[A, Fraction]:
+        """The terms, if all of them are of one kind; nothing otherwise."""
+        terms = {cast("A", atom): c for atom, c in self.terms if isinstance(atom, kind)}
+        return terms if len(terms) == len(self.terms) else {}
+
+
+def kind_of(atom: Atom) -> str:
+    """What an atom is, for messages."""
+    match atom:
+        case FeatureAtom():
+            return "a feature"
+        case ScoreAtom():
+            return "a margin"
+        case LinkedAtom(link=link):
+            return "a probability" if link in (Link.LOGISTIC, Link.SOFTMAX) else "a prediction"
+        case LikelihoodAtom():
+            return "a likelihood"
+        case DistanceAtom():
+            return "a distance"
+        case ChangesAtom():
+            return "a number of changes"
+        case AbsoluteAtom():
+            return "an absolute value"
+        case _:
+            assert_never(atom)
+
+
+def affine(scope: Scope, node: ast.Expression) -> Affine:
+    """The linear form of an expression. E204 where quantities are multiplied or divided."""
+    match node:
+        case ast.Number(value):
+            return Affine(value)
+        case ast.Infinity():
+            raise scope.fail("E218", "nothing can be compared with `inf`", node.span, "leave the comparison out")
+        case ast.Name(text):
+            remedy = did_you_mean(text, list(scope.points)) if text not in scope.points else ""
+            raise scope.fail("E205", f"`{text}` is a name, and a quantity is needed", node.span, remedy)
+        case ast.FeatureOf(point, feature):
+            return _one(FeatureAtom(scope.point(point), scope.feature(feature)))
+        case ast.Prob() | ast.Margin() | ast.ValueOf():
+            return score(scope, node)
+        case ast.ClassOf():
+            remedy = "write `class(a) = CLASS`, `class(a) = class(b)` or `class(a) != class(b)`"
+            raise scope.fail("E205", "a class is no number", node.span, remedy)
+        case ast.Likelihood(point, data):
+            scope.table(data)
+            return _one(LikelihoodAtom(((scope.point(point), data.text),), node))
+        case ast.Distance(point, target, norm):
+            return _one(_distance(scope, node, point, target, norm))
+        case ast.Changes(first, second):
+            return _one(ChangesAtom(*scope.pair(first, second, node.span)))
+        case ast.Absolute(operand):
+            inner = affine(scope, operand)
+            return _one(AbsoluteAtom(inner)) if inner.terms else Affine(abs(inner.constant))
+        case ast.Negate(operand):
+            return affine(scope, operand) * Fraction(-1)
+        case ast.Sum(terms):
+            total = Affine()
+            for term in scope.every(lambda t: affine(scope, t), terms):
+                total = total + term
+            return total
+        case ast.Product(factors):
+            return _product(scope, node, scope.every(lambda f: affine(scope, f), factors))
+        case ast.Quotient(numerator, denominator):
+            above, below = scope.every(lambda f: affine(scope, f), (numerator, denominator))
+            if below.terms:
+                remedy = "multiply both sides by the denominator, or divide by a number"
+                raise scope.fail("E204", f"`{node.span.text}` divides by an unknown", denominator.span, remedy)
+            if below.constant == 0:
+                raise scope.fail("E204", "this divides by zero", denominator.span, "divide by another number")
+            return above * (1 / below.constant)
+        case _:
+            assert_never(node)
+
+
+def _one(atom: Atom) -> Affine:
+    return Affine(terms=((atom, Fraction(1)),))
+
+
+def _product(scope: Scope, node: ast.Product, factors: list[Affine]) -> Affine:
+    product = Affine(Fraction(1))
+    for factor in factors:
+        if not factor.terms:
+            product = product * factor.constant
+        elif not product.terms:
+            product = factor * product.constant
+        else:
+            product = _likelihoods(scope, node, product, factor)
+    return product
+
+
+def _likelihoods(scope: Scope, node: ast.Product, left: Affine, right: Affine) -> Affine:
+    """The product of two likelihoods; every other product of unknowns is a mistake."""
+    atoms = [term for side in (left, right) for term in side.terms]
+    if left.constant == right.constant == 0 and len(atoms) == 2:
+        (one, c1), (other, c2) = atoms
+        if isinstance(one, LikelihoodAtom) and isinstance(other, LikelihoodAtom):
+            return Affine(terms=((LikelihoodAtom(one.factors + other.factors, one.node), c1 * c2),))
+    kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom, _ in atoms))
+    message = f"`{node.span.text}` multiplies {kinds}, which is not linear"
+    raise scope.fail("E204", message, node.span, "multiply by numbers only; only likelihoods have products")
+
+
+def _distance(
+    scope: Scope, node: ast.Distance, point: ast.Name, target: ast.Name | ast.Row | ast.NearestRow, norm: ast.Norm
+) -> DistanceAtom:
+    if isinstance(target, ast.Name):
+        left, right = scope.pair(point, target, node.span)
+        return DistanceAtom(left, right, norm, node)
+    scope.table(target.data)
+    return DistanceAtom(scope.point(point), target, norm, node)
+
+
+# --- scores ------------------------------------------------------------------------------------------------------------------
+
+
+def predicts_probabilities(ensemble: Ensemble) -> bool:
+    """Whether the outputs themselves are probabilities, one per class (forests that average votes)."""
+    return ensemble.link is Link.IDENTITY and len(ensemble.classes) > 1 and ensemble.n_outputs == len(ensemble.classes)
+
+
+def class_index(scope: Scope, point: int, label: ast.Label) -> int:
+    """The position of a class, by its name or its number."""
+    classes = scope.model(point).ensemble.classes
+    if not classes:
+        raise scope.fail("E219", "a regressor has no classes", label.span, "write `value(P)`")
+    if isinstance(label, ast.Name):
+        names = [str(c) for c in classes]
+        if label.text in names:
+            return names.index(label.text)
+        raise scope.fail("E105", f"the model has no class `{label.text}`", label.span, did_you_mean(label.text, names))
+    # If a class is called by a number, as text too, no number is a position.
+    numbers: Mapping[Fraction, int] = {n: i for i, c in enumerate(classes) if (n := decimal_of(str(c))) is not None}
+    numbers = numbers or {Fraction(i): i for i in range(len(classes))}
+    if label.value not in numbers:
+        known = ", ".join(f"`{c}`" for c in classes[:12])
+        raise scope.fail("E105", f"the model has no class `{label.span.text}`", label.span, f"its classes are {known}")
+    return numbers[label.value]
+
+
+def score(scope: Scope, node: ast.Prob | ast.Margin | ast.ValueOf) -> Affine:
+    """A margin, a probability or a prediction as a linear form of scores, or through its link."""
+    point = scope.point(node.point)
+    match node:
+        case ast.Margin(label=label):
+            return _one(ScoreAtom(point, _output(scope, point, label, node)))
+        case ast.Prob(label=label):
+            return _probability(scope, point, label, node)
+        case ast.ValueOf():
+            return _value(scope, point, node.span)
+        case _:
+            assert_never(node)
+
+
+def _output(scope: Scope, point: int, label: ast.Label | None, node: ast.Margin) -> int:
+    ensemble = scope.model(point).ensemble
+    name = node.point.text
+    if ensemble.n_outputs == 1:
+        if label is not None:
+            message = "the model has one score, which belongs to no class"
+            raise scope.fail("E208", message, label.span, f"write `margin({name})`, positive for the second class")
+        return 0
+    if label is None:
+        shown = ensemble.classes[0] if ensemble.classes else 0
+        message = f"the model has {ensemble.n_outputs} scores"
+        raise scope.fail("E207", message, node.span, f"name one: `margin({name}, {shown})`")
+    if ensemble.classes:
+        return class_index(scope, point, label)
+    if isinstance(label, ast.Name) or label.value not in range(ensemble.n_outputs):
+        message = f"the model has no output `{label.span.text}`"
+        raise scope.fail("E105", message, label.span, f"use a number from 0 to {ensemble.n_outputs - 1}")
+    return int(label.value)
+
+
+def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Prob) -> Affine:
+    ensemble = scope.model(point).ensemble
+    name = node.point.text
+    if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
+        raise scope.fail(
+            "E201", "the model is a regressor: it predicts no probability", node.span, f"write `value({name})`"
+        )
+    if label is None and len(ensemble.classes) > 2:
+        message = f"the model has {len(ensemble.classes)} classes"
+        raise scope.fail("E207", message, node.span, f"name one: `prob({name}, {ensemble.classes[0]})`")
+    wanted = 1 if label is None else class_index(scope, point, label)
+    if predicts_probabilities(ensemble):
+        return _one(ScoreAtom(point, wanted))
+    if ensemble.link is Link.LOGISTIC and ensemble.n_outputs == 1:
+        second = _one(LinkedAtom(point, 1, Link.LOGISTIC))
+        return second if wanted == 1 else Affine(Fraction(1)) - second
+    if ensemble.link is Link.SOFTMAX:
+        return _one(LinkedAtom(point, wanted, Link.SOFTMAX))
+    message = "the model predicts a raw margin, not a probability"
+    raise scope.fail("E219", message, node.span, f"write `margin({name})`")
+
+
+def _value(scope: Scope, point: int, span: Span) -> Affine:
+    ensemble = scope.model(point).ensemble
+    if ensemble.task in (Task.BINARY, Task.MULTICLASS):
+        remedy = "write `prob(P)`, `margin(P)` or `class(P) = CLASS`"
+        raise scope.fail("E202", "the model is a classifier: it predicts a class, not a value", span, remedy)
+    if ensemble.n_outputs != 1:
+        message = f"the model predicts {ensemble.n_outputs} values at once"
+        raise scope.fail("E219", message, span, "write `margin(P, NUMBER)` for one of them")
+    if ensemble.link is Link.IDENTITY:
+        return _one(ScoreAtom(point, 0))
+    return _one(LinkedAtom(point, 0, ensemble.link))

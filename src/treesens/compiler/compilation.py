@@ -1,0 +1,48 @@
+"""A typed question, lowered and run through a pipeline: the compiler in one call."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from treesens.compiler.ir import Module
+from treesens.compiler.lower import lower
+from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, Verdict
+
+
+@dataclass
+class Compilation:
+    """A question after lowering and a pipeline, with the time that took."""
+
+    query: Query
+    compiled: Compiled
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def module(self) -> Module:
+        return self.compiled.module
+
+
+def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
+    """Lowers a question and runs a pipeline over it."""
+    start = time.perf_counter()
+    module = lower(query)
+    middle = time.perf_counter()
+    compiled = Pipeline.parse(pipeline).run(module, verify_each=verify_each)
+    end = time.perf_counter()
+    return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
+
+
+def decided(compilation: Compilation) -> Result | None:
+    """`none` where the compiler itself has found a contradiction."""
+    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+        return None
+    premises = compilation.compiled.premises
+    if premises:
+        # The native engine has proved it, not the compiler.
+        reason, backend = "bound-fixing: no cell is left that a solution could use", "search"
+    else:
+        reason, backend = "the compiler decides it: no cell of the domain satisfies the constraints", "compiler"
+    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend=backend, rests_on=premises)

@@ -1,0 +1,109 @@
+"""Laying an ensemble on a grid: thresholds become cell numbers, category sets become bytes per cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.grid import Grid
+from treesens.errors import ModelError
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.ensemble import Ensemble
+
+
+def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
+    """The ensemble over `grid`, whose cuts and categories must include all of the ensemble's (it may be finer)."""
+    if len(grid) != ensemble.n_features:
+        raise ModelError(f"the grid has {len(grid)} features, `{ensemble.name}` has {ensemble.n_features}")
+    for feature, cells in zip(ensemble.features, grid, strict=True):
+        kind = (ensemble.number_type, feature.categories > 0, feature.truncates)
+        if (cells.number_type, cells.categories > 0, cells.truncates) != kind or cells.categories < feature.categories:
+            raise ModelError(f"the grid of `{cells.name}` is of another kind than the model's `{feature.name}`")
+    cut = _cuts(ensemble, grid)
+    category_set, set_offset, set_member = _sets(ensemble, grid, cut)
+    return CellEnsemble(
+        ensemble=ensemble,
+        grid=grid,
+        root=ensemble.tree_offset[:-1].astype(np.int32),
+        feature=ensemble.node_feature,
+        cut=cut,
+        left=ensemble.left,
+        right=ensemble.right,
+        leaf=ensemble.node_leaf,
+        default_left=ensemble.default_left.astype(np.uint8),
+        category_set=category_set,
+        set_offset=set_offset,
+        set_member=set_member,
+    )
+
+
+def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:
+    """Cells up to `cut` lie below the node's strict cut; -1 and the last cell where the node always goes one way."""
+    cut = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    ordered = np.flatnonzero(~np.isnan(ensemble.node_cut))
+    order = ordered[np.argsort(ensemble.node_feature[ordered], kind="stable")]
+    bounds = np.searchsorted(ensemble.node_feature[order], np.arange(ensemble.n_features + 1))
+    limit = ensemble.number_type.max
+    for f in range(ensemble.n_features):
+        nodes = order[bounds[f] : bounds[f + 1]]
+        if not nodes.size:
+            continue
+        cuts, wanted = grid[f].cuts, ensemble.node_cut[nodes]
+        place = np.searchsorted(cuts, wanted).astype(np.int32)
+        place[wanted <= -limit] = -1
+        inside = (wanted > -limit) & (wanted <= limit)
+        found = np.append(cuts, np.nan)[np.maximum(place, 0)]
+        if not (found[inside] == wanted[inside]).all():
+            raise _lacks_a_cut(grid, f)
+        cut[nodes] = place
+    return cut
+
+
+def _sets(
+    ensemble: Ensemble, grid: Grid, cut: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
+    """One row of bytes per distinct set of left cells: categories, and intervals with the zero band in or out of them."""
+    category_set = np.full(ensemble.n_nodes, -1, dtype=np.int32)
+    numbers: dict[bytes, int] = {}
+    rows: list[NDArray[np.uint8]] = []
+    for node in np.flatnonzero((ensemble.category_set >= 0) | ensemble.zero_apart):
+        f, default = int(ensemble.node_feature[node]), bool(ensemble.default_left[node])
+        row = np.zeros(grid[f].n_cells, dtype=np.uint8)
+        if ensemble.zero_apart[node]:
+            row[: cut[node] + 1] = 1
+            row[_zero_cells(ensemble, grid, f)] = default
+        else:
+            s = int(ensemble.category_set[node])
+            codes, known = ensemble.set_codes[ensemble.set_offset[s] : ensemble.set_offset[s + 1]], ensemble.features[f]
+            row[codes] = 1
+            # Codes that the model does not know are one category to it, and may be several cells here.
+            row[known.categories : grid[f].present_cells] = known.categories in codes
+        if grid[f].missing:
+            row[grid[f].missing_cell] = default
+        key = row.tobytes()
+        if key not in numbers:
+            numbers[key] = len(rows)
+            rows.append(row)
+        category_set[node] = numbers[key]
+    offset = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return category_set, offset, np.concatenate([np.zeros(0, np.uint8), *rows])
+
+
+def _zero_cells(ensemble: Ensemble, grid: Grid, feature: int) -> slice:
+    """The cells of the zero band."""
+    low, high = ensemble.zero_edges
+    cuts = grid[feature].cuts
+    first, end = np.searchsorted(cuts, [low, high])
+    if not (end < len(cuts) and cuts[first] == low and cuts[end] == high):
+        raise _lacks_a_cut(grid, feature)
+    return slice(int(first) + 1, int(end) + 1)
+
+
+def _lacks_a_cut(grid: Grid, feature: int) -> ModelError:
+    return ModelError(
+        f"the grid of `{grid[feature].name}` lacks a cut of the model", remedy="refine the model's own grid"
+    )

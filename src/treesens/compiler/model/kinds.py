@@ -1,0 +1,89 @@
+"""The words that describe a model: kinds of features, links, tasks, and how a library adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from treesens.compiler.base.floats import NumberType
+
+
+class FeatureKind(Enum):
+    """What values of a feature mean; only CATEGORICAL changes how splits read them."""
+
+    NUMERIC = "numeric"
+    INTEGER = "integer"
+    INDICATOR = "indicator"
+    CATEGORICAL = "categorical"
+
+
+class Link(Enum):
+    """From raw margins to what the library predicts.
+
+    RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
+    with one output per class means that the outputs are the probabilities themselves.
+    """
+
+    RAW = "raw"
+    IDENTITY = "identity"
+    LOGISTIC = "logistic"
+    SOFTMAX = "softmax"
+    EXP = "exp"
+
+
+class Task(Enum):
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+    RANKING = "ranking"
+
+
+class Accumulation(Enum):
+    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order."""
+
+    FLOAT32_BASE_FIRST = "float32, from the base"
+    FLOAT32_BASE_LAST = "float32, base last"
+    FLOAT32_WIDE_BASE_LAST = "float32, float64 base last"
+    FLOAT64_BASE_FIRST = "float64, from the base"
+    FLOAT64_BASE_LAST = "float64, base last"
+
+    @property
+    def number_type(self) -> NumberType:
+        return NumberType.FLOAT32 if self.value.startswith("float32") else NumberType.FLOAT64
+
+    @property
+    def base_type(self) -> NumberType:
+        """The type of the base; a wider one is added exactly, but for the rounding to float64, and then rounded."""
+        return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
+
+    @property
+    def base_first(self) -> bool:
+        return self.value.endswith("from the base")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the model. `categories` is n for codes 0..n-1 (0 if ordered); `labels` names them if they are known.
+
+    Labels are what the training data held: all numbers, or all text. A label that is a number is no code.
+
+    `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
+    """
+
+    name: str
+    kind: FeatureKind = FeatureKind.NUMERIC
+    categories: int = 0
+    labels: tuple[str, ...] | tuple[int | float, ...] | None = None
+    truncates: bool = False
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Where an ensemble came from. `options` are choices at loading that change predictions (iteration range)."""
+
+    format: str
+    version: str = ""
+    sha256: str = ""
+    path: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Tables, and what is learnt from them: marginals, cavities, nearest rows, flips."""

@@ -1,0 +1,51 @@
+"""Whether a table is one that a model can read: its columns, and the range of their numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.data.tables import Table, with_zeros
+from treesens.errors import DataError
+from treesens.frontends.base import LoadedModel
+
+
+def fitted(model: LoadedModel, table: Table) -> Table:
+    """The table with zeros for features that the model names and no tree asks about.
+
+    DataError where others are missing, hold text, or numbers past the range of those that the model reads.
+    """
+    ensemble = model.ensemble
+    used = set(ensemble.used_features)
+    absent = [name for name in ensemble.feature_names if name not in table]
+    needed = [name for name in absent if name in used]
+    if needed:
+        listed = ", ".join(f"`{name}`" for name in needed[:8]) + (", …" if len(needed) > 8 else "")
+        raise DataError(
+            f"the table lacks columns that the model asks about: {listed}",
+            place=table.name,
+            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
+        )
+    for feature in ensemble.features:
+        if feature.name in used and not feature.labels:
+            _check_range(model, table, feature.name)
+    return with_zeros(table, absent)
+
+
+def _check_range(model: LoadedModel, table: Table, name: str) -> None:
+    number_type = model.ensemble.number_type
+    with np.errstate(over="ignore"):
+        beyond = np.flatnonzero(np.isinf(number_type.cast(table.numbers(name))))
+    if len(beyond):
+        raise DataError(
+            f"column `{name}` holds infinite values, or ones past the range of {number_type.value}, in "
+            f"{len(beyond)} of {table.rows} rows",
+            place=f"{table.name}, row {int(beyond[0])}, column `{name}`",
+            remedy="leave fields empty where the value is missing, or give the largest value that can be meant",
+        )
+
+
+def distinct(table: Table, name: str) -> int:
+    """How many different values a column has."""
+    column = table.columns[name]
+    return len(set(column)) if column.dtype == object else len(np.unique(column))

@@ -1,0 +1,1 @@
+"""LightGBM: text and JSON dumps, live boosters."""

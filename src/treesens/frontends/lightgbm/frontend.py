@@ -1,0 +1,119 @@
+"""LightGBM models: text files and dump_model JSON read without lightgbm, and live Booster and scikit-learn objects.
+
+How LightGBM evaluates (tree.h, gbdt_prediction.cpp, c_api.cpp of versions 2.3 to 4.7): float64; |x| <= 1e-35 is read as
+0; x <= threshold goes left. A node's missing type says what NaN is: `None` reads it as 0, `Zero` sends it and every zero
+the default way, `NaN` sends it alone. A category goes left iff its code, cut off towards zero, is in the node's bit set;
+NaN and unseen codes go right. Sums are float64 from 0 in the order of the trees; shrinkage and DART weights are in the
+leaf values already; random forests (`average_output`) divide by the number of rounds before the link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Link, ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.documents import is_json, parse_document
+from treesens.frontends.fields import Field
+
+
+class LightGBMFrontend:
+    """Reads text of versions v2 to v4 and the JSON that dump_model makes."""
+
+    name = "lightgbm"
+    library = "lightgbm"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        if is_json(head):
+            return b'"num_tree_per_iteration"' in head
+        return head.startswith((b"tree\n", b"tree\r\n")) and b"version=" in head
+
+    def recognises_object(self, obj: object) -> bool:
+        lightgbm = sys.modules.get("lightgbm")
+        return lightgbm is not None and isinstance(obj, (lightgbm.Booster, lightgbm.LGBMModel))
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        return self._read(data, str(path), path.stem)
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        import lightgbm
+
+        place = f"<{type(obj).__name__}>"
+        if not isinstance(obj, lightgbm.Booster) and not obj.__sklearn_is_fitted__():
+            raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+        booster = obj if isinstance(obj, lightgbm.Booster) else obj.booster_
+        # Without a number of rounds this is the model that predict uses: up to the best iteration where there is one.
+        text = booster.model_to_string()
+        classes = list(obj.classes_) if isinstance(obj, lightgbm.LGBMClassifier) else ()
+        return self._read(text.encode(), place, "model", classes)
+
+    def _read(self, data: bytes, place: str, name: str, classes: Sequence[Any] = ()) -> LoadedModel:
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.lightgbm.json import read_json
+        from treesens.frontends.lightgbm.model import read_ensemble, with_classes
+        from treesens.frontends.lightgbm.text import read_text
+
+        text = not is_json(data[:65536])
+        if text:
+            header, trees = read_text(data, place)
+        else:
+            header, trees = read_json(Field(parse_document(data, place), place))
+        source = ModelSource(
+            format="lightgbm-text" if text else "lightgbm-json",
+            version=header.version,
+            sha256=hashlib.sha256(data).hexdigest(),
+            path=place,
+        )
+        ensemble = with_classes(read_ensemble(header, trees, name, source), classes)
+        notes = []
+        if ensemble.link is Link.RAW:
+            notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
+        if header.objective in ("", "custom", "none"):
+            notes.append("trained with a custom objective: predictions are the raw scores")
+        native = NativeLightGBM(data if text else None, ensemble.n_outputs, ensemble.average)
+        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids if text else None, tuple(notes))
+
+
+class NativeLightGBM:
+    """Predictions of the lightgbm library itself. `text` is the model file, None where there is none to load."""
+
+    def __init__(self, text: bytes | None, outputs: int, average: int) -> None:
+        self._text, self._outputs, self._average = text, outputs, average
+        self._booster: Any = None
+
+    def _predict(self, rows: NDArray[np.float64], **what: bool) -> NDArray[Any]:
+        if self._text is None:
+            raise ModelError(
+                "LightGBM cannot load what dump_model wrote, so it cannot replay this model",
+                remedy="give the text file of Booster.save_model",
+            )
+        try:
+            import lightgbm
+        except ImportError:
+            raise ModelError(
+                "replay in LightGBM itself needs lightgbm, which is not installed",
+                remedy="pip install treesens[lightgbm]",
+            ) from None
+        if self._booster is None:
+            self._booster = lightgbm.Booster(model_str=self._text.decode())
+        try:
+            return np.asarray(self._booster.predict(np.asarray(rows, dtype=np.float64), num_threads=1, **what))
+        except lightgbm.basic.LightGBMError as error:
+            raise ModelError(f"lightgbm refused to predict: {error}") from None
+
+    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Raw scores float64[rows, n_outputs]; of random forests the average, which their link is applied to."""
+        raw = self._predict(rows, raw_score=True).reshape(len(rows), self._outputs)
+        return raw / self._average if self._average > 1 else raw
+
+    def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Leaf numbers int32[rows, trees], trees in the order of the model."""
+        return self._predict(rows, pred_leaf=True).reshape(len(rows), -1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""ONNX: tree ensembles of the operator set `ai.onnx.ml`."""

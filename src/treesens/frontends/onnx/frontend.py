@@ -1,0 +1,195 @@
+"""ONNX models: one TreeEnsembleClassifier or TreeEnsembleRegressor, read with the onnx package, replayed in onnxruntime.
+
+How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
+mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the
+order of the trees, then averaged where asked for, then base_values are added, then the transform is applied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+
+_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+# What may stand behind the trees: it repeats the scores, or turns them into labels.
+_HARMLESS = ("Cast", "Identity", "ZipMap", "Reshape", "ArrayFeatureExtractor")
+_FLOAT = 1
+
+
+class ONNXFrontend:
+    """Reads graphs in which the trees see the input as it is."""
+
+    name = "onnx"
+    library = "onnxruntime"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        # ModelProto: field 1 (ir_version), a small varint, then a length-delimited field. The operator names it.
+        return head[:1] == b"\x08" and (b"TreeEnsemble" in head or b"ai.onnx" in head or b"onnx" in head[:200])
+
+    def recognises_object(self, obj: object) -> bool:
+        return type(obj).__name__ == "ModelProto" and type(obj).__module__.startswith("onnx")
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        return self._read(_parsed(data, str(path)), data, str(path), path.stem)
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        return self._read(obj, obj.SerializeToString(), "<ModelProto>", "model")
+
+    def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.columns import MAX_FEATURES, ensemble_of, feature_tuple
+        from treesens.frontends.onnx.trees import Attributes, read_trees
+
+        node, width = _tree_node(model, place)
+        read = read_trees(node.op_type, Attributes(node, place))
+        largest = int(read.nodes.feature.max(initial=0))
+        if max(largest + 1, width or 0) > MAX_FEATURES:
+            raise ModelError(f"{max(largest + 1, width or 0):,} features make no sense", place=place)
+        if width is None:
+            width = largest + 1
+        elif largest >= width:
+            raise ModelError(f"a split uses feature {largest} of {width}", place=place, remedy="the file is damaged")
+        ensemble = ensemble_of(
+            read.nodes,
+            feature_tuple([f"f{i}" for i in range(width)], place),
+            place,
+            name=name,
+            number_type=NumberType.FLOAT32,
+            comparison="<=",
+            tree_output=read.tree_output,
+            tree_weight=np.ones(len(read.nodes.tree_offset) - 1),
+            base=read.base,
+            link=read.link,
+            task=read.task,
+            accumulation=Accumulation.FLOAT32_BASE_LAST,
+            average=read.average,
+            classes=read.classes,
+            source=ModelSource(
+                "onnx", version=str(model.ir_version), sha256=hashlib.sha256(data).hexdigest(), path=place
+            ),
+        )
+        return LoadedModel(ensemble, self.name, NativeONNX(data, ensemble.n_outputs).margins, None, read.notes)
+
+
+def _onnx(place: str) -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise ModelError(
+            "reading an ONNX model needs onnx, which is not installed", place=place, remedy="pip install treesens[onnx]"
+        ) from None
+    return onnx
+
+
+def _parsed(data: bytes, place: str) -> Any:
+    onnx = _onnx(place)
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load_model_from_string(data)
+    except (DecodeError, ValueError) as error:
+        raise ModelError(f"not a valid ONNX file: {error}", place=place, remedy="save the model again") from None
+
+
+def _refuse_no_text(graph: Any, place: str) -> None:
+    """Texts that are not UTF-8 come as bytes, and everybody else takes them for texts."""
+    texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
+    texts += [attribute.name for n in graph.node for attribute in n.attribute]
+    texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
+
+
+def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
+    """The operator with the trees and the number of features; ModelError for graphs that do more than that."""
+    graph = model.graph
+    _refuse_no_text(graph, place)
+    trees = [node for node in graph.node if node.op_type in _OPERATORS]
+    if len(trees) != 1:
+        found = ", ".join(sorted({node.op_type for node in graph.node})) or "nothing"
+        raise ModelError(
+            f"the graph has {len(trees)} tree ensembles; it consists of {found}",
+            place=place,
+            remedy=f"supported: one {' or '.join(_OPERATORS)}",
+        )
+    node = trees[0]
+    constants = {i.name for i in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in constants]
+    if len(inputs) != 1 or list(node.input) != [inputs[0].name]:
+        before = next((n.op_type for n in graph.node if set(n.output) & set(node.input)), "another input")
+        raise ModelError(
+            f"the trees do not see the input itself but what {before} makes of it",
+            place=place,
+            remedy="convert the tree model alone",
+        )
+    for other in graph.node:
+        if other is not node and other.op_type not in _HARMLESS:
+            raise ModelError(
+                f"the operator {other.op_type} behind the trees is not supported",
+                place=place,
+                remedy="convert the tree model alone",
+            )
+    kind = inputs[0].type.tensor_type
+    if kind.elem_type != _FLOAT:
+        raise ModelError("the input is not of type float", place=place, remedy="convert the model with a float32 input")
+    shape = kind.shape.dim
+    width = shape[1].dim_value if len(shape) == 2 else 0
+    return node, width if width > 0 else None
+
+
+class NativeONNX:
+    """Scores of onnxruntime before the transform: the model with post_transform NONE, in one thread."""
+
+    def __init__(self, data: bytes, outputs: int) -> None:
+        self._data, self._outputs = data, outputs
+        self._session: Any = None
+
+    def _open(self) -> None:
+        onnx = _onnx("")
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ModelError(
+                "replay of ONNX models needs onnxruntime, which is not installed", remedy="pip install treesens[onnx]"
+            ) from None
+        model = onnx.load_model_from_string(self._data)
+        node = next(n for n in model.graph.node if n.op_type in _OPERATORS)
+        scores = node.output[-1]
+        kept = [a for a in node.attribute if a.name != "post_transform"]
+        alone = onnx.helper.make_node(node.op_type, list(node.input), list(node.output), domain=node.domain)
+        alone.attribute.extend(kept)
+        alone.attribute.append(onnx.helper.make_attribute("post_transform", "NONE"))
+        constants = {i.name for i in model.graph.initializer}
+        graph = onnx.helper.make_graph(
+            [alone],
+            "trees",
+            [i for i in model.graph.input if i.name not in constants],
+            [onnx.helper.make_tensor_value_info(scores, _FLOAT, None)],
+        )
+        made = onnx.helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(made.SerializeToString(), options)
+        except onnxruntime.capi.onnxruntime_pybind11_state.Fail as error:
+            raise ModelError(f"onnxruntime refused the model: {error}") from None
+
+    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Scores float32[rows, n_outputs]; of two classes with one score the second column."""
+        if self._session is None:
+            self._open()
+        with np.errstate(over="ignore"):
+            x = np.asarray(rows, dtype=np.float64).astype(np.float32)
+        found = np.asarray(self._session.run(None, {self._session.get_inputs()[0].name: x})[0])
+        found = found.reshape(len(rows), -1)
+        return found[:, -1:] if self._outputs == 1 else found

@@ -1,0 +1,130 @@
+"""scikit-learn models: live objects and skops files. Pickles are opened elsewhere (pickles.py), and only when trusted."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import tokenize
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.model import ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+
+# Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
+_TRUSTED = (
+    "functools.partial",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils.validation.check_array",
+)
+
+
+class SklearnFrontend:
+    """Reads fitted estimators of scikit-learn 1.4 and later."""
+
+    name = "sklearn"
+    library = "sklearn"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        return head.startswith(b"PK\x03\x04")
+
+    def recognises_object(self, obj: object) -> bool:
+        base = sys.modules.get("sklearn.base")
+        return base is not None and isinstance(obj, base.BaseEstimator)
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        return self._read(_from_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        return self._read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
+
+    def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
+        import sklearn
+        from sklearn.pipeline import Pipeline
+
+        # Files of other formats are sniffed without the readers of this one.
+        from treesens.frontends.columns import ensemble_of
+        from treesens.frontends.sklearn.model import read_estimator
+        from treesens.frontends.sklearn.pipeline import read_pipeline
+        from treesens.frontends.sklearn.rows import RowMaker, predictor
+
+        if type(obj) is Pipeline:
+            # Imported here: the registry knows this module.
+            from treesens.frontends.registry import load
+
+            model = read_pipeline(obj, load, place)
+            found = replace(model.ensemble.source, format=f"{form}-pipeline")
+            return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
+        source = ModelSource(format=form, version=sklearn.__version__, path=place)
+        read = read_estimator(obj, place)
+        ensemble = ensemble_of(read.nodes, read.features, place, name=name, source=source, **read.facts())
+        rows = RowMaker(read.categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+        margins = predictor(obj, rows, read.margins, ensemble.n_outputs)
+        leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
+        return LoadedModel(ensemble, self.name, margins, leaf_ids, read.notes)
+
+
+def _from_skops(data: bytes, place: str) -> Any:
+    """The estimator in a skops file; nothing but plain data of known types is made from it."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
+    if "schema.json" not in names:
+        raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
+    if size > 100 * len(data) + (1 << 20):
+        raise ModelError(f"the archive unpacks to {size} bytes", place=place, remedy="this is not a model")
+    try:
+        from skops import io as skops_io
+        from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
+    except ImportError:
+        raise ModelError(
+            "reading a skops file needs skops, which is not installed",
+            place=place,
+            remedy="pip install treesens[skops]",
+        ) from None
+    try:
+        unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
+        if unknown:
+            raise ModelError(
+                f"the file holds types that are not known to be safe: {', '.join(unknown[:5])}",
+                place=place,
+                remedy="if you trust them, load the file with skops yourself and pass the live object",
+            )
+        return skops_io.loads(data, trusted=list(_TRUSTED))
+    except (UntrustedTypesFoundException, UnsupportedTypeException) as error:
+        raise ModelError(str(error).splitlines()[0], place=place, remedy="pass the live object") from None
+    except _SKOPS_ERRORS as error:
+        raise ModelError(
+            f"skops cannot read the file: {type(error).__name__}: {error}", place=place, remedy="save the model again"
+        ) from None
+
+
+# What a damaged archive makes of the loader: it indexes JSON and calls numpy without checks of its own.
+_SKOPS_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    SyntaxError,
+    tokenize.TokenError,
+    UnicodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+)

@@ -1,0 +1,294 @@
+"""One reader per scikit-learn estimator: which numbers its leaves hold, how they are added up, and its own predict.
+
+All trees but those of histogram boosting cast inputs to float32 and compare `x <= threshold` with float64 thresholds;
+histogram boosting stays in float64. All sums are float64, from the first tree to the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Feature, Link, Task
+from treesens.errors import ModelError
+from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stacked
+from treesens.frontends.sklearn.trees import histogram_nodes, tree_nodes
+
+Call = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """An estimator as nodes and facts (see Ensemble), with the calls that return its margins and leaf ids."""
+
+    nodes: Nodes
+    features: tuple[Feature, ...]
+    outputs: int
+    task: Task
+    link: Link
+    margins: Call
+    leaf_ids: Call | None = None
+    number_type: NumberType = NumberType.FLOAT32
+    accumulation: Accumulation = Accumulation.FLOAT64_BASE_LAST
+    average: int = 1
+    classes: tuple[str | int, ...] = ()
+    class_at_zero: int = 0
+    tree_output: NDArray[Any] | None = None
+    tree_weight: NDArray[Any] | None = None
+    base: NDArray[Any] | None = None
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Fields of the Ensemble besides nodes and features."""
+        trees = len(self.nodes.tree_offset) - 1
+        vector = self.nodes.leaf_value.shape[1] > 1
+        output = np.full(trees, -1 if vector else 0) if self.tree_output is None else self.tree_output
+        return {
+            "number_type": self.number_type,
+            "comparison": "<=",
+            "tree_output": output,
+            "tree_weight": np.ones(trees) if self.tree_weight is None else self.tree_weight,
+            "base": np.zeros(self.outputs) if self.base is None else self.base,
+            "link": self.link,
+            "task": self.task,
+            "accumulation": self.accumulation,
+            "average": self.average,
+            "classes": self.classes,
+            "class_at_zero": self.class_at_zero,
+        }
+
+
+def read_estimator(estimator: Any, place: str) -> Read:
+    """Reads a fitted tree model; ModelError names the class of anything else."""
+    kind = type(estimator)
+    reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    if reader is None:
+        raise ModelError(
+            f"{kind.__module__}.{kind.__qualname__} is not supported",
+            place=place,
+            remedy=_OTHERS.get(kind.__name__, f"supported: {', '.join(sorted(_READERS))}"),
+        )
+    width = getattr(estimator, "n_features_in_", 1)
+    if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
+        raise ModelError(f"{str(width)[:40]} features make no sense", place=place)
+    if not hasattr(estimator, "n_features_in_"):
+        raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+    try:
+        return reader(estimator, place)
+    except AttributeError as error:
+        raise ModelError(
+            f"the {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have",
+            place=place,
+            remedy="fit the model again with the scikit-learn that is installed here",
+        ) from None
+
+
+_OTHERS = {
+    "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
+    "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
+    "VotingClassifier": "give the tree models inside it one by one",
+    "StackingClassifier": "give the tree models inside it one by one",
+}
+
+
+def names_of(estimator: Any) -> list[str]:
+    """Column names as trained, f0, f1, … without a data frame."""
+    given = getattr(estimator, "feature_names_in_", None)
+    return [f"f{i}" for i in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
+
+
+def plain_classes(estimator: Any, place: str) -> tuple[str | int, ...]:
+    """Class labels as Python values; ModelError where there is only one."""
+    labels = [c.item() if isinstance(c, np.generic) else c for c in estimator.classes_]
+    if len(labels) < 2:
+        raise ModelError("the model knows one class only", place=place, remedy="train it on at least two classes")
+    return tuple(c if isinstance(c, (int, str)) else str(c) for c in labels)
+
+
+def _is_classifier(estimator: Any) -> bool:
+    return hasattr(estimator, "classes_")
+
+
+def _task(classes: tuple[str | int, ...]) -> Task:
+    return {0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS)
+
+
+def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
+    """Decision trees and forests: the mean of leaf values, which for classifiers are probabilities per class."""
+    nodes = stacked([tree_nodes(tree, place) for tree in trees])
+    classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
+    call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
+    return Read(
+        nodes=nodes,
+        features=feature_tuple(names_of(estimator), place),
+        outputs=nodes.leaf_value.shape[1],
+        task=_task(classes),
+        link=Link.IDENTITY,
+        margins=call,
+        leaf_ids=lambda e, x: e.apply(x),
+        average=len(trees),
+        classes=classes,
+    )
+
+
+def _tree(estimator: Any, place: str) -> Read:
+    return _averaged(estimator, [estimator], place)
+
+
+def _forest(estimator: Any, place: str) -> Read:
+    return _averaged(estimator, estimator.estimators_, place)
+
+
+def _gradient_boosting(estimator: Any, place: str) -> Read:
+    """Sum of learning_rate * leaf value on top of a constant; init estimators that are no constants are refused."""
+    init = estimator.init_
+    if isinstance(init, str):
+        base = np.zeros(estimator.estimators_.shape[1])
+    elif type(init).__module__ == "sklearn.dummy":
+        base = np.ravel(estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), dtype=np.float32)))
+    else:
+        raise ModelError(
+            f"the initial estimator {type(init).__name__} is not a constant",
+            place=f"{place}.init",
+            remedy="train with init=None or init='zero'",
+        )
+    classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
+    rounds, outputs = estimator.estimators_.shape
+    scaled = bool(classes) and estimator.loss == "exponential"
+    link = Link.IDENTITY if not classes else Link.SOFTMAX if outputs > 1 else Link.RAW if scaled else Link.LOGISTIC
+    nodes = stacked([tree_nodes(tree, place) for tree in estimator.estimators_.ravel()])
+    return Read(
+        nodes=nodes,
+        features=feature_tuple(names_of(estimator), place),
+        outputs=outputs,
+        task=_task(classes),
+        link=link,
+        margins=(lambda e, x: e.decision_function(x)) if classes else (lambda e, x: e.predict(x)),
+        leaf_ids=lambda e, x: e.apply(x).reshape(len(x), -1),
+        accumulation=Accumulation.FLOAT64_BASE_FIRST,
+        classes=classes,
+        class_at_zero=1
+        if classes
+        else 0,  # its `predict` is `raw_predictions >= 0`, unlike that of every other booster
+        tree_output=np.tile(np.arange(outputs), rounds),
+        tree_weight=np.full(rounds * outputs, float(estimator.learning_rate)),
+        base=base,
+        notes=("exponential loss: the probability is the logistic function of twice the margin",) if scaled else (),
+    )
+
+
+def _histogram_boosting(estimator: Any, place: str) -> Read:
+    """Float64 thresholds, leaves that are shrunk already, categories behind an encoder of the model's own."""
+    preprocessor = estimator._preprocessor
+    n = estimator.n_features_in_
+    features = list(feature_tuple(names_of(estimator), place))
+    columns = np.arange(n, dtype=np.int64)
+    categories: dict[int, Sequence[Any]] = {}
+    known: dict[int, NDArray[np.bool_]] = {}
+    if preprocessor is not None:
+        coded = np.asarray(estimator.is_categorical_, dtype=np.bool_)
+        # The preprocessor puts the encoded columns first.
+        columns = np.concatenate([np.flatnonzero(coded), np.flatnonzero(~coded)]).astype(np.int64)
+        bitsets, row_of = estimator._bin_mapper.make_known_categories_bitsets()
+        for i, values in enumerate(preprocessor.named_transformers_["encoder"].categories_):
+            column = int(columns[i])
+            present = [v for v in values if not _is_missing(v)]
+            categories[column] = present
+            known[column] = bits_of(bitsets[row_of[i]])[: len(present)]
+            features[column] = as_categorical(features[column], max(1, len(present)), present)
+    classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
+    outputs = int(estimator.n_trees_per_iteration_)
+    predictors = [p for iteration in estimator._predictors for p in iteration]
+    if classes:
+        link = Link.SOFTMAX if outputs > 1 else Link.LOGISTIC
+    else:
+        link = {"LogLink": Link.EXP, "IdentityLink": Link.IDENTITY}[type(estimator._loss.link).__name__]
+    return Read(
+        nodes=stacked([histogram_nodes(p, columns, known, place) for p in predictors]),
+        features=tuple(features),
+        outputs=outputs,
+        task=_task(classes),
+        link=link,
+        margins=lambda e, x: e._raw_predict(x, n_threads=1),
+        number_type=NumberType.FLOAT64,
+        accumulation=Accumulation.FLOAT64_BASE_FIRST,
+        classes=classes,
+        tree_output=np.tile(np.arange(outputs), len(estimator._predictors)),
+        base=np.ravel(estimator._baseline_prediction).astype(np.float64),
+        categories=categories,
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _ada_boost(estimator: Any, place: str) -> Read:
+    """SAMME: every tree votes for one class with its weight. Margins are the votes, not divided by their total."""
+    if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
+        raise ModelError(
+            "SAMME.R adds logarithms of probabilities",
+            place=f"{place}.algorithm",
+            remedy="train with algorithm='SAMME'",
+        )
+    classes = plain_classes(estimator, place)
+    k = len(classes)
+    trees = []
+    for tree, weight in zip(estimator.estimators_, estimator.estimator_weights_, strict=False):
+        if type(tree).__name__ not in ("DecisionTreeClassifier", "ExtraTreeClassifier"):
+            raise ModelError(
+                f"AdaBoost over {type(tree).__name__} is not supported", place=place, remedy="use decision trees"
+            )
+        # Row i: what a tree adds when it predicts its class number i.
+        votes = np.where(tree.classes_[:, None] == estimator.classes_[None, :], weight, -1 / (k - 1) * weight)
+        # Two classes: decision_function is minus the first plus the second, which are opposite numbers.
+        votes = 2 * votes[:, 1:] if k == 2 else votes
+        trees.append(tree_nodes(tree, place, votes=votes.astype(np.float64)))
+    total = float(np.sum(estimator.estimator_weights_))
+    return Read(
+        nodes=stacked(trees),
+        features=feature_tuple(names_of(estimator), place),
+        outputs=1 if k == 2 else k,
+        task=_task(classes),
+        link=Link.RAW,
+        margins=_ada_boost_votes,
+        leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
+        classes=classes,
+        notes=(f"margins are votes; decision_function divides them by the sum of the weights, {total!r}",),
+    )
+
+
+def _ada_boost_votes(estimator: Any, x: Any) -> NDArray[Any]:
+    """decision_function of AdaBoostClassifier before its last division."""
+    x = estimator._check_X(x)
+    k = len(estimator.classes_)
+    classes = estimator.classes_[:, np.newaxis]
+    votes = sum(
+        np.where((tree.predict(x) == classes).T, w, -1 / (k - 1) * w)
+        for tree, w in zip(estimator.estimators_, estimator.estimator_weights_, strict=False)
+    )
+    result = np.asarray(votes)
+    return np.asarray(-result[:, 0] + result[:, 1]) if k == 2 else result
+
+
+_READERS: dict[str, Callable[[Any, str], Read]] = {
+    "DecisionTreeClassifier": _tree,
+    "DecisionTreeRegressor": _tree,
+    "ExtraTreeClassifier": _tree,
+    "ExtraTreeRegressor": _tree,
+    "RandomForestClassifier": _forest,
+    "RandomForestRegressor": _forest,
+    "ExtraTreesClassifier": _forest,
+    "ExtraTreesRegressor": _forest,
+    "GradientBoostingClassifier": _gradient_boosting,
+    "GradientBoostingRegressor": _gradient_boosting,
+    "HistGradientBoostingClassifier": _histogram_boosting,
+    "HistGradientBoostingRegressor": _histogram_boosting,
+    "AdaBoostClassifier": _ada_boost,
+}

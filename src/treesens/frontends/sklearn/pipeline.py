@@ -1,0 +1,144 @@
+"""Pipelines in front of a tree model: its splits, pulled back to the user's own columns.
+
+A split "cast(g(x)) is left of the cut" of a column that a monotone g made of x holds for all floats up to some threshold.
+That threshold is found by bisection over the floats, with the arithmetic of the library, so the same leaf is reached bit for
+bit. Splits of encoded categories become sets of categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Ensemble, Feature
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
+from treesens.frontends.sklearn.columns import Column, transformed
+from treesens.frontends.sklearn.rows import RowMaker, predictor
+
+Float64 = NDArray[np.float64]
+# Floats by their rank: 0 is 0, this is infinity; negative floats have the negative rank.
+_INFINITY = np.int64(0x7FF0_0000_0000_0000)
+
+
+def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
+    """The model at the end of a pipeline, over the columns that the pipeline takes."""
+    first = next((step for _, step in pipeline.steps if step is not None and not isinstance(step, str)), None)
+    if first is None or not hasattr(first, "n_features_in_"):
+        raise ModelError("the pipeline has not been fitted", place=place, remedy="fit it first")
+    names = getattr(first, "feature_names_in_", None)
+    n = int(first.n_features_in_)
+    columns: Sequence[Column] = [Column(i) for i in range(n)]
+    for name, step in pipeline.steps[:-1]:
+        columns = transformed(step, columns, f"{place}.{name}")
+    model = load(pipeline.steps[-1][1])
+    if len(columns) != model.ensemble.n_features:
+        raise ModelError(
+            f"{len(columns)} columns reach a model of {model.ensemble.n_features} features",
+            place=place,
+            remedy="report this pipeline, please",
+        )
+    categories = _categories(columns, place)
+    features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
+    for source, values in categories.items():
+        features[source] = as_categorical(features[source], max(1, len(values)), values)
+    ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
+    rows = RowMaker(categories, None if names is None else list(names))
+    front = pipeline[:-1]
+
+    def before(function: Callable[[Any], Any], outputs: int) -> Any:
+        def call(step: Any, x: Any) -> Any:
+            made = step.transform(x) if len(step.steps) else x
+            return function(np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64))
+
+        return predictor(front, rows, call, outputs)
+
+    return LoadedModel(
+        ensemble,
+        model.frontend,
+        before(model.margins, ensemble.n_outputs),
+        before(model.leaf_ids, ensemble.n_trees) if model.leaf_ids else None,
+        model.notes,
+    )
+
+
+def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, ...]]:
+    """The categories of encoded columns; a column cannot be a number and a category at once."""
+    result: dict[int, tuple[Any, ...]] = {}
+    numbers = {column.source for column in columns if column.categories is None}
+    for column in columns:
+        if column.categories is None:
+            continue
+        if column.source in numbers or result.get(column.source, column.categories) != column.categories:
+            raise ModelError(
+                f"column {column.source} reaches the model in two ways", place=place, remedy="encode or pass it once"
+            )
+        result[column.source] = column.categories
+    return result
+
+
+def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str) -> Ensemble:
+    """The ensemble over the user's columns, in float64 with `<=`."""
+    if any(f.categories for f in e.features) or e.zero_missing.any():
+        raise ModelError(
+            "the model behind the pipeline has categories, or missing zeros, of its own",
+            place=place,
+            remedy="encode categories in the pipeline, or give the model alone",
+        )
+    threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
+    source = np.full(e.n_nodes, -1, dtype=np.int32)
+    masks: dict[int, NDArray[np.bool_]] = {}
+    for f, column in enumerate(columns):
+        nodes = np.flatnonzero(e.node_feature == f)
+        source[nodes] = column.source
+        cut = e.node_cut[nodes]
+
+        def goes(values: Float64, cut: Float64 = cut) -> NDArray[np.bool_]:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return np.asarray(e.number_type.cast(values) < cut)
+
+        if not np.isnan(column.missing):
+            default[nodes] = goes(np.full(len(nodes), column.missing))
+        if column.images is None:
+            threshold[nodes] = _largest(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
+            continue
+        for node, c in zip(nodes.tolist(), cut, strict=True):
+            left = goes(column.images, c)
+            masks[node] = np.where(np.isnan(column.images), e.default_left[node], left)
+    category_set, set_offset, set_codes = pack_sets(masks, e.n_nodes, place)
+    return replace(
+        e,
+        features=features,
+        number_type=NumberType.FLOAT64,
+        comparison="<=",
+        node_feature=source,
+        threshold=threshold,
+        default_left=default,
+        category_set=category_set,
+        set_offset=set_offset,
+        set_codes=set_codes,
+        zero_band=0.0,
+        source=replace(e.source, path=place),
+    ).validate()
+
+
+def _largest(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
+    """For `count` predicates at once, each true up to some float: that float (-infinity where there is none)."""
+    low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
+    while (low < high).any():
+        # Half of the sum, rounded up, without its overflow.
+        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            true = holds(_float(middle))
+        low, high = np.where(true, middle, low), np.where(true, high, np.maximum(middle - 1, low))
+    return _float(low)
+
+
+def _float(rank: NDArray[np.int64]) -> Float64:
+    return np.where(rank < 0, -np.abs(rank).view(np.float64), np.abs(rank).view(np.float64)) + 0.0

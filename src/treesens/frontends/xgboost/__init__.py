@@ -1,0 +1,1 @@
+"""XGBoost: JSON and UBJSON files, live boosters."""

@@ -1,0 +1,147 @@
+"""XGBoost models: JSON and UBJSON files read without xgboost, and live Booster, XGBClassifier and XGBRegressor objects.
+
+How XGBoost evaluates (cpu_predictor.cc, predict_fn.h and common/categorical.h of versions 1.3 to 3.2): inputs are cast
+to float32; x < threshold goes left, NaN follows default_left; a category goes right iff it is in the node's stored set,
+so negative and unknown ones go left; sums are float32, start from the base margin and follow the order of the trees;
+DART adds weight * value, rounded before it is added.
+
+Early stopping: `Booster.predict` uses all trees of a file, the scikit-learn wrapper those up to `best_iteration`. So do
+files and Boosters here (with a note), and wrappers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.model import Ensemble, ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.documents import is_json, is_ubjson, parse_document
+from treesens.frontends.fields import Field
+from treesens.frontends.xgboost.categories import cut_names
+from treesens.frontends.xgboost.model import read_ensemble
+from treesens.frontends.xgboost.native import NativeXGBoost, converted
+from treesens.frontends.xgboost.trees import InexactDecimalError
+
+_FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
+
+_OLD = b"binf"
+
+
+class XGBoostFrontend:
+    """Reads what XGBoost 1.3 and later writes; the binary format before it through the library, where that still can."""
+
+    name = "xgboost"
+    library = "xgboost"
+    variants = ("all", "best")
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        # XGBoost documents have `learner` or `version`, a list, as their first key.
+        document = is_ubjson(head) or is_json(head)
+        return head.startswith(_OLD) or (document and _FIRST_KEY.search(head) is not None)
+
+    def recognises_object(self, obj: object) -> bool:
+        xgboost = sys.modules.get("xgboost")
+        return xgboost is not None and isinstance(obj, (xgboost.Booster, getattr(xgboost, "XGBModel", ())))
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        if data.startswith(_OLD):
+            data = converted(data, str(path))
+        return self._read(data, str(path), path.stem)
+
+    def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
+        """All rounds of a file, or those up to the best one, which the scikit-learn wrapper uses after early stopping."""
+        if variant == "all":
+            return replace(self.load(path, data), notes=())
+        data = converted(data, str(path)) if data.startswith(_OLD) else data
+        best = _best_iteration(Field(parse_document(data, str(path)), str(path)))
+        if best is None:
+            raise ModelError(
+                "the model was not stopped early, so the file names no best round",
+                place=str(path),
+                remedy="leave `:best` out",
+            )
+        return self._read(data, str(path), path.stem, best + 1)
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        import xgboost
+
+        if isinstance(obj, xgboost.Booster):
+            return self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster")
+        absent = getattr(obj, "missing", math.nan)
+        if absent is not None and not math.isnan(float(absent)):
+            raise ModelError(
+                f"the wrapper treats the value {absent} as missing",
+                place=f"<{type(obj).__name__}>.missing",
+                remedy="replace that value with NaN in the data and set missing=nan",
+            )
+        booster = obj.get_booster()
+        best = booster.attributes().get("best_iteration")
+        rounds = int(best) + 1 if best is not None else None
+        place = f"<{type(obj).__name__}>"
+        return self._read(bytes(booster.save_raw("ubj")), place, "model", rounds)
+
+    def _read(self, data: bytes, place: str, name: str, rounds: int | None = None) -> LoadedModel:
+        root = Field(parse_document(data, place), place)
+        version = root.get("version") if isinstance(root.value, dict) else None
+        source = ModelSource(
+            format="xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
+            version=".".join(str(v) for v in version.integers()[:3]) if version else "",
+            sha256=hashlib.sha256(data).hexdigest(),
+            path=place,
+            options={} if rounds is None else {"rounds": str(rounds)},
+        )
+        try:
+            ensemble = read_ensemble(root, name, source, rounds)
+        except InexactDecimalError:
+            root = Field(parse_document(data, place, float32_text=True), place)
+            ensemble = read_ensemble(root, name, source, rounds)
+        native = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
+        # The library has no pred_leaf for vector leaves.
+        leaf_ids = None if (ensemble.tree_output < 0).any() else native.leaf_ids
+        return LoadedModel(ensemble, self.name, native.margins, leaf_ids, _notes(root, ensemble, rounds))
+
+
+def _best_iteration(root: Field) -> int | None:
+    """The round that early stopping chose, from 0; None if the file names none."""
+    attributes = root["learner"].get("attributes")
+    best = attributes.get("best_iteration") if attributes else None
+    if best is None:
+        return None
+    text = str(best.value)
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise best.error(f"`{text[:20]}` is no number of a round")
+    return int(text)
+
+
+def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+    return (*_note_on_rounds(root, ensemble, rounds), *_note_on_names(root, ensemble))
+
+
+def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
+    best = _best_iteration(root)
+    if rounds is not None or best is None:
+        return ()
+    return (
+        f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "
+        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} (best_iteration) only. Write `xgboost:best` as the "
+        "format for these, `xgboost:all` for all trees without this note",
+    )
+
+
+def _note_on_names(root: Field, ensemble: Ensemble) -> tuple[str, ...]:
+    booster = root["learner"]["gradient_booster"]
+    model = (booster["gbtree"] if booster["name"].text() == "dart" else booster)["model"]
+    names = [f"`{ensemble.feature_names[f]}`" for f in cut_names(model) if f < ensemble.n_features]
+    if not names:
+        return ()
+    return (
+        f"the categories of {', '.join(names[:8])} have names beyond ASCII, which XGBoost cuts off when it saves a model, so "
+        "they are not known: declare `feature NAME: category {NAME = code, ..}` with the codes of training",
+    )

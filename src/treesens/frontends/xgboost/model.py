@@ -1,0 +1,186 @@
+"""The document of an XGBoost model as an Ensemble: objective, base margin, features; the trees are in
+xgboost_trees.py."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
+from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
+from treesens.frontends.fields import Field
+from treesens.frontends.xgboost.trees import read_features, read_trees
+
+# More would only be a damaged number.
+_MAX_OUTPUTS = 100_000
+
+
+class _Inverse(Enum):
+    """How base_score, stored on the scale of predictions, becomes a margin (ProbToMargin of each objective)."""
+
+    NONE = "none"
+    LOGIT = "logit"
+    LOG = "log"
+
+
+@dataclass(frozen=True)
+class _Objective:
+    task: Task
+    link: Link
+    inverse: _Inverse
+
+
+_IDENTITY = _Objective(Task.REGRESSION, Link.IDENTITY, _Inverse.NONE)
+_LOG = _Objective(Task.REGRESSION, Link.EXP, _Inverse.LOG)
+_SOFTMAX = _Objective(Task.MULTICLASS, Link.SOFTMAX, _Inverse.NONE)
+_RANK = _Objective(Task.RANKING, Link.IDENTITY, _Inverse.NONE)
+_OBJECTIVES = {
+    "binary:logistic": _Objective(Task.BINARY, Link.LOGISTIC, _Inverse.LOGIT),
+    "binary:logitraw": _Objective(Task.BINARY, Link.IDENTITY, _Inverse.NONE),
+    # Predicts 1 for positive margins and 0 otherwise.
+    "binary:hinge": _Objective(Task.BINARY, Link.RAW, _Inverse.NONE),
+    "reg:logistic": _Objective(Task.REGRESSION, Link.LOGISTIC, _Inverse.LOGIT),
+    "multi:softmax": _SOFTMAX,
+    "multi:softprob": _SOFTMAX,
+    "reg:squarederror": _IDENTITY,
+    "reg:linear": _IDENTITY,
+    "reg:squaredlogerror": _IDENTITY,
+    "reg:absoluteerror": _IDENTITY,
+    "reg:pseudohubererror": _IDENTITY,
+    "reg:quantileerror": _IDENTITY,
+    "count:poisson": _LOG,
+    "reg:gamma": _LOG,
+    "reg:tweedie": _LOG,
+    "survival:cox": _LOG,
+    "survival:aft": _LOG,
+    "rank:pairwise": _RANK,
+    "rank:ndcg": _RANK,
+    "rank:map": _RANK,
+}
+
+
+def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: int | None = None) -> Ensemble:
+    """The ensemble of a document; only its first `iteration_end` rounds if given. ModelError names the field."""
+    if not isinstance(root.value, dict) or "learner" not in root:
+        raise root.error(
+            "this is not an XGBoost model: it has no field `learner`",
+            "give a file written by Booster.save_model as .json or .ubj",
+        )
+    version = [int(v) for v in root["version"].integers()[:3]] if "version" in root else []
+    version = version or [0]
+    if version[0] > 3:
+        raise root["version"].error(
+            f"files of XGBoost {version[0]} are not known here", "save the model with XGBoost 3, or update treesens"
+        )
+    learner = root["learner"]
+    parameters = learner["learner_model_param"]
+    named = learner["objective"]["name"]
+    objective = _OBJECTIVES.get(named.text())
+    if objective is None:
+        raise named.error(
+            f"objective `{named.text()[:80]}` is not supported", f"supported: {', '.join(sorted(_OBJECTIVES))}"
+        )
+    outputs = _count_outputs(parameters)
+    if (objective.task is Task.MULTICLASS) != (outputs > 1) and objective.task is not Task.REGRESSION:
+        raise parameters.error(f"objective `{named.text()}` with {outputs} outputs makes no sense")
+    base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
+    features = read_features(learner, parameters["num_feature"])
+    trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
+    classes = tuple(range(outputs)) if outputs > 1 else (0, 1)
+    return Ensemble(
+        name=name,
+        features=trees.features,
+        number_type=NumberType.FLOAT32,
+        comparison="<",
+        tree_offset=trees.order.tree_offset,
+        node_feature=trees.node_feature,
+        threshold=trees.threshold,
+        left=trees.order.left,
+        right=trees.order.right,
+        default_left=trees.default_left,
+        node_leaf=trees.order.node_leaf,
+        leaf_value=trees.leaf_value,
+        leaf_tree=trees.order.leaf_tree,
+        leaf_node=trees.order.leaf_id,
+        tree_output=trees.tree_output,
+        tree_weight=trees.tree_weight,
+        base=base,
+        link=objective.link,
+        task=objective.task,
+        accumulation=Accumulation.FLOAT32_BASE_FIRST,
+        source=source,
+        category_set=trees.category_set,
+        set_offset=trees.set_offset,
+        set_codes=trees.set_codes,
+        classes=classes if objective.task in (Task.BINARY, Task.MULTICLASS) else (),
+    ).validate()
+
+
+def _count_outputs(parameters: Field) -> int:
+    classes = parameters["num_class"].integer()
+    target = parameters.get("num_target")
+    targets = target.integer() if target else 1
+    if classes < 0 or targets < 0 or max(classes, targets) > _MAX_OUTPUTS:
+        raise parameters.error(f"num_class {classes} and num_target {targets} make no sense")
+    return max(classes, targets, 1)
+
+
+def _base_margin(
+    field: Field, objective: _Objective, name: str, version: list[int], outputs: int
+) -> NDArray[np.float64]:
+    """base_score in its three shapes (number, text, text of a list), float32, through the inverse link in float32."""
+    scores = _base_scores(field)
+    if len(scores) not in (1, outputs):
+        raise field.error(f"base_score has {len(scores)} values for {outputs} outputs")
+    if name == "binary:logitraw" and version < [3, 1]:
+        # Before 3.1 it was a probability, since then it is a margin: the answer depends on who reads the file.
+        raise field.error(
+            "what base_score of binary:logitraw means has changed with XGBoost 3.1, and this file is older",
+            "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
+        )
+    match objective.inverse:
+        case _Inverse.NONE:
+            margins = scores
+        case _Inverse.LOGIT:
+            margins = np.array([_logit(field, score, version) for score in scores])
+        case _Inverse.LOG:
+            if not (scores > 0).all():
+                raise field.error(f"base_score must be positive for `{name}`", "the library would start from -infinity")
+            margins = np.array([libm_float32("logf", score) for score in scores.tolist()])
+    if not np.isfinite(margins).all():
+        raise field.error("base_score is not finite")
+    return np.asarray(np.broadcast_to(margins, (outputs,)) + 0.0, dtype=np.float64)
+
+
+def _base_scores(field: Field) -> NDArray[np.float64]:
+    value = field.value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise field.error(f"`{field.value[:60]}` is neither a number nor a list of numbers") from None
+    scores = Field(value if isinstance(value, list) else [value], field.place, field.path).floats()
+    if not scores.size:
+        raise field.error("base_score is an empty list")
+    narrow, unsure = float32_of_decimals(scores)
+    if unsure.any():
+        # The text, and not its float64, decides between two float32.
+        texts = str(field.value).strip().strip("[]").split(",")
+        narrow = np.array([round_to_float32(Fraction(text.strip())) for text in texts])
+    return narrow
+
+
+def _logit(field: Field, score: float, version: list[int]) -> float:
+    """-logf(1 / p - 1) in float32, p kept within [1e-6, 1 - 1e-6] from 3.1 on (regression_obj.cu, ProbToMargin)."""
+    one, p = np.float32(1), np.float32(score)
+    low, high = np.float32(1e-6), one - np.float32(1e-6)
+    if version >= [3, 1] and 0 <= p <= 1:
+        p = min(max(p, low), high)
+    elif not low < p < high:
+        raise field.error(f"base_score {score} is not a probability strictly between 0 and 1")
+    return -libm_float32("logf", float(one / p - one))

@@ -1,0 +1,291 @@
+"""Trees and features of an XGBoost document as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import float32_of_decimals
+from treesens.compiler.model import Feature, FeatureKind
+from treesens.compiler.model.assemble import Order, order_nodes
+from treesens.frontends.columns import MAX_FEATURES
+from treesens.frontends.fields import Field
+from treesens.frontends.xgboost.categories import category_labels, left_sets
+
+_KINDS = {
+    "float": FeatureKind.NUMERIC,
+    "q": FeatureKind.NUMERIC,
+    "int": FeatureKind.INTEGER,
+    "i": FeatureKind.INDICATOR,
+    "c": FeatureKind.CATEGORICAL,
+}
+
+
+# Fields of later versions may change what a tree means; they are refused until someone has looked.
+_TREE_FIELDS = frozenset(
+    [
+        "base_weights",
+        "categories",
+        "categories_nodes",
+        "categories_segments",
+        "categories_sizes",
+        "default_left",
+        "id",
+        "leaf_child_cnt",
+        "leaf_weights",
+        "left_children",
+        "loss_changes",
+        "parents",
+        "right_children",
+        "split_conditions",
+        "split_indices",
+        "split_type",
+        "sum_hessian",
+        "tree_param",
+    ]
+)
+_MODEL_FIELDS = frozenset(["cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"])
+
+
+class InexactDecimalError(Exception):
+    """A decimal lies so close to halfway between two float32 that its text must be rounded directly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Everything an Ensemble needs of the trees; shapes as there."""
+
+    features: tuple[Feature, ...]
+    order: Order
+    node_feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    default_left: NDArray[np.bool_]
+    leaf_value: NDArray[np.float64]
+    tree_output: NDArray[np.int32]
+    tree_weight: NDArray[np.float64]
+    category_set: NDArray[np.int32]
+    set_offset: NDArray[np.int64]
+    set_codes: NDArray[np.int32]
+
+
+def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
+    """Names and kinds; f0, f1, … where the file has no names. Category counts are filled in with the trees."""
+    n = count.integer()
+    if not 0 < n <= MAX_FEATURES:
+        raise count.error(f"{n} features make no sense")
+    names, types = (field.texts() if (field := learner.get(key)) else [] for key in ("feature_names", "feature_types"))
+    for key, given in (("feature_names", names), ("feature_types", types)):
+        if given and len(given) != n:
+            raise learner[key].error(f"{len(given)} entries for {n} features")
+    if len(set(names)) != len(names):
+        raise learner["feature_names"].error("two features have the same name", "rename one of the columns and retrain")
+    for kind in types:
+        if kind not in _KINDS:
+            raise learner["feature_types"].error(f"unknown feature type `{kind[:40]}`", f"known: {', '.join(_KINDS)}")
+    return tuple(
+        Feature(names[i] if names else f"f{i}", _KINDS[types[i]] if types else FeatureKind.NUMERIC) for i in range(n)
+    )
+
+
+def read_trees(
+    booster: Field, features: tuple[Feature, ...], outputs: int, version: list[int], iteration_end: int | None
+) -> Trees:
+    """All trees of the booster, or those of its first `iteration_end` rounds."""
+    kind = booster["name"].text()
+    if kind not in ("gbtree", "dart"):
+        raise booster["name"].error(f"booster `{kind[:40]}` is not a tree ensemble", "gbtree and dart are supported")
+    model = (booster["gbtree"] if kind == "dart" else booster)["model"]
+    trees = list(model["trees"].items())
+    for field, known in ((model, _MODEL_FIELDS), *((tree, _TREE_FIELDS) for tree in trees)):
+        field.only(known)
+    info = model["tree_info"].integers()
+    if len(info) != len(trees):
+        raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
+    announced = model["gbtree_model_param"]["num_trees"]
+    if announced.integer() != len(trees):
+        raise announced.error(f"{announced.integer()} trees are announced, {len(trees)} are there")
+    if ((info < 0) | (info >= outputs)).any():
+        raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
+    _check_rounds(model, len(trees))
+    weight = booster["weight_drop"].floats() if kind == "dart" else np.ones(len(trees))
+    if len(weight) != len(trees):
+        raise booster["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+    if iteration_end is not None:
+        keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
+        trees, info, weight = trees[:keep], info[:keep], weight[:keep]
+    return _columns(
+        trees, info, _float32(weight, booster), features=features, outputs=outputs, model=model, version=version
+    )
+
+
+def _check_rounds(model: Field, trees: int) -> None:
+    """The library predicts with the trees from the first to the last pointer, whatever stands between them."""
+    pointers = model.get("iteration_indptr")
+    if pointers is None:
+        return
+    ends = pointers.integers()
+    if not len(ends) or ends[0] != 0 or ends[-1] != trees or (np.diff(ends) < 0).any():
+        raise pointers.error(f"the rounds are not those of {trees} trees, from 0 on")
+
+
+def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int:
+    """How many trees the first rounds made."""
+    pointers = model.get("iteration_indptr")
+    if pointers is not None:
+        ends = pointers.integers()
+    else:
+        per_round = outputs * model["gbtree_model_param"]["num_parallel_tree"].integer()
+        if per_round < 1 or trees % per_round:
+            raise model["gbtree_model_param"].error(f"{trees} trees do not make whole rounds of {per_round}")
+        ends = np.arange(0, trees + 1, per_round)
+    if not 0 <= rounds < len(ends):
+        raise model.error(f"the model has {len(ends) - 1} rounds, not {rounds}", "choose another number of rounds")
+    return int(ends[rounds])
+
+
+def _float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
+    narrow, unsure = float32_of_decimals(values)
+    if unsure.any():
+        raise InexactDecimalError(field.path)
+    return narrow
+
+
+def _gather(trees: list[Field], key: str, sizes: NDArray[np.int64], *, floats: bool = False) -> NDArray[np.float64]:
+    """One array over all trees, with one entry per node of each."""
+    parts = [tree[key].floats() if floats else tree[key].integers() for tree in trees]
+    for tree, part, size in zip(trees, parts, sizes, strict=True):
+        if len(part) != size:
+            raise tree[key].error(f"{len(part)} entries for {size} nodes")
+    return np.concatenate([np.zeros(0, np.float64 if floats else np.int64), *parts])
+
+
+def _columns(
+    trees: list[Field],
+    info: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    *,
+    features: tuple[Feature, ...],
+    outputs: int,
+    model: Field,
+    version: list[int],
+) -> Trees:
+    sizes = np.array([tree["tree_param"]["num_nodes"].integer() for tree in trees], dtype=np.int64)
+    widths = {max(1, tree["tree_param"]["size_leaf_vector"].integer()) for tree in trees}
+    if len(widths) > 1 or (widths and next(iter(widths)) not in (1, outputs)):
+        raise model["trees"].error(f"leaves hold {sorted(widths)} values, the model has {outputs} outputs")
+    vector = bool(widths) and next(iter(widths)) > 1
+    left, right, feature, default = (
+        _gather(trees, key, sizes).astype(np.int64)
+        for key in ("left_children", "right_children", "split_indices", "default_left")
+    )
+    condition = _gather(trees, "split_conditions", sizes, floats=True)
+    offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    # Vector leaves keep their row number where scalar ones have -1.
+    order = order_nodes(offset, left, np.where(left == -1, -1, right), place=f"{model.place}: {model['trees'].path}")
+    node, inner = order.node, order.inner
+    _check_splits(
+        trees, offset, node[inner], left=left, right=right, feature=feature, default=default, features=len(features)
+    )
+
+    types = [tree.get("split_type") for tree in trees]
+    split_type = np.concatenate(
+        [
+            np.zeros(0, np.int64),
+            *(t.integers() if t else np.zeros(s, np.int64) for t, s in zip(types, sizes, strict=True)),
+        ]
+    )
+    if len(split_type) != len(left):
+        raise model["trees"].error("split_type has not one entry per node")
+    categorical = np.zeros(len(left), dtype=np.bool_)
+    categorical[node[inner]] = split_type[node[inner]] == 1
+    threshold = np.zeros(len(left))
+    ordered = node[inner & ~categorical[node]]
+    threshold[ordered] = _float32(condition[ordered], model["trees"])
+    if np.isnan(threshold).any():
+        bad = int(np.flatnonzero(np.isnan(threshold))[0])
+        tree = int(np.searchsorted(offset, bad, side="right")) - 1
+        raise trees[tree]["split_conditions"].error(f"the threshold of node {bad - offset[tree]} is NaN")
+
+    features, category_set, set_offset, set_codes = left_sets(
+        trees,
+        offset,
+        node,
+        categorical=categorical,
+        feature=feature,
+        features=features,
+        labels=category_labels(model, len(features)),
+    )
+    leaf_nodes = node[~inner]
+    value = (
+        _vector_leaves(trees, right, offset, leaf_nodes, outputs=outputs, version=version)
+        if vector
+        else _float32(condition[leaf_nodes], model["trees"])[:, None]
+    )
+    if not np.isfinite(value).all():
+        raise model["trees"].error("a leaf value is not finite")
+    return Trees(
+        features=features,
+        order=order,
+        node_feature=np.where(inner, feature[node], -1).astype(np.int32),
+        threshold=np.where(inner, threshold[node], 0.0),
+        default_left=inner & (default[node] != 0),
+        leaf_value=value,
+        tree_output=np.where(vector, -1, info).astype(np.int32),
+        tree_weight=weight,
+        category_set=category_set,
+        set_offset=set_offset,
+        set_codes=set_codes,
+    )
+
+
+def _check_splits(
+    trees: list[Field],
+    offset: NDArray[np.int64],
+    inner: NDArray[np.int64],
+    *,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    feature: NDArray[np.int64],
+    default: NDArray[np.int64],
+    features: int,
+) -> None:
+    def refuse(bad: NDArray[np.bool_], key: str, message: str) -> None:
+        if bad.any():
+            at = int(inner[np.flatnonzero(bad)[0]])
+            tree = int(np.searchsorted(offset, at, side="right")) - 1
+            raise trees[tree][key].error(f"{message} (node {at - offset[tree]})")
+
+    wrong = feature[inner] < 0
+    refuse(wrong | (feature[inner] >= features), "split_indices", "a split uses a feature that does not exist")
+    refuse((default[inner] < 0) | (default[inner] > 1), "default_left", "neither 0 nor 1")
+    # The library steps to left + 1 for the right child; a file that says otherwise would be read in two ways.
+    refuse(right[inner] != left[inner] + 1, "right_children", "the right child does not follow the left one")
+
+
+def _vector_leaves(
+    trees: list[Field],
+    right: NDArray[np.int64],
+    offset: NDArray[np.int64],
+    leaf_nodes: NDArray[np.int64],
+    *,
+    outputs: int,
+    version: list[int],
+) -> NDArray[np.float64]:
+    """Leaf vectors (multi_output_tree): row numbers stand in right_children, values in leaf_weights (3.1 and later)."""
+    tree_of = np.searchsorted(offset, leaf_nodes, side="right") - 1
+    value = np.zeros((len(leaf_nodes), outputs))
+    for t, tree in enumerate(trees):
+        mine = np.flatnonzero(tree_of == t)
+        if "leaf_weights" not in tree:
+            raise tree.error(
+                f"vector leaves of XGBoost {'.'.join(map(str, version))} are not supported",
+                "load the model with XGBoost 3.2 or later and save it again",
+            )
+        table = tree["leaf_weights"].floats()
+        rows = right[leaf_nodes[mine]]
+        if len(table) % outputs or ((rows < 0) | (rows >= len(table) // outputs)).any():
+            raise tree["leaf_weights"].error("a leaf has no values")
+        value[mine] = _float32(table, tree["leaf_weights"]).reshape(-1, outputs)[rows]
+    return value

@@ -1,0 +1,370 @@
+"""From the place where the parser stopped to a message that names the mistake.
+
+The rules below are tried in order; each looks at the token that did not fit, the tokens before it, and the set of
+terminals that would have fitted. The first that recognises a mistake speaks; the last one always does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
+from treesens.grammar.parsing.layout import (
+    CLOSER,
+    CLOSERS,
+    TAIL,
+    VALUES,
+    is_name,
+    is_word,
+    may_end,
+    near_declaration,
+    starts_line,
+)
+from treesens.grammar.tree.words import DECLARATIONS, KEYWORDS
+
+if TYPE_CHECKING:
+    from lark import Token
+
+_SYMBOLS: Final = {
+    **{
+        "COLON": "`:`",
+        "COMMA": "`,`",
+        "EQUAL": "`=`",
+        "ORDER": "a comparison",
+        "LPAR": "`(`",
+        "RPAR": "`)`",
+        "LSQB": "`[`",
+    },
+    **{"RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "PLUS": "`+`", "MINUS": "`-`", "TIMES": "`*`", "OVER": "`/`"},
+    **{"DOT": "`.`", "NAME": "a name", "STRING": "a string", "NUMBER": "a number", "FUNCTION": "a function"},
+    **{"_SEP": "a new line", "$END": "the end"},
+}
+_SAID_BY_NAME: Final = ("QUOTED", "PREDICATE", "INF")
+_WHERE: Final = ("where", "with", "st", "so", "subject", "when", "if")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where the parser stopped: at `tokens[index]`, or at the end where `index` is their number."""
+
+    source: Source
+    tokens: list[Token]
+    index: int
+    fits: frozenset[str]
+    brackets: tuple[Token, ...]
+
+    @property
+    def token(self) -> Token | None:
+        return self.tokens[self.index] if self.index < len(self.tokens) else None
+
+    @property
+    def previous(self) -> Token | None:
+        return self.tokens[self.index - 1] if self.index else None
+
+    @property
+    def at_break(self) -> bool:
+        """Whether the text stops here or goes on in a new line."""
+        return self.token is None or starts_line(self.tokens, self.index)
+
+    @property
+    def span(self) -> Span:
+        """The token that did not fit; at the end, the place right after the last one."""
+        token = self.token
+        if token is not None:
+            return span_of(self.source, token)
+        end = self.previous.end_pos or 0 if self.previous else 0
+        return Span(self.source, end, end)
+
+    @property
+    def gap(self) -> Span:
+        """The place right after the token before."""
+        end = self.previous.end_pos or 0 if self.previous else 0
+        return Span(self.source, end, end)
+
+
+Rule: TypeAlias = Callable[[Stop], Diagnostic | None]
+
+
+def span_of(source: Source, token: Token) -> Span:
+    """The place of a token."""
+    return Span(source, token.start_pos or 0, token.end_pos or 0)
+
+
+def diagnose(stop: Stop) -> Diagnostic:
+    """The message for a place where the parser stopped."""
+    return next(found for rule in _RULES if (found := rule(stop)))
+
+
+def _bracket_not_closed(stop: Stop) -> Diagnostic | None:
+    if not stop.brackets:
+        return None
+    opener = stop.brackets[-1]
+    wanted = CLOSER[opener.type]
+    token = stop.token
+    crossed = token is not None and token.type in CLOSERS and token.type not in wanted
+    if crossed or (_closes(stop) and not any(t.type in wanted for t in _rest_of_line(stop))):
+        return Diagnostic(
+            "S020",
+            f"`{opener}` is not closed",
+            span_of(stop.source, opener),
+            f"write {_SYMBOLS[wanted[0]]} where it ends",
+        )
+    return None
+
+
+def _closes(stop: Stop) -> bool:
+    return stop.token is None or any(kind in stop.fits for kind in CLOSER[stop.brackets[-1].type])
+
+
+def _rest_of_line(stop: Stop) -> Iterator[Token]:
+    for index in range(stop.index, len(stop.tokens)):
+        if starts_line(stop.tokens, index):
+            return
+        yield stop.tokens[index]
+
+
+def _bracket_not_opened(stop: Stop) -> Diagnostic | None:
+    if stop.token is not None and stop.token.type in CLOSERS and not stop.brackets:
+        return Diagnostic("S021", f"`{stop.token}` closes a bracket that was not opened", stop.span, "remove it")
+    return None
+
+
+def _empty_braces(stop: Stop) -> Diagnostic | None:
+    token, previous = stop.token, stop.previous
+    if token is None or previous is None or (previous.type, token.type) != ("LBRACE", "RBRACE"):
+        return None
+    where = span_of(stop.source, previous).to(stop.span)
+    return Diagnostic("S022", "the braces are empty", where, "write at least one member, or leave the clause out")
+
+
+def _empty_query(stop: Stop) -> Diagnostic | None:
+    if stop.previous is not None and stop.previous.type == "COLON" and "FIND" in stop.fits and stop.token is None:
+        name = stop.tokens[1] if stop.tokens[0].type == "QUERY" else "it"
+        remedy = "write `find a, b such that ..` or `sensitive MODEL to FEATURE ..` after the colon"
+        return Diagnostic(
+            "S014", f"query `{name}` asks nothing", span_of(stop.source, stop.tokens[0]).to(stop.gap), remedy
+        )
+    if stop.previous is not None and stop.previous.type == "THAT" and (stop.token is None or stop.token.type in TAIL):
+        remedy = "write a constraint after `such that`, for instance `prob(a) >= 0.6`"
+        where = span_of(stop.source, stop.previous)
+        return Diagnostic("S014", "the query has no constraints", where, remedy)
+    return None
+
+
+def _misspelt_word(stop: Stop) -> Diagnostic | None:
+    words = [fit.lower() for fit in stop.fits if fit.lower() in KEYWORDS]
+    token = stop.token
+    if token is not None and (token.type in ("NAME", "FUNCTION") or is_word(token)):
+        near = difflib.get_close_matches(token.lower(), words, 1, 0.8 if is_word(token) else 0.6)
+        if near:
+            return _misspelt(span_of(stop.source, token), str(token), near[0])
+    return None
+
+
+def _misspelt_clause(stop: Stop) -> Diagnostic | None:
+    """`minimise margin(a)`: the wrong word has been taken for a name, and what follows does not fit."""
+    if stop.index == 0:
+        return None
+    before = stop.tokens[stop.index - 1]
+    if before.type == "NAME" and starts_line(stop.tokens, stop.index - 1) and not stop.at_break:
+        near = difflib.get_close_matches(before.lower(), [t.lower() for t in TAIL], 1, 0.7)
+        if near:
+            return _misspelt(span_of(stop.source, before), str(before), near[0])
+    return None
+
+
+def _misspelt(where: Span, text: str, meant: str) -> Diagnostic:
+    return Diagnostic("S015", f"`{text}` is not a word that may stand here", where, f"did you mean `{meant}`?")
+
+
+def _declaration_in_line(stop: Stop) -> Diagnostic | None:
+    token = stop.token
+    if token is not None and "$END" in stop.fits and is_word(token) and str(token) in DECLARATIONS:
+        return Diagnostic("S024", f"`{token}` starts a declaration", stop.span, "start a new line before it")
+    return None
+
+
+def _needs_backquotes(stop: Stop) -> Diagnostic | None:
+    """`capital-gain` where a name stands, and neither a difference nor a path."""
+    token, previous = stop.token, stop.previous
+    if token is None or previous is None or token.type not in ("MINUS", "DOT", "OVER", "PLUS"):
+        return None
+    if not is_name(previous) or token.start_pos != previous.end_pos:
+        return None
+    end = stop.index + 1
+    while end < len(stop.tokens) and stop.tokens[end].start_pos == stop.tokens[end - 1].end_pos:
+        if not is_name(stop.tokens[end]) and stop.tokens[end].type not in ("MINUS", "DOT", "OVER", "PLUS", "NUMBER"):
+            break
+        end += 1
+    where = span_of(stop.source, previous).to(span_of(stop.source, stop.tokens[end - 1]))
+    message = f"`{where.text}` is not a plain name (letters, digits and `_`)"
+    return Diagnostic("S017", message, where, f"put it in backquotes: `` `{where.text}` ``")
+
+
+def _missing_colon(stop: Stop) -> Diagnostic | None:
+    if "COLON" not in stop.fits:
+        return None
+    said = f"a colon is missing after `{stop.previous}`" if stop.previous else "a colon is missing"
+    remedy = f"write `{stop.previous}:`"
+    if stop.token is not None and stop.token.type == "NAME" and not stop.at_break:
+        remedy += "; a name with a space in it goes in backquotes"
+    return Diagnostic("S012", said, stop.gap if stop.at_break else stop.span, remedy)
+
+
+def _missing_such_that(stop: Stop) -> Diagnostic | None:
+    if not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits:
+        return None
+    token = stop.token
+    if token is not None and token.lower() in _WHERE:
+        return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, "write `such that` instead")
+    if token is not None and token.type not in (
+        *VALUES,
+        "FUNCTION",
+        "PREDICATE",
+        "NOT",
+        "LPAR",
+        *TAIL,
+        "_SEP",
+        "COLON",
+    ):
+        return None
+    where = stop.gap if stop.at_break else stop.span
+    return Diagnostic(
+        "S013", "`such that` is missing before the constraints", where, "write `such that` after the points"
+    )
+
+
+def _chained(stop: Stop) -> Diagnostic | None:
+    if stop.token is not None and stop.token.type in ("ORDER", "EQUAL") and {"AND", "OR"} <= stop.fits:
+        for index in range(stop.index - 1, 0, -1):
+            if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
+                # The line above ended with a comparison, and this one was taken for its other side.
+                return _missing_after(replace(stop, index=index), "write what it compares with")
+        remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
+        return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
+    return None
+
+
+def _no_comparison(stop: Stop) -> Diagnostic | None:
+    if "ORDER" not in stop.fits or stop.previous is None:
+        return None
+    token = stop.token
+    if stop.at_break or (token is not None and token.type in ("AND", "OR", "IMPLIES", "_SEP", *CLOSERS)):
+        remedy = "say how it compares, for instance `>= 0.5`"
+        return Diagnostic("S032", "this constraint compares nothing", span_of(stop.source, stop.previous), remedy)
+    return None
+
+
+def _after_objective(stop: Stop) -> Diagnostic | None:
+    token = stop.token
+    if token is None or not {"TOP", "EXPECT"} <= stop.fits or "_SEP" in stop.fits or not stop.at_break:
+        return None
+    if any(t.type == "SENSITIVE" for t in stop.tokens[: stop.index]) or not (token.type in VALUES or is_name(token)):
+        return None
+    return Diagnostic(
+        "S051",
+        "a constraint after the objective",
+        stop.span,
+        "move it up, before `maximize`, `minimize`, `top` and `expect`",
+    )
+
+
+def _missing_comma(stop: Stop) -> Diagnostic | None:
+    token = stop.token
+    if token is not None and "COMMA" in stop.fits and stop.brackets and (token.type in VALUES or is_name(token)):
+        return Diagnostic("S019", f"a comma is missing before `{token}`", stop.span, "separate the members with `,`")
+    return None
+
+
+def _word_as_name(stop: Stop) -> Diagnostic | None:
+    token = stop.token
+    if token is not None and is_word(token) and "NAME" in stop.fits and not stop.at_break:
+        return Diagnostic(
+            "S016", f"`{token}` is a word of the language", stop.span, f"write `` `{token}` `` to use it as a name"
+        )
+    return None
+
+
+def _not_a_string(stop: Stop) -> Diagnostic | None:
+    if stop.fits == {"STRING"}:
+        where = stop.gap if stop.at_break else stop.span
+        return Diagnostic(
+            "S023", "the path of a file is missing", where, 'write the path in double quotes: `from "FILE"`'
+        )
+    return None
+
+
+def _unfinished(stop: Stop) -> Diagnostic | None:
+    previous = stop.previous
+    if previous is None or "$END" in stop.fits or (not stop.at_break and (stop.token is None or may_end(stop.token))):
+        return None
+    return _missing_after(stop, f"expected {_listed(stop.fits)}")
+
+
+def _missing_after(stop: Stop, remedy: str) -> Diagnostic:
+    where = stop.gap if stop.at_break else stop.span
+    return Diagnostic("S018", f"something is missing after `{stop.previous}`", where, remedy)
+
+
+def _unknown_declaration(stop: Stop) -> Diagnostic | None:
+    if stop.index or stop.token is None:
+        return None
+    near = near_declaration(stop.token)
+    if stop.token.type == "NAME" or near:
+        message = f"`{stop.token}` starts no declaration"
+    else:
+        message = f"a declaration cannot start with `{stop.token}`"
+    remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
+    if near:
+        remedy = f"did you mean `{near}`?"
+    elif stop.token.type in ("FIND", "SENSITIVE", "COUNT"):
+        remedy = f"write `query NAME:` before `{stop.token}`"
+    return Diagnostic("S011", message, stop.span, remedy)
+
+
+def _ends_before(stop: Stop) -> Diagnostic | None:
+    if stop.token is None or not {"AND", "OR", "_SEP"} <= stop.fits:
+        return None
+    remedy = "start a new line before it, or join the two with `and`"
+    return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
+
+
+def _unexpected(stop: Stop) -> Diagnostic:
+    what = f"`{stop.token}`" if stop.token is not None else "the end of the declaration"
+    return Diagnostic("S001", f"unexpected {what}", stop.span, f"expected {_listed(stop.fits)}")
+
+
+def _listed(fits: frozenset[str]) -> str:
+    """The terminals that would fit, in words; names stand for all words that may be names."""
+    shown = fits - set(_SAID_BY_NAME)
+    if "NAME" in shown:
+        shown = frozenset(f for f in shown if f.lower() not in KEYWORDS)
+    texts = sorted({_SYMBOLS.get(f, f"`{f.lower()}`") for f in shown}, key=lambda text: (text.startswith("`"), text))
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}" if texts else "nothing more"
+
+
+_RULES: Final[tuple[Rule, ...]] = (
+    _unknown_declaration,
+    _bracket_not_opened,
+    _empty_braces,
+    _bracket_not_closed,
+    _empty_query,
+    _misspelt_word,
+    _misspelt_clause,
+    _declaration_in_line,
+    _needs_backquotes,
+    _missing_colon,
+    _missing_such_that,
+    _not_a_string,
+    _chained,
+    _no_comparison,
+    _after_objective,
+    _missing_comma,
+    _word_as_name,
+    _ends_before,
+    _unfinished,
+    _unexpected,
+)

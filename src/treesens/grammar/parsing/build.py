@@ -1,0 +1,244 @@
+"""From parse trees to syntax nodes: declarations and queries."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from lark import Token, Tree
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.grammar.parsing.build_formulas import FormulaBuilder
+from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import NEARNESS
+
+N = TypeVar("N")
+_CLAUSES = {"data_label": "label", "data_rows": "rows", "flip": "from", "missing": "or missing", "stored": "stored as"}
+
+
+class Builder(FormulaBuilder):
+    """Builds the declarations of one file."""
+
+    def declaration(self, tree: Branch) -> ast.Declaration | None:
+        """The node of one declaration, or None after a mistake."""
+        return self.attempt(lambda: self._declaration(tree))
+
+    def _declaration(self, tree: Branch) -> ast.Declaration:
+        parts, span = branches(tree), self.span(tree)
+        match tree.data:
+            case "model":
+                name, path, *form = parts
+                return ast.Model(self.name(name), self._text(path), self.name(form[0]) if form else None, span=span)
+            case "data":
+                return self._data(tree)
+            case "feature":
+                return self._feature(tree)
+            case "onehot":
+                return ast.OneHot(self.names(parts), span=span)
+            case "domain":
+                return ast.DomainFrom(self.name(parts[0]), span=span)
+            case "query" | "sweep":
+                return self._query(tree)
+            case rule:
+                raise AssertionError(f"rule {rule} is no declaration")
+
+    def _text(self, child: Child) -> ast.Text:
+        return ast.Text(str(child)[1:-1], span=self.span(child))
+
+    def _clauses(self, children: list[Child]) -> dict[str, Branch]:
+        """Clauses by rule; one that is given twice is a mistake."""
+        found: dict[str, Branch] = {}
+        for child in children:
+            assert isinstance(child, Tree)
+            if child.data in found:
+                said = _CLAUSES.get(child.data, child.data)
+                raise self.fail("S050", f"`{said}` is given twice", self.span(child), "remove one of the two")
+            found[child.data] = child
+        return found
+
+    def _data(self, tree: Branch) -> ast.Data:
+        name, path, *options = branches(tree)
+        clauses = self._clauses(options)
+        label = self.name(branches(clauses["data_label"])[0]) if "data_label" in clauses else None
+        rows = self.whole(branches(clauses["data_rows"])[0]) if "data_rows" in clauses else None
+        return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
+
+    def _feature(self, tree: Branch) -> ast.Feature:
+        name, kind, *options = branches(tree)
+        assert isinstance(kind, Tree)
+        clauses = self._clauses(options)
+        stored = clauses.get("stored")
+        return ast.Feature(
+            self.name(name),
+            self._numeric(kind) if kind.data == "numeric" else self._category(kind),
+            self.interval(cast(Branch, branches(stored)[0])) if stored is not None else None,
+            "missing" in clauses,
+            span=self.span(tree),
+        )
+
+    def _numeric(self, tree: Branch) -> ast.Numeric:
+        kind, *domain = branches(tree)
+        interval = self.interval(cast(Branch, domain[0])) if domain else None
+        return ast.Numeric("real" if kind == "real" else "integer", interval, span=self.span(tree))
+
+    def _category(self, tree: Branch) -> ast.Category:
+        items = [cast(Branch, child) for child in branches(tree)]
+        return ast.Category(self.every(self._category_item, items), span=self.span(tree))
+
+    def _category_item(self, tree: Branch) -> ast.CategoryItem:
+        parts = branches(tree)
+        name: ast.Name | None = None
+        value: ast.Number | None = None
+        for part in parts:
+            if isinstance(part, Tree) and part.data == "number":
+                value = self.number(part)
+            elif not isinstance(part, Token) or part.type != "EQUAL":
+                name = self.name(part)
+        return ast.CategoryItem(name, value, span=self.span(tree))
+
+    # --- queries ------------------------------------------------------------------------------------------------------
+
+    def _query(self, tree: Branch) -> ast.Query:
+        """A query inside its sweeps, whether they stand before `query` or after it."""
+        span, sweeps = self.span(tree), list[ast.Each]()
+        name: ast.Name | None = None
+        inner = tree
+        while inner.data in ("sweep", "each", "query"):
+            *head, inside = branches(inner)
+            if inner.data == "query":
+                name = self.name(head[0])
+            else:
+                sweeps.append(self._each(inner))
+            inner = cast(Branch, inside)
+        assert name is not None
+        return ast.Query(name, self._body(inner), tuple(sweeps), span=span)
+
+    def _each(self, tree: Branch) -> ast.Each:
+        parameters, choices, _ = branches(tree)
+        assert isinstance(parameters, Tree)
+        assert isinstance(choices, Tree)
+        over = branches(choices)
+        span = self.span(tree).source
+        where = self.span(parameters).to(self.span(choices))
+        assert where.source is span
+        names = self.names(branches(parameters))
+        if isinstance(over[0], Token):
+            return ast.Each(names, "features" if over[0] == "features" else "pairs", span=where)
+        return ast.Each(names, tuple(self.features(cast(Branch, item)) for item in over), span=where)
+
+    def _body(self, tree: Branch) -> ast.Body:
+        match tree.data:
+            case "find":
+                return self._find(tree)
+            case "count":
+                return self._count(tree)
+            case _:
+                return self._sensitive(tree)
+
+    def _points(self, tree: Branch) -> tuple[ast.Point, ...]:
+        """`a, b in M` puts both into M; `a in M, b in N` each into its own."""
+        found: list[ast.Point] = []
+        for child in branches(tree):
+            assert isinstance(child, Tree)
+            name, *model = branches(child)
+            found.append(ast.Point(self.name(name), self.name(model[0]) if model else None, span=self.span(child)))
+        if len(found) > 2:
+            raise self.fail("S052", f"a query is about one or two points, not {len(found)}", self.span(tree))
+        last = found[-1].model
+        if last is not None and all(point.model is None for point in found[:-1]):
+            found = [ast.Point(point.name, last, span=point.span) for point in found]
+        self.points = tuple(point.name.text for point in found)
+        return tuple(found)
+
+    def _constraints(self, tree: Branch) -> tuple[ast.Formula, ...]:
+        return self.every(self.formula, [cast(Branch, child) for child in branches(tree)])
+
+    def _find(self, tree: Branch) -> ast.Find:
+        points_tree, constraints_tree, *tail = branches(tree)
+        points = self._points(cast(Branch, points_tree))
+        constraints = self.attempt(lambda: self._constraints(cast(Branch, constraints_tree)))
+        clauses = self._clauses(tail)
+        objective = self._objective(clauses.get("objective"))
+        top, expect = self._top(clauses.get("top")), self._expect(clauses.get("expect"))
+        if constraints is None:
+            raise Malformed
+        return ast.Find(points, constraints, objective, top, expect, span=self.span(tree))
+
+    def _count(self, tree: Branch) -> ast.Count:
+        data, points_tree, constraints_tree, *tail = branches(tree)
+        points = self._points(cast(Branch, points_tree))
+        constraints = self._constraints(cast(Branch, constraints_tree))
+        clauses = self._clauses(tail)
+        self._only(clauses, ("expect",), "a count")
+        return ast.Count(
+            self.name(data), points, constraints, self._expect(clauses.get("expect")), span=self.span(tree)
+        )
+
+    def _only(self, clauses: dict[str, Branch], allowed: tuple[str, ...], what: str) -> None:
+        for key, clause in clauses.items():
+            if key not in allowed:
+                word = self.span(clause).text.split()[0]
+                raise self.fail("S001", f"{what} has no `{word}`", self.span(clause), "remove it, or write a `find`")
+
+    def _objective(self, tree: Branch | None) -> ast.Objective | None:
+        if tree is None:
+            return None
+        sense, expression = branches(tree)
+        node = self.quantity(expression)
+        return ast.Objective("maximize" if sense == "maximize" else "minimize", node, span=self.span(tree))
+
+    def _top(self, tree: Branch | None) -> ast.Top | None:
+        if tree is None:
+            return None
+        number, *diverse = branches(tree)
+        return ast.Top(self.whole(number), bool(diverse), span=self.span(tree))
+
+    def _expect(self, tree: Branch | None) -> ast.Expect | None:
+        if tree is None:
+            return None
+        return ast.Expect("none" if branches(tree)[0] == "none" else "some", span=self.span(tree))
+
+    def _sensitive(self, tree: Branch) -> ast.Sensitive:
+        parts = branches(tree)
+        model = None
+        if isinstance(parts[0], Tree) and parts[0].data == "model_name":
+            model = self.name(parts.pop(0))
+        features, *rest = parts
+        clauses = self._clauses(rest)
+        allowed = ("gap", "margin", "flip", "factor", "near", "top", "expect")
+        self._only(clauses, allowed, "the shorthand `sensitive`")
+        numbers = {
+            key: self.number(cast(Branch, branches(clauses[key])[0]))
+            for key in ("gap", "margin", "factor")
+            if key in clauses
+        }
+        return ast.Sensitive(
+            model,
+            self.features(cast(Branch, features)),
+            numbers.get("gap"),
+            numbers.get("margin"),
+            self._flip(clauses.get("flip")),
+            numbers.get("factor"),
+            self._near(clauses.get("near")),
+            self._top(clauses.get("top")),
+            self._expect(clauses.get("expect")),
+            span=self.span(tree),
+        )
+
+    def _flip(self, tree: Branch | None) -> ast.Flip | None:
+        if tree is None:
+            return None
+        source, target = branches(tree)
+        return ast.Flip(self.label(source), self.label(target), span=self.span(tree))
+
+    def _near(self, tree: Branch | None) -> ast.Near | None:
+        if tree is None:
+            return None
+        data, *using = branches(tree)
+        kind = self.span(using[0]).text if using else "both"
+        match kind:
+            case "likelihood" | "cavities" | "both" | "distance":
+                return ast.Near(self.name(data), kind, span=self.span(tree))
+            case _:
+                where = self.span(using[0])
+                raise self.fail("S053", f"`{kind}` is not a way to be near data", where, did_you_mean(kind, NEARNESS))

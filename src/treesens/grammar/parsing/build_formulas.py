@@ -1,0 +1,140 @@
+"""From parse trees to syntax nodes: constraints."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from lark import Token, Tree
+
+from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import FUNCTIONS
+
+
+def _trees(children: list[Child]) -> list[Branch]:
+    return [child for child in children if isinstance(child, Tree)]
+
+
+class FormulaBuilder(TermBuilder):
+    """Builds constraints; what a comparison is depends on its two sides."""
+
+    def formula(self, tree: Branch) -> ast.Formula:
+        parts, span = branches(tree), self.span(tree)
+        match tree.data:
+            case "and":
+                return ast.And(self.every(self.formula, _trees(parts)), span=span)
+            case "or":
+                return ast.Or(self.every(self.formula, _trees(parts)), span=span)
+            case "implies":
+                premise, conclusion = self.every(self.formula, _trees(parts))
+                return ast.Implies(premise, conclusion, span=span)
+            case "not":
+                return ast.Not(self.formula(_trees(parts)[0]), span=span)
+            case "comparison":
+                return self._comparison(tree)
+            case "membership":
+                return self._membership(tree)
+            case "is_missing":
+                return self._is_missing(tree)
+            case "avoid":
+                return self._avoid(tree)
+            case rule:
+                raise AssertionError(f"rule {rule} is no constraint")
+
+    def _comparison(self, tree: Branch) -> ast.Formula:
+        left_tree, operator, right_tree, *suffixes = branches(tree)
+        span = self.span(tree)
+        left = self.expression(left_tree)
+        extras = self._suffixes(_trees(suffixes))
+        if isinstance(left, ast.Name):
+            return self._of_point(left, str(operator), right_tree, extras, tree)
+        if "except" in extras:
+            remedy = "write `a = b except {..}` for two points"
+            raise self.fail("S043", "`except` belongs to two equal points", self.span(extras["except"]), remedy)
+        right = self.expression(right_tree)
+        if isinstance(left, ast.ClassOf) and operator == "=" and isinstance(right, ast.Name | ast.Number):
+            by = {key: self.number(_trees(branches(extra))[0]) for key, extra in extras.items()}
+            return ast.ClassIs(left.point, right, by.get("by_factor"), by.get("by_margin"), span=span)
+        if extras:
+            where = self.span(next(iter(extras.values())))
+            raise self.fail("S043", "`by` belongs to `class(P) = CLASS`", where, "remove it, or name the class")
+        if isinstance(right, ast.Name) and not isinstance(left, ast.FeatureOf | ast.ClassOf):
+            raise self.no_point(right)
+        return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)
+
+    def _suffixes(self, suffixes: list[Branch]) -> dict[str, Branch]:
+        """`except`, `by factor`, `by margin`: each at most once."""
+        found: dict[str, Branch] = {}
+        for suffix in suffixes:
+            if suffix.data in found:
+                raise self.fail(
+                    "S050", f"`{suffix.data.replace('_', ' ')}` is given twice", self.span(suffix), "keep one"
+                )
+            found[suffix.data] = suffix
+        return found
+
+    def _of_point(
+        self, point: ast.Name, operator: str, right: Child, extras: dict[str, Branch], tree: Branch
+    ) -> ast.Formula:
+        assert isinstance(right, Tree)
+        span = self.span(tree)
+        varied = self.features(_trees(branches(extras["except"]))[0]) if "except" in extras else None
+        is_equality = operator == "=" and not extras.keys() - {"except"}
+        if is_equality and right.data == "row":
+            return ast.PointIsRow(point, self.row(right), varied, span=span)
+        if is_equality and right.data == "bare":
+            return ast.PointsEqual(point, self.name(right), varied, span=span)
+        if right.data == "bare" and self.span(right).text in self.points and point.text in self.points:
+            remedy = f"write `{point.text} = {self.span(right).text} except {{..}}`, or `changes(..) >= 1`"
+            raise self.fail("S034", "two points can only be equal", span, remedy)
+        raise self.no_point(point)
+
+    def _membership(self, tree: Branch) -> ast.Formula:
+        operand_tree, *negation, where = branches(tree)
+        assert isinstance(where, Tree)
+        span = self.span(tree)
+        operand = self.quantity(operand_tree)
+        inside: ast.Formula
+        if where.data == "interval":
+            inside = ast.InInterval(operand, self.interval(where), span=span)
+        else:
+            values = ast.ValueSet(tuple(self.label(value) for value in branches(where)), span=self.span(where))
+            inside = ast.InSet(operand, values, span=span)
+        return ast.Not(inside, span=span) if negation else inside
+
+    def _is_missing(self, tree: Branch) -> ast.Formula:
+        function, arguments = branches(tree)
+        assert isinstance(arguments, Tree)
+        parts = branches(arguments)
+        if len(parts) == 1 and isinstance(parts[0], Tree) and parts[0].data == "feature_of":
+            feature = self.expression(parts[0])
+            assert isinstance(feature, ast.FeatureOf)
+            return ast.IsMissing(feature, span=self.span(tree))
+        raise self.wrong_call(function, self.span(tree))
+
+    def _avoid(self, tree: Branch) -> ast.Formula:
+        *points, call = branches(tree)
+        assert isinstance(call, Tree)
+        function, arguments = branches(call)
+        assert isinstance(arguments, Tree)
+        form = FUNCTIONS["cavities"]
+        if function != "cavities":
+            raise self.fail("S040", f"points cannot avoid `{function}`", self.span(function), f"write {form}")
+        data, *options = branches(arguments)[:1] + branches(arguments)[1:] or [call]
+        given: dict[str, ast.Whole] = {}
+        for option in options:
+            if not isinstance(option, Tree) or option.data != "keyword_argument":
+                raise self.wrong_call(function, self.span(option))
+            key, value = branches(option)
+            if key not in ("width", "limit") or key in given:
+                raise self.fail("S041", f"`cavities` takes no `{key}` here", self.span(key), f"write {form}")
+            given[str(key)] = self.whole(value)
+        if "width" not in given or not isinstance(data, Tree) or data.data not in ("bare", "word_as_name"):
+            raise self.wrong_call(function, self.span(call))
+        return ast.Avoid(self.names(points), self.name(data), given["width"], given.get("limit"), span=self.span(tree))
+
+
+def token_of(child: Child) -> Token:
+    """A child that the grammar makes a token."""
+    assert isinstance(child, Token)
+    return child

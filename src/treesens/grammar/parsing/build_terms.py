@@ -1,0 +1,289 @@
+"""From parse trees to syntax nodes: names, numbers, sets and expressions.
+
+The grammar takes any function with any arguments and a bare name anywhere in an expression; here they are checked, as
+the messages can then say which arguments a function wants and which point a feature should belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from lark import Token, Tree
+
+from treesens.compiler.base.diagnostics import Diagnostics, Source, Span, did_you_mean
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import FUNCTIONS, NORMS
+
+if TYPE_CHECKING:
+    Branch: TypeAlias = Tree[Token]
+else:
+    Branch = Tree
+
+Child: TypeAlias = "Branch | Token"
+T = TypeVar("T")
+_LARGEST: Final = 400
+"""Most digits before and after the decimal point: more than any float needs, and cheap to compute with exactly."""
+
+
+def branches(tree: Branch) -> list[Child]:
+    """The children that are there; Lark puts None where an optional part is left out."""
+    return [child for child in tree.children if child is not None]
+
+
+class Malformed(Exception):
+    """A node cannot be made; its message is in the diagnostics."""
+
+
+class TermBuilder:
+    """Builds the nodes that constraints are made of. Messages go to `diagnostics`, once per mistake."""
+
+    def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
+        self.source = source
+        self.diagnostics = diagnostics
+        self.points: tuple[str, ...] = ()  # of the query at hand, for the remedies
+
+    def fail(self, code: str, message: str, span: Span, remedy: str = "") -> Malformed:
+        """Records a mistake; the caller raises what is returned."""
+        self.diagnostics.error(code, message, span, remedy)
+        return Malformed()
+
+    def attempt(self, build: Callable[[], T]) -> T | None:
+        """What `build` returns, or None after a mistake, so that its siblings are read too."""
+        try:
+            return build()
+        except Malformed:
+            return None
+
+    def every(self, build: Callable[[Branch], T], trees: list[Branch]) -> tuple[T, ...]:
+        """All of them, each with its own messages."""
+        built = [self.attempt(lambda tree=tree: build(tree)) for tree in trees]  # type: ignore[misc]
+        if any(item is None for item in built):
+            raise Malformed
+        return tuple(item for item in built if item is not None)
+
+    # --- words and numbers --------------------------------------------------------------------------------------------
+
+    def span(self, child: Child) -> Span:
+        if isinstance(child, Token):
+            return Span(self.source, child.start_pos or 0, child.end_pos or 0)
+        return Span(self.source, child.meta.start_pos, child.meta.end_pos)
+
+    def name(self, child: Child) -> ast.Name:
+        """A name from its token, or from the tree of a rule that stands for one."""
+        span = self.span(child)
+        text = span.text
+        if text[:1] in ("`", '"'):
+            text = text[1:-1]
+        return ast.Name(text, span=span)
+
+    def names(self, children: list[Child]) -> tuple[ast.Name, ...]:
+        return tuple(self.name(child) for child in children)
+
+    def features(self, tree: Branch) -> ast.Features:
+        return ast.Features(self.names(branches(tree)), span=self.span(tree))
+
+    def exact(self, token: Token) -> Fraction:
+        """The value of a number as it is written."""
+        mantissa, _, exponent = token.lower().partition("e")
+        if len(mantissa) > _LARGEST or len(exponent) > 5 or abs(int(exponent or "0")) > _LARGEST:
+            span = self.span(token)
+            raise self.fail("S006", "this number is too large or too long", span, "use fewer than 400 digits, or `inf`")
+        return Fraction(str(token))
+
+    def bound(self, tree: Branch) -> ast.Bound:
+        """`number` of the grammar: signed, maybe infinite."""
+        sign, token = tree.children
+        assert isinstance(token, Token)
+        span = self.span(tree)
+        if token.type == "INF":
+            return ast.Infinity(sign is not None, span=span)
+        value = self.exact(token)
+        return ast.Number(-value if sign is not None else value, span=span)
+
+    def number(self, tree: Branch) -> ast.Number:
+        """A number that has to be finite."""
+        bound = self.bound(tree)
+        if isinstance(bound, ast.Infinity):
+            raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
+        return bound
+
+    def whole(self, child: Child) -> ast.Whole:
+        if isinstance(child, Token):
+            value, span = self.exact(child), self.span(child)
+        else:
+            number = self.number(child)
+            value, span = number.value, number.span
+        if value.denominator != 1 or value < 0:
+            raise self.fail("S008", f"`{span.text}` is not a whole number", span, "write 0, 1, 2, ..")
+        return ast.Whole(int(value), span=span)
+
+    def label(self, child: Child) -> ast.Label:
+        """`class_label` or a member of a set: a name or a number."""
+        if isinstance(child, Tree) and child.data == "class_label":
+            child = branches(child)[0]
+        if isinstance(child, Tree) and child.data == "number":
+            return self.number(child)
+        return self.name(child)
+
+    def interval(self, tree: Branch) -> ast.Interval:
+        left, low, high, right = branches(tree)
+        assert isinstance(low, Tree)
+        assert isinstance(high, Tree)
+        bounds = self.every(self.bound, [low, high])
+        return ast.Interval(bounds[0], bounds[1], left == "(", right == ")", span=self.span(tree))
+
+    # --- expressions --------------------------------------------------------------------------------------------------
+
+    def expression(self, child: Child) -> ast.Expression:
+        """One side of a comparison, or a part of it."""
+        assert isinstance(child, Tree)
+        parts, span = branches(child), self.span(child)
+        match child.data:
+            case "unsigned":
+                token = parts[0]
+                assert isinstance(token, Token)
+                return (
+                    ast.Infinity(False, span=span) if token.type == "INF" else ast.Number(self.exact(token), span=span)
+                )
+            case "feature_of":
+                return ast.FeatureOf(self.name(parts[0]), self.name(parts[1]), span=span)
+            case "bare" | "word_as_name":
+                return self.name(child)
+            case "call":
+                return self.call(child)
+            case "negate":
+                return self._negated(self.quantity(parts[1]), span)
+            case "sum":
+                return self._sum(parts, span)
+            case "product":
+                return self._product(parts, span)
+            case "row":
+                raise self.fail("S035", "a row is not a quantity", span, "write `a = row N of DATA` for a point `a`")
+            case rule:
+                raise AssertionError(f"rule {rule} is no expression")
+
+    def quantity(self, child: Child) -> ast.Expression:
+        """An expression that is not a bare name."""
+        expression = self.expression(child)
+        if isinstance(expression, ast.Name):
+            raise self.no_point(expression)
+        return expression
+
+    def no_point(self, name: ast.Name) -> Malformed:
+        """The mistake of a bare name where only a quantity of a point makes sense."""
+        if name.text in self.points:
+            message = f"the point `{name.text}` is not a quantity"
+            return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
+        point = self.points[0] if self.points else "a"
+        message = f"`{name.text}` belongs to no point"
+        return self.fail("S033", message, name.span, f"for a feature write `{point}.{name.span.text}`")
+
+    def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
+        match operand:
+            case ast.Number(value):
+                return ast.Number(-value, span=span)
+            case ast.Infinity(negative):
+                return ast.Infinity(not negative, span=span)
+            case ast.Negate(inner):
+                return inner
+            case _:
+                return ast.Negate(operand, span=span)
+
+    def _sum(self, parts: list[Child], span: Span) -> ast.Expression:
+        terms = [self.quantity(parts[0])]
+        for sign, part in zip(parts[1::2], parts[2::2], strict=True):
+            term = self.quantity(part)
+            terms.append(self._negated(term, self.span(sign).to(term.span)) if sign == "-" else term)
+        return ast.Sum(tuple(terms), span=span)
+
+    def _product(self, parts: list[Child], span: Span) -> ast.Expression:
+        factors = [self.quantity(parts[0])]
+        for operator, part in zip(parts[1::2], parts[2::2], strict=True):
+            factor = self.quantity(part)
+            if operator == "*":
+                factors.append(factor)
+                continue
+            factors = [ast.Quotient(self._multiplied(factors), factor, span=factors[0].span.to(factor.span))]
+        return self._multiplied(factors, span)
+
+    def _multiplied(self, factors: list[ast.Expression], span: Span | None = None) -> ast.Expression:
+        if len(factors) == 1:
+            return factors[0]
+        return ast.Product(tuple(factors), span=span or factors[0].span.to(factors[-1].span))
+
+    # --- functions ----------------------------------------------------------------------------------------------------
+
+    def call(self, tree: Branch) -> ast.Expression:
+        """A function of points, with the arguments it wants."""
+        function, arguments = branches(tree)
+        assert isinstance(arguments, Tree)
+        parts, span, text = branches(arguments), self.span(tree), str(function)
+        kinds = [part.data for part in parts if isinstance(part, Tree)]
+        match text, parts:
+            case "prob" | "margin", [point, *label] if self._is_point(point) and len(label) <= 1:
+                node = ast.Prob if text == "prob" else ast.Margin
+                return node(self.name(point), self._class(label[0], text) if label else None, span=span)
+            case "value" | "class", [point] if self._is_point(point):
+                return (ast.ValueOf if text == "value" else ast.ClassOf)(self.name(point), span=span)
+            case "likelihood" | "changes", [first, second] if self._is_point(first) and self._is_name(second):
+                return (ast.Likelihood if text == "likelihood" else ast.Changes)(
+                    self.name(first), self.name(second), span=span
+                )
+            case "abs", [operand] if not {"row", "nearest", "keyword_argument"} & set(kinds):
+                return ast.Absolute(self.quantity(operand), span=span)
+            case "distance", [point, target, *norm] if self._is_point(point) and len(norm) <= 1:
+                return ast.Distance(self.name(point), self._target(target), self._norm(norm, span), span=span)
+            case "missing" | "cavities", _:
+                form = f"P avoid {FUNCTIONS[text]}" if text == "cavities" else FUNCTIONS[text]
+                raise self.fail("S041", f"`{text}` is not a quantity", self.span(function), f"write `{form}` by itself")
+            case _:
+                raise self.wrong_call(function, span)
+
+    def wrong_call(self, function: Child, span: Span) -> Malformed:
+        """The mistake of an unknown function or of arguments that it does not take."""
+        if str(function) not in FUNCTIONS:
+            message = f"there is no function `{function}`"
+            return self.fail("S040", message, self.span(function), did_you_mean(str(function), FUNCTIONS))
+        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {FUNCTIONS[str(function)]}")
+
+    def _is_point(self, child: Child) -> bool:
+        return isinstance(child, Tree) and child.data == "bare"
+
+    def _is_name(self, child: Child) -> bool:
+        return isinstance(child, Tree) and child.data in ("bare", "word_as_name")
+
+    def _class(self, child: Child, function: str) -> ast.Label:
+        label = self.expression(child) if isinstance(child, Tree) and child.data in _LABELS else None
+        if isinstance(label, ast.Name | ast.Number):
+            return label
+        remedy = f"write `{function}(P, CLASS)` with the name or number of a class"
+        raise self.fail("S041", "this is not a class", self.span(child), remedy)
+
+    def _target(self, child: Child) -> ast.Name | ast.Row | ast.NearestRow:
+        assert isinstance(child, Tree)
+        if child.data == "row":
+            return self.row(child)
+        if child.data == "nearest":
+            return ast.NearestRow(self.name(branches(child)[0]), span=self.span(child))
+        if child.data == "bare":
+            return self.name(child)
+        raise self.fail("S041", "a distance is to a point or a row", self.span(child), f"write {FUNCTIONS['distance']}")
+
+    def _norm(self, norm: list[Child], span: Span) -> ast.Norm:
+        remedy = "add the norm: l0, l1, l2 or linf"
+        if not norm:
+            raise self.fail("S042", "the distance has no norm", span, remedy)
+        text = self.span(norm[0]).text
+        for known in ("l0", "l1", "l2", "linf"):
+            if text == known:
+                return known
+        raise self.fail("S042", f"`{text}` is not a norm", self.span(norm[0]), did_you_mean(text, NORMS))
+
+    def row(self, tree: Branch) -> ast.Row:
+        index, data = branches(tree)
+        return ast.Row(self.whole(index), self.name(data), span=self.span(tree))
+
+
+_LABELS: Final = ("bare", "word_as_name", "unsigned", "negate")

@@ -1,0 +1,121 @@
+"""Where declarations and conjuncts begin: the only two things that line breaks mean in a `.sens` file.
+
+1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `query`,
+   `for each`).
+2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside
+   brackets, the line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line
+   starts with something that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that
+   starts with `-` goes on with the line before it only where that one is not a complete conjunct yet.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+
+from treesens.grammar.tree.words import DECLARATIONS, ENDS_OPEN, KEYWORDS
+
+if TYPE_CHECKING:
+    from lark import Token
+
+CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": ("RBRACE",)}
+"""The closing brackets of an opening one; intervals mix round and square ones."""
+
+CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
+VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
+BROKEN: Final = "BROKEN"
+"""Type of a token that has had its message already."""
+
+_STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
+_ENDS: Final = (*VALUES, *CLOSERS, BROKEN)
+TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "EXPECT")
+
+
+def is_word(token: Token) -> bool:
+    """Whether the token is a word of the language, as opposed to a name that reads the same."""
+    return token.type not in ("NAME", "FUNCTION", "PREDICATE", "QUOTED", "STRING") and str(token) in KEYWORDS
+
+
+def is_name(token: Token) -> bool:
+    """Whether the token can be a name somewhere."""
+    return token.type in ("NAME", "QUOTED", "FUNCTION", "PREDICATE") or is_word(token)
+
+
+def starts_line(tokens: list[Token], index: int) -> bool:
+    return index == 0 or (tokens[index].line or 0) > (tokens[index - 1].end_line or 0)
+
+
+def may_start(tokens: list[Token], index: int) -> bool:
+    """Whether a conjunct may start with this token; `not` does, but `not in` goes on with one."""
+    if tokens[index].type == "NOT":
+        return index + 1 == len(tokens) or tokens[index + 1].type != "IN"
+    return tokens[index].type in _STARTS
+
+
+def may_end(token: Token) -> bool:
+    """Whether a conjunct may end with this token."""
+    return token.type in _ENDS or (is_word(token) and str(token) not in ENDS_OPEN)
+
+
+def mark_names(tokens: list[Token]) -> list[Token]:
+    """Words of the language that can only be names where they stand: in `a.class`, `except row`, `a.job = none`."""
+    marked = list(tokens)
+    for index in range(1, len(marked)):
+        before, token = marked[index - 1], marked[index]
+        after_dot = before.type == "DOT" and (token.type in ("FUNCTION", "PREDICATE") or is_word(token))
+        on_line = token.line == before.line
+        as_value = before in ("=", "!=") and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
+            marked[index] = token.update(type="NAME")
+    return marked
+
+
+def declarations(tokens: list[Token]) -> list[list[Token]]:
+    """The tokens of a file, cut where a declaration starts."""
+    cuts: list[int] = []
+    depth = 0
+    for index, token in enumerate(tokens):
+        if starts_line(tokens, index) and (not cuts or _starts_declaration(tokens, index, cuts[-1], depth)):
+            cuts.append(index)
+            depth = 0
+        if token.type in CLOSER:
+            depth += 1
+        elif token.type in CLOSERS:
+            depth = max(0, depth - 1)
+    return [tokens[start:end] for start, end in zip(cuts, [*cuts[1:], len(tokens)], strict=True)]
+
+
+def _starts_declaration(tokens: list[Token], index: int, start: int, depth: int) -> bool:
+    token, previous = tokens[index], tokens[index - 1]
+    if previous.type == "COLON" and _continues_sweep(tokens, index, start):
+        return False
+    if _has_shape(tokens, index):
+        # Brackets left open before it do not hide the start of a declaration.
+        return depth == 0 or is_word(token)
+    return depth == 0 and is_word(token) and str(token) in DECLARATIONS and may_end(previous)
+
+
+def _continues_sweep(tokens: list[Token], index: int, start: int) -> bool:
+    """A `for` or `query` right after the colon of `query q:` or `for each ..:` belongs to that declaration."""
+    if tokens[index].type == "FOR":
+        return tokens[start].type in ("QUERY", "FOR")
+    return tokens[start].type == "FOR" and all(t.type != "QUERY" for t in tokens[start:index])
+
+
+def _has_shape(tokens: list[Token], index: int) -> bool:
+    """Whether the line reads like a declaration, even of a word that is misspelt."""
+    word, *after = tokens[index : index + 3]
+    kinds = [t.type for t in after]
+    named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
+    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY"):
+        return True
+    if kinds[:1] in (["LBRACE"], ["FROM"]):
+        return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None
+    return kinds[:1] == ["EACH"] and word.type in ("FOR", "NAME")
+
+
+def near_declaration(token: Token) -> str | None:
+    """The word of a declaration that a misspelt one is meant to be."""
+    if token.type != "NAME":
+        return None
+    return next(iter(difflib.get_close_matches(token.lower(), DECLARATIONS, 1, 0.6)), None)

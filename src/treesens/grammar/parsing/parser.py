@@ -1,0 +1,203 @@
+"""`parse` and `read`: from a text or a file to its syntax tree, or to all of its mistakes at once."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from treesens.compiler.base.diagnostics import Diagnostics, Source, Span
+from treesens.compiler.base.files import open_regular
+from treesens.grammar.tree import ast
+
+if TYPE_CHECKING:
+    from lark import Token
+
+LARGEST_FILE: Final = 10_000_000
+"""Bytes. A question is a short text; more than this is a data file given by mistake."""
+
+_MOST_TOKENS: Final = 500_000
+_MOST_MESSAGES: Final = 100
+"""After so many mistakes the text is something else, and nobody reads on."""
+
+_TRANSLATED: Final = {
+    **{"==": ("EQUAL", "="), ":=": ("EQUAL", "="), "=<": ("ORDER", "<="), "=>": ("ORDER", ">="), "<>": ("ORDER", "!=")},
+    **{"≤": ("ORDER", "<="), "≥": ("ORDER", ">="), "≠": ("ORDER", "!="), "&&": ("AND", "and"), "&": ("AND", "and")},
+    **{"∧": ("AND", "and"), "||": ("OR", "or"), "|": ("OR", "or"), "∨": ("OR", "or"), "!": ("NOT", "not")},
+    **{"¬": ("NOT", "not"), "×": ("TIMES", "*"), "·": ("TIMES", "*"), "→": ("IMPLIES", "implies")},
+}
+
+
+def read(path: str | Path) -> ast.File:
+    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with every mistake in it."""
+    source = load(path)
+    return parse(source.text, source.name)
+
+
+def load(path: str | Path) -> Source:
+    """The text of a file, or of standard input (`-`); a file that is no text is a `DiagnosticsError`."""
+    name = "<standard input>" if str(path) == "-" else str(path)
+    diagnostics = Diagnostics()
+    nowhere = Span(Source(name, ""), 0, 0)
+    content = b""
+    try:
+        if str(path) == "-":
+            content = _standard_input()
+        else:
+            with open_regular(path) as file:
+                content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        diagnostics.error("S063", f"the file cannot be read: {reason}", nowhere, "check the path and its permissions")
+    except ValueError as error:  # a path with a NUL in it
+        diagnostics.error("S063", f"the file cannot be read: {error}", nowhere, "check the path")
+    if len(content) > LARGEST_FILE:
+        message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        diagnostics.error("S061", message, nowhere, 'check the path; data files go into `data NAME from "FILE"`')
+    diagnostics.raise_if_errors()
+    return Source(name, _decoded(content, name, diagnostics))
+
+
+@cache
+def _standard_input() -> bytes:
+    """Read once: it cannot be read again."""
+    return sys.stdin.buffer.read(LARGEST_FILE + 1)
+
+
+def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # What stands before the bad byte is UTF-8; the rest is shown as Latin-1, which is what it most often is.
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        source = Source(name, before + content[error.start :].decode("latin-1"))
+        span = Span(source, len(before), len(before) + 1)
+        byte = content[error.start]
+        remedy = "save the file as UTF-8 (it looks like Latin-1: `iconv -f latin1 -t utf8`)"
+        diagnostics.error("S060", f"byte 0x{byte:02X} is not UTF-8", span, remedy)
+        text = ""
+    diagnostics.raise_if_errors()
+    return text
+
+
+def parse(text: str, name: str = "<query>") -> ast.File:
+    """The syntax tree of a text. Raises `DiagnosticsError` with every mistake in it; `name` stands in their places."""
+    source = Source(name, text)
+    diagnostics = Diagnostics()
+    file = parse_source(source, diagnostics)
+    diagnostics.items.sort(key=lambda item: item.span.start if item.span else 0)
+    diagnostics.raise_if_errors()
+    assert file is not None
+    return file
+
+
+def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
+    """The tree of what could be read; None where nothing could. Mistakes go to `diagnostics`.
+
+    For tools that show a file while it is written; `parse` is for everybody else.
+    """
+    if not _is_text(source, diagnostics):
+        return None
+    from treesens.grammar.parsing import layout, terminals
+    from treesens.grammar.parsing.build import Builder
+    from treesens.grammar.parsing.recover import DeclarationParser
+
+    found = terminals.tokens(source.text, _MOST_TOKENS)
+    if len(found) == _MOST_TOKENS:
+        message = f"the text has more than {_MOST_TOKENS} words, which is no question"
+        diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
+        return None
+    found = [token for token in found if token.type != "COMMENT"]
+    tokens = layout.mark_names(_repaired(source, found, diagnostics))
+    if not tokens:
+        if not diagnostics.errors:
+            remedy = 'write at least `model NAME from "FILE"` and a query'
+            diagnostics.error("S010", "the file says nothing", Span(source, 0, 0), remedy)
+        return None
+    builder = Builder(source, diagnostics)
+    nodes: list[ast.Declaration] = []
+    for declaration in layout.declarations(tokens):
+        if len(diagnostics.items) >= _MOST_MESSAGES:
+            break
+        reader = DeclarationParser(source, declaration, diagnostics)
+        tree = reader.parse()
+        node = builder.declaration(tree) if tree is not None else None
+        if node is not None and not reader.failed:
+            nodes.append(node)
+    return ast.File(tuple(nodes), span=Span(source, 0, len(source.text)))
+
+
+def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
+    nul = source.text.find("\0")
+    if len(source.text) > LARGEST_FILE:
+        message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
+    elif nul >= 0:
+        # The excerpt of a binary file helps nobody, and may be long.
+        shown = Span(Source(source.name, ""), 0, 0) if "\n" not in source.text else Span(source, nul, nul + 1)
+        diagnostics.error("S062", "the file holds NUL bytes, so it is not text", shown, "check the path")
+    return not diagnostics.errors
+
+
+def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
+    """The tokens with every unreadable one reported, and translated, left out or marked as broken."""
+    from treesens.grammar.messages.faults import span_of
+    from treesens.grammar.parsing.layout import BROKEN
+
+    kept: list[Token] = []
+    skipped_line = 0
+    for token in tokens:
+        if len(diagnostics.items) >= _MOST_MESSAGES:
+            return []
+        if token.line == skipped_line:
+            continue  # the rest of a line after a name or string that is not closed
+        span = span_of(source, token)
+        match token.type:
+            case "FOREIGN":
+                if str(token) not in _TRANSLATED:
+                    diagnostics.error("S030", f"`{token}` is no operator here", span, "write a product or a number")
+                    kept.append(token.update(type=BROKEN))
+                    continue
+                kind, meant = _TRANSLATED[str(token)]
+                diagnostics.error("S030", f"`{token}` is not how it is written here", span, f"write `{meant}`")
+                kept.append(token.update(type=kind, value=meant))
+            case "OPEN_QUOTE":
+                skipped_line = token.line or 0
+                code, what = ("S003", "name") if token[0] == "`" else ("S004", "string")
+                where = Span(source, span.start, span.start + 1)
+                remedy = f"write {token[0] if code == 'S004' else 'a backquote'} where it ends, on the same line"
+                diagnostics.error(code, f"this {what} is not closed", where, remedy)
+                kept.append(token.update(type=BROKEN))
+            case "BAD_NUMBER":
+                remedy = f"as a name, put it in backquotes: `` `{token}` ``"
+                diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
+                kept.append(token.update(type=BROKEN))
+            case "SINGLE_QUOTED":
+                diagnostics.error("S002", "single quotes mean nothing here", span, _instead("'"))
+                kept.append(token.update(type="STRING"))
+            case "UNREADABLE":
+                last = diagnostics.items[-1] if diagnostics.items else None
+                if last is None or last.code != "S002" or last.span is None or last.span.end != span.start:
+                    diagnostics.error(
+                        "S002", f"{_described(str(token))} means nothing here", span, _instead(str(token))
+                    )
+                else:
+                    diagnostics.items.pop()
+                    diagnostics.error("S002", "these characters mean nothing here", last.span.to(span), "remove them")
+            case _:
+                kept.append(token)
+    return kept
+
+
+def _described(character: str) -> str:
+    return f"`{character}`" if character.isprintable() and character != "`" else f"U+{ord(character):04X}"
+
+
+def _instead(character: str) -> str:
+    if character in "'‘’“”„":
+        return 'strings are written in double quotes: "..", names in backquotes'
+    if re.match(r"[@$?~]", character):
+        return "remove it, or put the name in backquotes"
+    return "remove it"

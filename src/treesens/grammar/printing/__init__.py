@@ -1,0 +1,1 @@
+"""From the syntax tree to text, and the colours of editors."""

@@ -1,0 +1,150 @@
+"""`treesens fmt`: canonical spacing and indentation; the author's words, lines and comments stay.
+
+The text is laid out token by token, so nothing can get lost: declarations at the margin, the sentence of a query two
+spaces in, its constraints four, what goes on from the line before two more, and two for every open bracket. At most one
+empty line stands anywhere, none at the beginning and the end. A comment on a line of its own is indented like the line
+that follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from treesens.grammar.parsing import layout
+from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
+
+if TYPE_CHECKING:
+    from lark import Token
+
+_TIGHT_BEFORE: Final = ("COMMA", "COLON", "RPAR", "RSQB", "RBRACE", "DOT", "_SEP")
+_TIGHT_AFTER: Final = ("LPAR", "LSQB", "LBRACE", "DOT", "FUNCTION", "PREDICATE")
+_OPERANDS: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF", "RPAR", "RSQB")
+_UNIT: Final = 2
+
+
+def format_text(text: str, name: str = "<query>") -> str:
+    """The text in canonical layout. Raises `DiagnosticsError` where it does not parse: half a file is not laid out."""
+    tree = parse(text, name)
+    from treesens.grammar.parsing import terminals
+
+    tokens = terminals.tokens(text)
+    code = layout.mark_names([token for token in tokens if token.type != "COMMENT"])
+    indents = dict(_indents(code, _starts(tree)))
+    negations = set(_negations(code, _starts(tree)))
+    done: list[str] = []
+    pending: list[Token] = []
+    last_line = 0
+    for line in _lines(_merged(tokens, code)):
+        if line[0].type == "COMMENT":
+            pending.append(line[0])
+            continue
+        indent = indents[line[0].start_pos or 0]
+        for comment in pending:
+            before = _indent_of(done)
+            last_line = _put(done, comment, last_line, before if _belongs_above(comment, indent, last_line) else indent)
+        pending.clear()
+        last_line = _put(done, line[0], last_line, indent, _spaced(line, negations))
+    for comment in pending:
+        before = _indent_of(done)
+        last_line = _put(done, comment, last_line, before if _belongs_above(comment, 0, last_line) else 0)
+    return "".join(f"{line}\n" for line in done)
+
+
+def _put(done: list[str], first: Token, last_line: int, indent: int, text: str | None = None) -> int:
+    """Adds a line, after an empty one where the author left some, and says which line of the source it was."""
+    line = first.line or 0
+    if done and line > last_line + 1:
+        done.append("")
+    done.append(" " * indent + (text if text is not None else str(first).rstrip()))
+    return line
+
+
+def _belongs_above(comment: Token, indent: int, last_line: int) -> bool:
+    """An indented comment right below a line belongs to it, if what follows is a new declaration or nothing."""
+    return indent == 0 and (comment.column or 1) > 1 and (comment.line or 0) == last_line + 1
+
+
+def _indent_of(done: list[str]) -> int:
+    return len(done[-1]) - len(done[-1].lstrip()) if done else 0
+
+
+def _merged(tokens: list[Token], code: list[Token]) -> Iterator[Token]:
+    marked = iter(code)
+    return (token if token.type == "COMMENT" else next(marked) for token in tokens)
+
+
+def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
+    lines: list[list[Token]] = []
+    for token in tokens:
+        if not lines or (token.line or 0) > (lines[-1][-1].line or 0):
+            lines.append([])
+        lines[-1].append(token)
+    return lines
+
+
+def _starts(tree: ast.File) -> frozenset[int]:
+    """Where conjuncts start: needed to tell `-a.x <= 3` in a line of its own from a difference that goes on there."""
+    bodies = [query.body for query in tree.queries]
+    return frozenset(c.span.start for b in bodies if not isinstance(b, ast.Sensitive) for c in b.constraints)
+
+
+# --- indentation ------------------------------------------------------------------------------------------------------
+
+
+def _indents(code: list[Token], starts: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """For every token that starts a line, its offset and its indentation."""
+    for declaration in layout.declarations(code):
+        headers = depth = 0  # colons and brackets so far
+        in_constraints = False
+        for index, token in enumerate(declaration):
+            previous = declaration[index - 1] if index else None
+            in_tail = token.type in layout.TAIL and previous is not None and layout.may_end(previous) and not depth
+            if in_tail:
+                in_constraints = False
+            if layout.starts_line(declaration, index):
+                if previous is None:
+                    level = 0
+                elif in_constraints:
+                    level = headers + 1 + (not depth and not _starts_conjunct(declaration, index, starts))
+                else:
+                    level = headers + (not depth and not in_tail and previous.type != "COLON")
+                yield token.start_pos or 0, _UNIT * (level + depth - (token.type in layout.CLOSERS))
+            depth += (token.type in layout.CLOSER) - (token.type in layout.CLOSERS)
+            headers += token.type == "COLON"
+            in_constraints |= token.type == "THAT" and previous is not None and previous.type == "SUCH"
+
+
+def _starts_conjunct(tokens: list[Token], index: int, starts: frozenset[int]) -> bool:
+    previous = tokens[index - 1]
+    if previous.type in ("THAT", "_SEP"):
+        return True
+    if tokens[index].type == "MINUS":
+        return tokens[index].start_pos in starts
+    return layout.may_end(previous) and layout.may_start(tokens, index)
+
+
+# --- spacing ----------------------------------------------------------------------------------------------------------
+
+
+def _negations(code: list[Token], starts: frozenset[int]) -> Iterator[int]:
+    """Offsets of the minus signs that negate; the others subtract."""
+    for index, token in enumerate(code):
+        if token.type == "MINUS" and (
+            index == 0 or code[index - 1].type not in _OPERANDS or (token.start_pos or 0) in starts
+        ):
+            yield token.start_pos or 0
+
+
+def _spaced(line: list[Token], negations: set[int]) -> str:
+    text = str(line[0])
+    for before, token in pairwise(line):
+        if token.type == "COMMENT":
+            text += "  " + str(token).rstrip()
+            continue
+        negates = before.type == "MINUS" and (before.start_pos or 0) in negations
+        tight = token.type in _TIGHT_BEFORE or before.type in _TIGHT_AFTER or negates
+        text += str(token) if tight else f" {token}"
+    return text

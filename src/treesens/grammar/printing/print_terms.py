@@ -1,0 +1,244 @@
+"""Names, numbers, expressions and constraints as canonical text, with no more brackets than the grammar needs."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import assert_never
+
+from treesens.errors import QueryError
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import KEYWORDS, RESERVED
+
+
+class Unwritable(QueryError, ValueError):
+    """A name or a path of a file that the language has no way to write."""
+
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+
+
+def name_text(name: ast.Name, *, but: str = "") -> str:
+    """A name where only a name can stand; quoted where it is not plain, reserved, or the word `but`."""
+    plain = _PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
+    return name.text if plain else _quoted(name.text)
+
+
+def point_name_text(name: ast.Name) -> str:
+    """A name that starts a conjunct or stands in an expression; words of the language are quoted there."""
+    return name.text if _PLAIN.fullmatch(name.text) and name.text not in KEYWORDS else _quoted(name.text)
+
+
+def _quoted(text: str) -> str:
+    if not text or "`" in text or "\n" in text:
+        raise Unwritable(
+            f"no text can hold the name {text[:60]!r}", remedy="rename the feature; a name in backquotes is one line"
+        )
+    return f"`{text}`"
+
+
+def string_text(text: str) -> str:
+    """A path in double quotes."""
+    if '"' in text or "\n" in text:
+        raise Unwritable(f"no text can hold the path {text!r}", remedy="rename the file")
+    return f'"{text}"'
+
+
+def decimal(value: Fraction) -> str:
+    """The exact decimal form of a number. Raises ValueError for one that has none, such as 1/3."""
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        raise ValueError(f"{value} has no finite decimal form")
+    places = max(twos, fives)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    if not places:
+        return sign + _with_exponent(digits)
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def _with_exponent(digits: str) -> str:
+    """Numbers with many zeros at the end stay readable, and short enough to be read back."""
+    short = digits.rstrip("0")
+    zeros = len(digits) - len(short)
+    return f"{short}e{zeros}" if zeros > 20 else digits
+
+
+def bound_text(bound: ast.Bound) -> str:
+    match bound:
+        case ast.Number(value):
+            return decimal(value)
+        case ast.Infinity(negative):
+            return "-inf" if negative else "inf"
+        case _:
+            assert_never(bound)
+
+
+def interval_text(interval: ast.Interval) -> str:
+    left, right = "(" if interval.low_open else "[", ")" if interval.high_open else "]"
+    return f"{left}{bound_text(interval.low)}, {bound_text(interval.high)}{right}"
+
+
+def label_text(label: ast.Label) -> str:
+    """A class or a category where only one can stand."""
+    match label:
+        case ast.Name():
+            return name_text(label)
+        case ast.Number(value):
+            return decimal(value)
+        case _:
+            assert_never(label)
+
+
+def features_text(features: ast.Features) -> str:
+    """One feature as it is, several in braces."""
+    texts = [name_text(name) for name in features.names]
+    return texts[0] if len(texts) == 1 else f"{{{', '.join(texts)}}}"
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+def expression_text(node: ast.Expression) -> str:
+    match node:
+        case ast.Number() | ast.Infinity():
+            return bound_text(node)
+        case ast.Name():
+            return point_name_text(node)
+        case ast.FeatureOf(point, feature):
+            # After a dot every word is a name, `inf` too.
+            plain = _PLAIN.fullmatch(feature.text)
+            return f"{point_name_text(point)}.{feature.text if plain else _quoted(feature.text)}"
+        case ast.Prob(point, label):
+            return _call("prob", point, label)
+        case ast.Margin(point, label):
+            return _call("margin", point, label)
+        case ast.ValueOf(point):
+            return _call("value", point)
+        case ast.ClassOf(point):
+            return _call("class", point)
+        case ast.Likelihood(point, data):
+            return _call("likelihood", point, data)
+        case ast.Changes(first, second):
+            return _call("changes", first, second)
+        case ast.Distance(point, target, norm):
+            return f"distance({point_name_text(point)}, {_target(target)}, {norm})"
+        case ast.Absolute(operand):
+            return f"abs({expression_text(operand)})"
+        case ast.Negate(operand):
+            return f"-{_operand(operand, ast.Sum, ast.Product, ast.Quotient)}"
+        case ast.Sum(terms):
+            return _sum(terms)
+        case ast.Product(factors):
+            head = _operand(factors[0], ast.Sum, ast.Product)
+            return " * ".join([head, *(_operand(f, ast.Sum, ast.Product, ast.Quotient) for f in factors[1:])])
+        case ast.Quotient(numerator, denominator):
+            above = _operand(numerator, ast.Sum)
+            return f"{above} / {_operand(denominator, ast.Sum, ast.Product, ast.Quotient)}"
+        case _:
+            assert_never(node)
+
+
+def _call(function: str, point: ast.Name, argument: ast.Label | None = None) -> str:
+    return f"{function}({point_name_text(point)}{f', {label_text(argument)}' if argument else ''})"
+
+
+def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
+    """After an equality a word can only be a value, except the one that starts `row N of DATA`."""
+    if isinstance(node, ast.Name) and operator in ("=", "!="):
+        return name_text(node, but="row")
+    return expression_text(node)
+
+
+def _set(values: ast.ValueSet) -> str:
+    return f"{{{', '.join(label_text(v) for v in values.values)}}}"
+
+
+def _target(target: ast.Name | ast.Row | ast.NearestRow) -> str:
+    match target:
+        case ast.Name():
+            return point_name_text(target)
+        case ast.Row():
+            return _row(target)
+        case ast.NearestRow(data):
+            return f"nearest row of {name_text(data)}"
+        case _:
+            assert_never(target)
+
+
+def _row(row: ast.Row) -> str:
+    return f"row {row.index.value} of {name_text(row.data)}"
+
+
+def _operand(node: ast.Expression, *bracketed: type[ast.Node]) -> str:
+    text = expression_text(node)
+    return f"({text})" if isinstance(node, bracketed) else text
+
+
+def _sum(terms: tuple[ast.Expression, ...]) -> str:
+    text = _operand(terms[0], ast.Sum)
+    for term in terms[1:]:
+        match term:
+            case ast.Number(value) if value < 0:
+                text += f" - {decimal(-value)}"
+            case ast.Infinity(True):
+                text += " - inf"
+            case ast.Negate(operand):
+                text += f" - {_operand(operand, ast.Sum)}"
+            case _:
+                text += f" + {_operand(term, ast.Sum)}"
+    return text
+
+
+# --- constraints ------------------------------------------------------------------------------------------------------
+
+
+def formula_text(node: ast.Formula) -> str:
+    match node:
+        case ast.PointsEqual(left, right, varied):
+            return f"{point_name_text(left)} = {point_name_text(right)}{_except(varied)}"
+        case ast.PointIsRow(point, row, varied):
+            return f"{point_name_text(point)} = {_row(row)}{_except(varied)}"
+        case ast.ClassIs(point, label, factor, margin):
+            text = f"{_call('class', point)} = {_right_side(label, '=')}"
+            text += f" by factor {decimal(factor.value)}" if factor else ""
+            return text + (f" by margin {decimal(margin.value)}" if margin else "")
+        case ast.Comparison(left, operator, right):
+            return f"{expression_text(left)} {operator} {_right_side(right, operator)}"
+        case ast.InInterval(operand, interval):
+            return f"{expression_text(operand)} in {interval_text(interval)}"
+        case ast.InSet(operand, values):
+            return f"{expression_text(operand)} in {_set(values)}"
+        case ast.IsMissing(feature):
+            return f"missing({expression_text(feature)})"
+        case ast.Avoid(points, data, width, limit):
+            names = ", ".join(point_name_text(p) for p in points)
+            extra = f", limit = {limit.value}" if limit else ""
+            return f"{names} avoid cavities({name_text(data)}, width = {width.value}{extra})"
+        case ast.Not(ast.InInterval(operand, interval)):
+            return f"{expression_text(operand)} not in {interval_text(interval)}"
+        case ast.Not(ast.InSet(operand, values)):
+            return f"{expression_text(operand)} not in {_set(values)}"
+        case ast.Not(operand):
+            return f"not {_bracketed(operand, ast.And, ast.Or, ast.Implies)}"
+        case ast.And(items):
+            return " and ".join(_bracketed(item, ast.And, ast.Or, ast.Implies) for item in items)
+        case ast.Or(items):
+            return " or ".join(_bracketed(item, ast.Or, ast.Implies) for item in items)
+        case ast.Implies(premise, conclusion):
+            return f"{_bracketed(premise, ast.Implies)} implies {formula_text(conclusion)}"
+        case _:
+            assert_never(node)
+
+
+def _except(varied: ast.Features | None) -> str:
+    return f" except {features_text(varied)}" if varied else ""
+
+
+def _bracketed(node: ast.Formula, *bracketed: type[ast.Node]) -> str:
+    text = formula_text(node)
+    return f"({text})" if isinstance(node, bracketed) else text

@@ -1,0 +1,183 @@
+"""Syntax trees as canonical `.sens` text: `parse(to_text(tree)) == tree` for every tree that a text can give.
+
+Declarations and queries are here, constraints in `print_terms.py`.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from treesens.grammar.printing.print_terms import (
+    Unwritable,
+    decimal,
+    expression_text,
+    features_text,
+    formula_text,
+    interval_text,
+    label_text,
+    name_text,
+    point_name_text,
+    string_text,
+)
+from treesens.grammar.tree import ast
+
+_INDENT = "  "
+
+
+def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
+    """The canonical text of a tree or a part of one. Raises ValueError for names and numbers that no text can hold."""
+    match node:
+        case ast.File(declarations):
+            return _file(declarations)
+        case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Query():
+            return _declaration(node)
+        case ast.Find() | ast.Count() | ast.Sensitive():
+            return _body(node, "")
+        case (
+            ast.PointsEqual()
+            | ast.PointIsRow()
+            | ast.ClassIs()
+            | ast.Comparison()
+            | ast.InInterval()
+            | ast.InSet()
+            | ast.IsMissing()
+            | ast.Avoid()
+            | ast.Not()
+            | ast.And()
+            | ast.Or()
+            | ast.Implies()
+        ):
+            return formula_text(node)
+        case _:
+            return expression_text(node)
+
+
+def shown_text(node: ast.Body | ast.Formula) -> str:
+    """The text of a part of a tree for people to read; in its place the reason where names of a model allow none."""
+    try:
+        return to_text(node)
+    except Unwritable as error:
+        return f"({error.message})"
+
+
+def _file(declarations: tuple[ast.Declaration, ...]) -> str:
+    """One declaration a line, queries and groups of a kind set apart by an empty line."""
+    lines: list[str] = []
+    for index, declaration in enumerate(declarations):
+        before = declarations[index - 1] if index else None
+        alike = type(before) is type(declaration) or {type(before), type(declaration)} == {ast.Model, ast.Data}
+        if before is not None and (isinstance(declaration, ast.Query) or not alike):
+            lines.append("")
+        lines.append(_declaration(declaration))
+    return "".join(line + "\n" for line in lines)
+
+
+def _declaration(node: ast.Declaration) -> str:
+    match node:
+        case ast.Model(name, path, form):
+            return f"model {name_text(name)} from {string_text(path.value)}{_option('as', form)}"
+        case ast.Data(name, path, label, rows):
+            start = f"data {name_text(name)} from {string_text(path.value)}"
+            return f"{start}{_option('label', label)}{f' rows {rows.value}' if rows else ''}"
+        case ast.Feature(name, kind, stored, missing):
+            text = f"feature {name_text(name)}: {_type(kind)}"
+            text += f" stored as {interval_text(stored)}" if stored else ""
+            return text + (" or missing" if missing else "")
+        case ast.OneHot(features):
+            return f"onehot {{{', '.join(name_text(f) for f in features)}}}"
+        case ast.DomainFrom(data):
+            return f"domain from {name_text(data)}"
+        case ast.Query():
+            return _query(node)
+        case _:
+            assert_never(node)
+
+
+def _option(word: str, name: ast.Name | None) -> str:
+    return f" {word} {name_text(name)}" if name else ""
+
+
+def _type(kind: ast.FeatureType) -> str:
+    match kind:
+        case ast.Numeric(word, interval):
+            return word + (f" in {interval_text(interval)}" if interval else "")
+        case ast.Category(items):
+            return f"category {{{', '.join(_category_item(item) for item in items)}}}"
+        case _:
+            assert_never(kind)
+
+
+def _category_item(item: ast.CategoryItem) -> str:
+    parts = [name_text(item.name)] if item.name else []
+    return " = ".join([*parts, decimal(item.value.value)] if item.value else parts)
+
+
+def _query(query: ast.Query) -> str:
+    lines = [f"query {name_text(query.name)}:"]
+    indent = _INDENT
+    for sweep in query.sweeps:
+        parameters = ", ".join(point_name_text(name) for name in sweep.parameters)
+        lines.append(f"{indent}for each {parameters} in {_choices(sweep.choices)}:")
+        indent += _INDENT
+    return "\n".join([*lines, _body(query.body, indent)])
+
+
+def _choices(choices: tuple[ast.Features, ...] | str) -> str:
+    if isinstance(choices, str):
+        return choices
+    return f"{{{', '.join(features_text(choice) for choice in choices)}}}"
+
+
+def _body(body: ast.Body, indent: str) -> str:
+    match body:
+        case ast.Find(points, constraints, objective, top, expect):
+            lines = [f"{indent}find {_points(points)} such that", *_conjuncts(constraints, indent)]
+            if objective:
+                lines.append(f"{indent}{objective.sense} {expression_text(objective.expression)}")
+            lines += [indent + text for text in _tail(top, expect)]
+            return "\n".join(lines)
+        case ast.Count(data, points, constraints, expect):
+            head = f"{indent}count rows of {name_text(data)} as {_points(points)} such that"
+            return "\n".join([head, *_conjuncts(constraints, indent), *(indent + t for t in _tail(None, expect))])
+        case ast.Sensitive():
+            return indent + _sensitive(body)
+        case _:
+            assert_never(body)
+
+
+def _conjuncts(constraints: tuple[ast.Formula, ...], indent: str) -> list[str]:
+    return [f"{indent}{_INDENT}{formula_text(constraint)}" for constraint in constraints]
+
+
+def _points(points: tuple[ast.Point, ...]) -> str:
+    """`a, b in m` where both are in one model."""
+    models = {point.model for point in points}
+    shared = next(iter(models)) if len(models) == 1 else None
+    if shared is not None:
+        return f"{', '.join(point_name_text(p.name) for p in points)} in {name_text(shared)}"
+    if len(points) > 1 and points[0].model is None and points[-1].model is not None:
+        raise ValueError("a text cannot put only the last point into a model")
+    return ", ".join(point_name_text(p.name) + _option("in", p.model) for p in points)
+
+
+def _tail(top: ast.Top | None, expect: ast.Expect | None) -> list[str]:
+    parts = [f"top {top.number.value}{' diverse' if top.diverse else ''}"] if top else []
+    return [*parts, f"expect {expect.verdict}"] if expect else parts
+
+
+def _sensitive(body: ast.Sensitive) -> str:
+    parts = ["sensitive"]
+    if body.model:
+        parts.append(name_text(body.model, but="to"))
+    parts.append(f"to {features_text(body.features)}")
+    for word, number in (("gap", body.gap), ("margin", body.margin)):
+        if number:
+            parts.append(f"{word} {decimal(number.value)}")
+    if body.flip:
+        parts.append(f"from {label_text(body.flip.source)} to {label_text(body.flip.target)}")
+    if body.factor:
+        parts.append(f"factor {decimal(body.factor.value)}")
+    if body.near:
+        using = "" if body.near.using == "both" else f" using {body.near.using}"
+        parts.append(f"near {name_text(body.near.data)}{using}")
+    return " ".join([*parts, *_tail(body.top, body.expect)])

@@ -1,0 +1,1 @@
+"""The syntax tree of the language and its words."""

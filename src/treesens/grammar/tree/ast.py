@@ -1,0 +1,324 @@
+"""The syntax tree of a `.sens` file: frozen nodes in closed unions, each with its place in the text.
+
+Nothing is resolved here: a `Name` may turn out to be a feature, a class, a category or the parameter of a `for each`.
+Two trees are equal when they say the same; spans do not take part, so that `parse(print(tree)) == tree`. Numbers are
+exact.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+# One module to import for users of the tree; the nodes of constraints are in a file of their own for its length.
+from treesens.grammar.tree.ast_terms import (
+    Absolute,
+    And,
+    Atom,
+    Avoid,
+    Bound,
+    Changes,
+    ClassIs,
+    ClassOf,
+    Comparison,
+    Distance,
+    Expression,
+    FeatureOf,
+    Features,
+    Formula,
+    Implies,
+    Infinity,
+    InInterval,
+    InSet,
+    Interval,
+    IsMissing,
+    Label,
+    Likelihood,
+    Margin,
+    Name,
+    NearestRow,
+    Negate,
+    Norm,
+    Not,
+    Number,
+    Operator,
+    Or,
+    PointIsRow,
+    PointsEqual,
+    Prob,
+    Product,
+    Quotient,
+    Row,
+    Sum,
+    Text,
+    ValueOf,
+    ValueSet,
+    Whole,
+)
+from treesens.grammar.tree.node import NOWHERE, Node, node
+
+__all__ = [
+    "NOWHERE",
+    "Absolute",
+    "And",
+    "Atom",
+    "Avoid",
+    "Body",
+    "Bound",
+    "Category",
+    "CategoryItem",
+    "Changes",
+    "ClassIs",
+    "ClassOf",
+    "Comparison",
+    "Count",
+    "Data",
+    "Declaration",
+    "Distance",
+    "DomainFrom",
+    "Each",
+    "Expect",
+    "Expression",
+    "Feature",
+    "FeatureOf",
+    "FeatureType",
+    "Features",
+    "File",
+    "Find",
+    "Flip",
+    "Formula",
+    "Implies",
+    "InInterval",
+    "InSet",
+    "Infinity",
+    "Interval",
+    "IsMissing",
+    "Label",
+    "Likelihood",
+    "Margin",
+    "Model",
+    "Name",
+    "Near",
+    "NearestRow",
+    "Negate",
+    "Node",
+    "Norm",
+    "Not",
+    "Number",
+    "Numeric",
+    "Objective",
+    "OneHot",
+    "Operator",
+    "Or",
+    "Point",
+    "PointIsRow",
+    "PointsEqual",
+    "Prob",
+    "Product",
+    "Query",
+    "Quotient",
+    "Row",
+    "Sensitive",
+    "Sum",
+    "Text",
+    "Top",
+    "ValueOf",
+    "ValueSet",
+    "Whole",
+]
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+
+@node
+class Model(Node):
+    """`model NAME from "FILE" [as FORMAT]`"""
+
+    name: Name
+    path: Text
+    format: Name | None = None
+
+
+@node
+class Data(Node):
+    """`data NAME from "FILE" [label COLUMN] [rows N]`"""
+
+    name: Name
+    path: Text
+    label: Name | None = None
+    rows: Whole | None = None
+
+
+@node
+class Numeric(Node):
+    """`real [in INTERVAL]` or `integer [in INTERVAL]`"""
+
+    kind: Literal["real", "integer"]
+    interval: Interval | None = None
+
+
+@node
+class CategoryItem(Node):
+    """One value of a category: `Female = 0` (both), `Female` (no number) or `0` (no name)."""
+
+    name: Name | None
+    value: Number | None
+
+
+@node
+class Category(Node):
+    """`category {NAME = value, ...}`"""
+
+    items: tuple[CategoryItem, ...]
+
+
+FeatureType: TypeAlias = Numeric | Category
+
+
+@node
+class Feature(Node):
+    """`feature NAME: TYPE [stored as INTERVAL] [or missing]`"""
+
+    name: Name
+    type: FeatureType
+    stored: Interval | None = None
+    missing: bool = False
+
+
+@node
+class OneHot(Node):
+    """`onehot {f1, f2, f3}`"""
+
+    features: tuple[Name, ...]
+
+
+@node
+class DomainFrom(Node):
+    """`domain from DATA`"""
+
+    data: Name
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+@node
+class Objective(Node):
+    """`maximize E` or `minimize E`"""
+
+    sense: Literal["maximize", "minimize"]
+    expression: Expression
+
+
+@node
+class Top(Node):
+    """`top N [diverse]`: the N best answers"""
+
+    number: Whole
+    diverse: bool = False
+
+
+@node
+class Expect(Node):
+    """`expect none` or `expect some`"""
+
+    verdict: Literal["none", "some"]
+
+
+@node
+class Point(Node):
+    """A point of a query, `P [in MODEL]`; in `find a, b in M` both are in M."""
+
+    name: Name
+    model: Name | None = None
+
+
+@node
+class Find(Node):
+    """`find P, Q [in MODEL] such that CONSTRAINTS [OBJECTIVE] [top N] [expect ..]`"""
+
+    points: tuple[Point, ...]
+    constraints: tuple[Formula, ...]
+    objective: Objective | None = None
+    top: Top | None = None
+    expect: Expect | None = None
+
+
+@node
+class Count(Node):
+    """`count rows of DATA as P[, Q] [in MODEL] such that CONSTRAINTS [expect ..]`
+
+    The number of rows that P can stand for; with a second point, of those for which some Q exists.
+    """
+
+    data: Name
+    points: tuple[Point, ...]
+    constraints: tuple[Formula, ...]
+    expect: Expect | None = None
+
+
+@node
+class Flip(Node):
+    """`from CLASS to CLASS`"""
+
+    source: Label
+    target: Label
+
+
+@node
+class Near(Node):
+    """`near DATA [using likelihood|cavities|both|distance]`; without `using` it means `both`."""
+
+    data: Name
+    using: Literal["likelihood", "cavities", "both", "distance"] = "both"
+
+
+@node
+class Sensitive(Node):
+    """`sensitive [MODEL] to F [gap G | margin M] [from C to C [factor G]] [near D [using ..]] [top N] [expect ..]`"""
+
+    model: Name | None
+    features: Features
+    gap: Number | None = None
+    margin: Number | None = None
+    flip: Flip | None = None
+    factor: Number | None = None
+    near: Near | None = None
+    top: Top | None = None
+    expect: Expect | None = None
+
+
+Body: TypeAlias = Find | Count | Sensitive
+
+
+@node
+class Each(Node):
+    """`for each f in {..} | features | pairs:`
+
+    With one parameter over `pairs` it stands for both features; with two (`for each f, g in pairs`) each for one.
+    """
+
+    parameters: tuple[Name, ...]
+    choices: tuple[Features, ...] | Literal["features", "pairs"]
+
+
+@node
+class Query(Node):
+    """`query NAME: [for each ..:] BODY`; the sweeps from the outermost to the innermost"""
+
+    name: Name
+    body: Body
+    sweeps: tuple[Each, ...] = ()
+
+
+Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Query
+
+
+@node
+class File(Node):
+    """A whole file, in the order of its text."""
+
+    declarations: tuple[Declaration, ...]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return tuple(d for d in self.declarations if isinstance(d, Query))

@@ -1,0 +1,321 @@
+"""The syntax nodes that constraints are made of: names, numbers, expressions, formulas."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from treesens.grammar.tree.node import Node, node
+
+# --- words and numbers ------------------------------------------------------------------------------------------------
+
+
+@node
+class Name(Node):
+    """A name as it is meant, without backquotes or string quotes."""
+
+    text: str
+
+
+@node
+class Text(Node):
+    """A string: the path of a file."""
+
+    value: str
+
+
+@node
+class Number(Node):
+    """An exact number; `0.1` is one tenth."""
+
+    value: Fraction
+
+
+@node
+class Infinity(Node):
+    """`inf` or `-inf`: the open end of a domain."""
+
+    negative: bool
+
+
+@node
+class Whole(Node):
+    """A whole number that counts or indexes: a row, a number of answers."""
+
+    value: int
+
+
+Bound: TypeAlias = Number | Infinity
+Label: TypeAlias = Name | Number
+"""A class or a category: by name, or by number."""
+
+
+@node
+class Interval(Node):
+    """`[low, high]`, with `(` or `)` where an end does not belong to it."""
+
+    low: Bound
+    high: Bound
+    low_open: bool = False
+    high_open: bool = False
+
+
+@node
+class ValueSet(Node):
+    """`{v1, v2}` after `in`: names or numbers."""
+
+    values: tuple[Label, ...]
+
+
+@node
+class Features(Node):
+    """One or more features after `except`, `to` or in a `for each`; a parameter may stand for several."""
+
+    names: tuple[Name, ...]
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+@node
+class FeatureOf(Node):
+    """`P.f`"""
+
+    point: Name
+    feature: Name
+
+
+@node
+class Prob(Node):
+    """`prob(P)` or `prob(P, CLASS)`"""
+
+    point: Name
+    label: Label | None = None
+
+
+@node
+class Margin(Node):
+    """`margin(P)` or `margin(P, CLASS)`"""
+
+    point: Name
+    label: Label | None = None
+
+
+@node
+class ValueOf(Node):
+    """`value(P)`: the prediction of a regressor"""
+
+    point: Name
+
+
+@node
+class ClassOf(Node):
+    """`class(P)`"""
+
+    point: Name
+
+
+@node
+class Likelihood(Node):
+    """`likelihood(P, DATA)`"""
+
+    point: Name
+    data: Name
+
+
+@node
+class Row(Node):
+    """`row N of DATA`"""
+
+    index: Whole
+    data: Name
+
+
+@node
+class NearestRow(Node):
+    """`nearest row of DATA`"""
+
+    data: Name
+
+
+Norm: TypeAlias = Literal["l0", "l1", "l2", "linf"]
+
+
+@node
+class Distance(Node):
+    """`distance(P, Q | row N of DATA | nearest row of DATA, NORM)`"""
+
+    point: Name
+    target: Name | Row | NearestRow
+    norm: Norm
+
+
+@node
+class Changes(Node):
+    """`changes(P, Q)`: how many features differ"""
+
+    first: Name
+    second: Name
+
+
+@node
+class Absolute(Node):
+    """`abs(E)`"""
+
+    operand: Expression
+
+
+@node
+class Negate(Node):
+    """`-E`; never around a number (that is a negative `Number`) and never around another `Negate`."""
+
+    operand: Expression
+
+
+@node
+class Sum(Node):
+    """`E + E - E`: at least two terms; a term that is subtracted is a `Negate` or a negative `Number`."""
+
+    terms: tuple[Expression, ...]
+
+
+@node
+class Product(Node):
+    """`E * E`: at least two factors."""
+
+    factors: tuple[Expression, ...]
+
+
+@node
+class Quotient(Node):
+    """`E / E`"""
+
+    numerator: Expression
+    denominator: Expression
+
+
+Expression: TypeAlias = (
+    Number
+    | Infinity
+    | Name  # a category or a class, only as a whole side of a comparison
+    | FeatureOf
+    | Prob
+    | Margin
+    | ValueOf
+    | ClassOf
+    | Likelihood
+    | Distance
+    | Changes
+    | Absolute
+    | Negate
+    | Sum
+    | Product
+    | Quotient
+)
+
+# --- constraints ------------------------------------------------------------------------------------------------------
+
+Operator: TypeAlias = Literal["<", "<=", "=", "!=", ">=", ">"]
+
+
+@node
+class PointsEqual(Node):
+    """`P = Q [except F]`"""
+
+    left: Name
+    right: Name
+    varied: Features | None = None
+
+
+@node
+class PointIsRow(Node):
+    """`P = row N of DATA [except F]`"""
+
+    point: Name
+    row: Row
+    varied: Features | None = None
+
+
+@node
+class ClassIs(Node):
+    """`class(P) = C [by factor g] [by margin m]`; `class(P) != C` and `class(P) = class(Q)` are a `Comparison`."""
+
+    point: Name
+    label: Label
+    factor: Number | None = None
+    margin: Number | None = None
+
+
+@node
+class Comparison(Node):
+    """`E OP E`, every comparison that is none of the forms above"""
+
+    left: Expression
+    operator: Operator
+    right: Expression
+
+
+@node
+class InInterval(Node):
+    """`E in [lo, hi]`"""
+
+    operand: Expression
+    interval: Interval
+
+
+@node
+class InSet(Node):
+    """`E in {v1, v2}`"""
+
+    operand: Expression
+    values: ValueSet
+
+
+@node
+class IsMissing(Node):
+    """`missing(P.f)`"""
+
+    feature: FeatureOf
+
+
+@node
+class Avoid(Node):
+    """`P, Q avoid cavities(DATA, width = w [, limit = n])`"""
+
+    points: tuple[Name, ...]
+    data: Name
+    width: Whole
+    limit: Whole | None = None
+
+
+@node
+class Not(Node):
+    """`not A`; `E not in S` reads as `not E in S`"""
+
+    operand: Formula
+
+
+@node
+class And(Node):
+    """`A and B and C` on one line; lines of a query are its own `constraints`."""
+
+    items: tuple[Formula, ...]
+
+
+@node
+class Or(Node):
+    """`A or B or C`"""
+
+    items: tuple[Formula, ...]
+
+
+@node
+class Implies(Node):
+    """`A implies B`; to the right: `A implies B implies C` is `A implies (B implies C)`"""
+
+    premise: Formula
+    conclusion: Formula
+
+
+Atom: TypeAlias = PointsEqual | PointIsRow | ClassIs | Comparison | InInterval | InSet | IsMissing | Avoid
+Formula: TypeAlias = Atom | Not | And | Or | Implies

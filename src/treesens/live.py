@@ -1,0 +1,105 @@
+"""Questions over live models and frames: what `treesens.api` and the builder's objects have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from treesens.answer import Answer, Answers
+from treesens.binder.file import Bound, bind
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.data.tables import Table, read_table
+from treesens.errors import TreesensError, TreesensWarning, UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import load as load_model
+from treesens.grammar.parsing.parser import parse
+from treesens.settings import check_backend, check_choice, checked_options
+from treesens.solve.options import Options
+from treesens.solve.question import answer_bound, explained, failed, interruptible, native_of
+
+
+def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
+    """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
+
+    A pickle runs code when it is opened: that needs `trust_pickle`.
+    """
+    return source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
+
+
+def answer_text(text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any) -> Answers:
+    """Answers questions given as text: `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`."""
+    tables = dict(data or {})
+    settings, diagnostics = CallSettings.of(options), Diagnostics()
+    bound = bind(
+        parse(text, "<query>"),
+        Path(),
+        keep_going=True,
+        load_model=lambda path, format: load(_entry(models, path.name, "model"), format),
+        load_table=lambda path, label, rows: table_of(_entry(tables, path.name, "data"), label, rows),
+        diagnostics=diagnostics,
+    )
+    warn(diagnostics)
+    frame = next((f for f in tables.values() if not isinstance(f, str | Path | Table)), None)
+    return answer_file(bound, (), frame, settings)
+
+
+def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
+    if name not in entries:
+        raise UsageError(f"the text names the {kind} `{name}`, which was not given", remedy=f"pass it in `{kind}`")
+    return entries[name]
+
+
+def table_of(source: Any, label: str | None, rows: int | None) -> Table:
+    return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)
+
+
+@dataclass(frozen=True)
+class CallSettings:
+    """The options of a call, checked."""
+
+    options: Options
+    replay: str = "auto"
+    confirm: str | None = None
+    core: bool = False
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> CallSettings:
+        """UsageError for an option that there is not, or a value that makes no sense."""
+        mine = {name: given[name] for name in ("replay", "confirm", "core") if name in given}
+        others = {name: value for name, value in given.items() if name not in mine}
+        options = checked_options(others, also=("replay", "confirm", "core"))
+        check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "native"))
+        if mine.get("confirm") is not None:
+            check_backend("confirm", mine["confirm"])
+        return CallSettings(options, **mine)
+
+
+def warn(diagnostics: Diagnostics) -> None:
+    """Notes and warnings as Python's own, which notebooks show once."""
+    for item in diagnostics:
+        if item.severity != "error":
+            warnings.warn(item.render(), TreesensWarning, stacklevel=3)
+
+
+def answer_file(bound: Bound, names: Sequence[str], frame: Any, settings: CallSettings) -> Answers:
+    """Ctrl-C returns what is known so far."""
+    wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
+    answers = []
+    errors: dict[str, TreesensError] = dict(bound.broken)
+    with interruptible() as interruption:
+        for query in wanted:
+            if interruption.happened:
+                break
+            mine = replace(settings.options, native=native_of(query, settings.replay))
+            try:
+                result = answer_bound(query, mine, stop=interruption.event, confirm=settings.confirm)
+                result = explained(query, result, mine, stop=interruption.event, always=settings.core)
+            except TreesensError as error:
+                result, errors[query.name] = failed(query, mine, error), error
+            answers.append(Answer(query, result, frame))
+    if len(wanted) == 1 and errors and wanted[0].name in errors:
+        raise errors[wanted[0].name]
+    return Answers(answers, errors)

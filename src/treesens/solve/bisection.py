@@ -1,0 +1,130 @@
+"""The best largest distance by decisions: is there an answer as good as this value? (linf, by the native engine)
+
+A largest distance is no sum, and a search that maximises a ladder of levels proves little before it is through. Decisions are
+fast, and a dozen of them close in on the best value. If no relation holds values back, the best value is the best distance of a
+cell, or of a pair of cells, and one of these is decided at a time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.costs import distances_reached
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import verify_cells
+from treesens.solve.bounds import shown_value
+from treesens.solve.options import Options
+
+MOST_PAIRS = 20_000
+"""Cells and pairs of cells whose distances are listed; beyond them the interval is halved instead."""
+
+_SHARE = 0.5
+_LEAST = 1.0
+"""Of the time that is left, for one decision; and seconds that it has at least."""
+
+
+@dataclass
+class Bisection:
+    """Values are those of the objective; `better` the best one that was found, `worse` one that is proved out of reach.
+
+    For a distance that is minimised everything is turned around, so that more is always better.
+    """
+
+    query: Query
+    options: Options
+    close: Fraction
+    ask: Callable[[Query, float], Result]
+    left: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        assert self.query.objective is not None
+        self.goal: Objective = self.query.objective
+        self.sign = 1 if self.goal.maximize else -1
+        found = None
+        if not relates_values(self.query):
+            # Relations keep values from being as good as their cells allow; then the best distance may lie between the marks.
+            found = distances_reached(self.query.space, self.goal.values, self.goal.maximize, MOST_PAIRS)
+        self.marks = None if found is None else sorted(self.sign * v for v in found)
+        self.best: Result | None = None
+        self.reached = Fraction(0)
+        self.granted: Fraction | None = None
+        """The best mark that cells grant: values may fall short of it."""
+        self.proofs: list[Result] = []
+        self.ceiling: Fraction | None = None
+
+    def run(self) -> Result:
+        """The answer with value and bound; `none` or `unknown` where already the plain question is."""
+        first = self.ask(replace(self.query, objective=None), self.left())
+        if first.verdict is not Verdict.FOUND:
+            return first
+        self._keep(first, None)
+        while self.left() > 0 and (mark := self._next()) is not None:
+            if not self._decide(mark):
+                break
+        return self._result()
+
+    def _next(self) -> Fraction | None:
+        """The value to ask about next; None where nothing lies between what is reached and what is ruled out."""
+        known = self.reached if self.granted is None else max(self.reached, self.granted)
+        if self.marks is not None:
+            low = bisect_right(self.marks, known)
+            high = len(self.marks) if self.ceiling is None else bisect_left(self.marks, self.ceiling)
+            return self.marks[(low + high) // 2] if low < high else None
+        ceiling = self._top() if self.ceiling is None else self.ceiling
+        return None if ceiling - known <= self.close else (known + ceiling) / 2
+
+    def _top(self) -> Fraction:
+        """What no distance passes: none is negative, and no domain is wider than itself."""
+        return Fraction(0 if self.sign < 0 else 1)
+
+    def _decide(self, mark: Fraction) -> bool:
+        """Asks about one value; False where there was no answer."""
+        assert self.goal.reaching is not None
+        wanted = (*self.query.constraints, self.goal.reaching(self.sign * mark))
+        seconds = max(_LEAST, _SHARE * self.left())
+        found = self.ask(replace(self.query, objective=None, constraints=wanted), min(seconds, self.left()))
+        if found.verdict is Verdict.NONE:
+            self.ceiling = mark
+            self.proofs.append(found)
+        elif found.verdict is Verdict.FOUND:
+            self._keep(found, mark)
+        return found.verdict is not Verdict.UNKNOWN
+
+    def _keep(self, found: Result, mark: Fraction | None) -> None:
+        """The better of two answers, with values as good as their cells allow."""
+        assert found.witness is not None
+        again = verify_cells(self.query, found.witness.cells, near=self.options.near, native=self.options.native)
+        for witness in (found.witness, again):
+            if not isinstance(witness, Witness):
+                continue
+            value = self.sign * objective_value(self.goal, inputs_of(self.query, witness.values))
+            if self.best is None or value > self.reached:
+                self.best, self.reached = replace(found, witness=witness), value
+        if mark is not None and (self.granted is None or mark > self.granted):
+            self.granted = mark
+
+    def _bound(self) -> Fraction:
+        """The best value that is not ruled out."""
+        known = self.reached if self.granted is None else max(self.reached, self.granted)
+        if self.marks is None:
+            return self._top() if self.ceiling is None else max(known, self.ceiling)
+        high = len(self.marks) if self.ceiling is None else bisect_left(self.marks, self.ceiling)
+        return max(known, self.marks[high - 1]) if high else known
+
+    def _result(self) -> Result:
+        assert self.best is not None
+        value, bound = (shown_value(self.goal, float(self.sign * v)) for v in (self.reached, self._bound()))
+        sense = "maximize" if self.goal.maximize else "minimize"
+        rests_on = tuple(dict.fromkeys(part for proof in self.proofs for part in proof.rests_on))
+        if any(proof.proof != "exact" for proof in self.proofs):
+            rests_on = (
+                *rests_on,
+                *{f"infeasible by {p.backend} ({p.proof})" for p in self.proofs if p.proof != "exact"},
+            )
+        return replace(self.best, objective=ObjectiveValue(value, bound, sense, self.goal.kind), rests_on=rests_on)

@@ -1,0 +1,44 @@
+"""Bounds of objectives: what they can be at all, that they agree with reached values, and how they are shown."""
+
+from __future__ import annotations
+
+from math import inf, nextafter, sqrt
+
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.ranges import objective_range
+
+
+class ContradictoryBound(Exception):
+    """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.reason = f"internal error: {words}"
+
+
+def within_range(query: Query, bound: float | None, *, restricted: bool = False) -> float | None:
+    """A bound (None: nothing is known) no weaker than what the objective can be at all; nothing new if `restricted`."""
+    goal = query.objective
+    if goal is None or (bound is None and (restricted or not goal.form.costs)):
+        return bound
+    low, high = objective_range(query)
+    limit = high if goal.maximize else low
+    if limit is None:
+        return bound
+    rounded = nextafter(float(limit), inf if goal.maximize else -inf) if float(limit) != limit else float(limit)
+    return rounded if bound is None else (min if goal.maximize else max)(bound, rounded)
+
+
+def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: str) -> float:
+    """A bound beside a value that was reached; ContradictoryBound if the value is better by more than rounding."""
+    beyond = value - bound if maximize else bound - value
+    if beyond > (1e-9 if exact else 1e-4) * max(1.0, abs(value)):
+        raise ContradictoryBound(f"{who} has proved that nothing is better than {bound}, and {value} was reached")
+    # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
+    return max(bound, value) if maximize else min(bound, value)
+
+
+def shown_value(objective: Objective, form: float) -> float:
+    """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
+    value = form * float(objective.unit) + float(objective.offset)
+    return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value

@@ -1,0 +1,323 @@
+"""From a typed question to an answer: compile, solve, lift, verify; and from facts to a verdict.
+
+A verdict is formed here and nowhere else. `found` needs a witness that survived exact replay and the library's arithmetic;
+`none` needs a proof whose relation survives the pipeline; everything else is `unknown` with its reason.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor, inf, nextafter
+
+import numpy as np
+
+from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination
+from treesens.backends.native.backend import SearchBackend
+from treesens.backends.worker import solve_isolated
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.compilation import Compilation, compile_query
+from treesens.compiler.ir import Module
+from treesens.compiler.ir.evaluate import satisfied
+from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.concretise import NoValues
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import Rejected, verify_cells
+from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.options import Options
+
+
+@dataclass
+class Candidate:
+    """The best verified witness so far, with its objective value (None for questions without one)."""
+
+    witness: Witness | None = None
+    value: Fraction | None = None
+    rejected: Rejected | None = None
+    refuted: list[NoValues] = field(default_factory=list)
+    """Cells of candidates that hold no values that satisfy the relations."""
+    near_miss: dict[str, float] | None = None
+    """How near the last search came, and what it excluded, where it ended without an answer."""
+    rounded: bool = False
+    """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
+
+    @property
+    def wants_clearance(self) -> bool:
+        """Whether only the last digits stand against the last point: others may be clear of them."""
+        rejected = self.rejected
+        return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
+
+    def offer(self, query: Query, verdict: Witness | Rejected) -> None:
+        """Keeps the better of two witnesses, and the last reason against a candidate."""
+        if isinstance(verdict, Rejected):
+            self.rejected = verdict
+            if verdict.none is not None:
+                self.refuted.append(verdict.none)
+            return
+        value = None
+        if query.objective is not None:
+            value = objective_value(query.objective, inputs_of(query, verdict.values))
+        worse = (
+            self.value is not None
+            and value is not None
+            and query.objective is not None
+            and (value <= self.value if query.objective.maximize else value >= self.value)
+        )
+        if self.witness is None or not worse:
+            self.witness, self.value = verdict, value
+
+
+def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
+    """A solver's point as a witness of the question it was compiled from."""
+    cells = compilation.compiled.source.cells(compilation.compiled.lift(assignment))
+    return verify_cells(compilation.query, cells, near=options.near, native=options.native)
+
+
+def tightened(query: Query) -> Query:
+    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
+    bands = [query.models[p.model].ensemble.bands() for p in query.points]
+    averages = [query.models[p.model].ensemble.average for p in query.points]
+
+    def harder(constraint: Constraint) -> Constraint:
+        match constraint:
+            case AtLeast():
+                band = sum(
+                    (abs(t.coefficient) * bands[t.point][t.output] * averages[t.point] for t in constraint.form.scores),
+                    Fraction(0),
+                )
+                return replace(constraint, bound=constraint.bound + Bound(2 * band))
+            case AllOf() | AnyOf():
+                return replace(constraint, parts=tuple(harder(part) for part in constraint.parts))
+            case _:
+                return constraint
+
+    return replace(query, constraints=tuple(harder(c) for c in query.constraints))
+
+
+def with_backend(
+    compilation: Compilation, backend: Backend, options: Options, *, stop: threading.Event | None = None
+) -> Result:
+    """One backend; refined where its point fails exact replay, tightened where only the library's arithmetic fails it."""
+    deadline = time.monotonic() + options.time_limit
+    best = Candidate()
+    attempts: list[Attempt] = []
+    reason = backend.available()
+    if reason is not None:
+        attempt = Attempt(backend.name, options.pipeline, "unavailable", Verdict.UNKNOWN, reason)
+        return Result(compilation.query.name, Verdict.UNKNOWN, reason, backend=backend.name, attempts=(attempt,))
+    result = _refine(compilation, backend, options, deadline, best, attempts, stop)
+    if result is None and best.wants_clearance:
+        # Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no: ask for a pair that
+        # is clear of the numerical band.
+        result = clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
+    if result is None:
+        words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
+        label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
+        result = replace(
+            unknown(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
+        )
+    near_miss = best.near_miss if result.verdict is Verdict.UNKNOWN else None
+    return replace(result, backend=backend.name, attempts=tuple(attempts), near_miss=near_miss)
+
+
+def clear_of_band(
+    query: Query,
+    backend: Backend,
+    options: Options,
+    deadline: float,
+    best: Candidate,
+    attempts: list[Attempt],
+    stop: threading.Event | None,
+) -> Result | None:
+    """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
+    clear = compile_query(tightened(query), pipeline_for(backend.name, options.pipeline))
+    clear.query = query
+    result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
+    return result if result is not None and result.verdict is Verdict.FOUND else None
+
+
+def _refine(
+    compilation: Compilation,
+    backend: Backend,
+    options: Options,
+    deadline: float,
+    best: Candidate,
+    attempts: list[Attempt],
+    stop: threading.Event | None,
+    *,
+    restricted: bool = False,
+) -> Result | None:
+    """Emits with growing precision until an answer stands; None where none does."""
+    for precision in range(backend.exact_precision() + 1):
+        start = time.perf_counter()
+        artifact = emit(compilation, backend, options, precision)
+        emit_seconds = time.perf_counter() - start
+        left = max(0.0, deadline - time.monotonic())
+        if left == 0 and not isinstance(backend, SearchBackend):
+            # Our own engine needs no time for a first bound.
+            attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
+            return None
+        limits = Limits(left, options.memory_limit, options.threads, options.seed)
+        start = time.perf_counter()
+        outcome = solve_outcome(backend, artifact, limits, stop)
+        solve_seconds = time.perf_counter() - start
+        best.near_miss = outcome.near_miss
+        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
+        words = outcome.detail
+        try:
+            result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
+        except ContradictoryBound as error:
+            result, words = unknown(compilation, error.reason), error.reason
+        attempts.append(
+            Attempt(
+                backend.name,
+                options.pipeline,
+                outcome.termination.value,
+                result.verdict if result is not None else Verdict.UNKNOWN,
+                words,
+                {"emit": emit_seconds, "solve": solve_seconds},
+                size_of(compilation.module),
+                outcome.statistics,
+            )
+        )
+        if result is not None:
+            return result
+        refine = (
+            outcome.assignment is not None
+            and not best.refuted
+            and (artifact.relaxed or outcome.termination is Termination.NUMERICAL)
+        )
+        if not refine:
+            return None
+    return None
+
+
+def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
+    """What a backend gets: also the start of the module, if it is a solution and the backend takes one; the native engine
+    gets the inputs worth trying first instead.
+    """
+    if isinstance(backend, SearchBackend):
+        return backend.emit(compilation.module, precision=precision, hints=options.hints)
+    artifact = backend.emit(compilation.module, precision=precision)
+    return replace(artifact, start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
+
+
+def start_of(module: Module) -> BoolArray | None:
+    """The start of a module where it is a solution: a pass may have renumbered it away."""
+    if module.start is None:
+        return None
+    point = np.zeros(module.variables, bool)
+    point[module.start.variables] = True
+    return point if satisfied(module, point[None, :])[0] else None
+
+
+def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
+    """The facts of one solve, in a worker process unless the backend is our own."""
+    if isinstance(backend, SearchBackend):
+        return backend.solve(artifact, limits, stop=stop)
+    return solve_isolated(backend.name, artifact, limits, stop)
+
+
+def conclude(
+    compilation: Compilation,
+    backend: Backend,
+    artifact: Artifact,
+    outcome: RawOutcome,
+    options: Options,
+    best: Candidate,
+    *,
+    restricted: bool = False,
+) -> Result | None:
+    """The verdict that the facts of one solve support, or None.
+
+    `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
+    """
+    query, compiled = compilation.query, compilation.compiled
+    if outcome.assignment is not None and compiled.found_survives:
+        best.offer(query, judge(compilation, outcome.assignment, options))
+    if best.witness is not None:
+        return found(
+            compilation,
+            backend,
+            outcome,
+            best,
+            restricted=restricted or artifact.restricted,
+            started=artifact.start is not None,
+        )
+    proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
+    if proves and compiled.none_survives:
+        proof = backend.capabilities.proof.value
+        parts = (*compiled.premises, f"infeasible by {backend.name} ({proof})") if compiled.premises else ()
+        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=proof, rests_on=parts)
+    return None
+
+
+def found(
+    compilation: Compilation,
+    backend: Backend,
+    outcome: RawOutcome,
+    best: Candidate,
+    *,
+    restricted: bool,
+    started: bool = False,
+) -> Result:
+    """The result of a verified witness, with the value and the bound of the objective."""
+    query = compilation.query
+    objective = None
+    if query.objective is not None and best.value is not None:
+        maximize = query.objective.maximize
+        exact = backend.capabilities.proof is Proof.EXACT
+        bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
+        if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
+            # Values may fall short of what their cells allow: only the value of the cells is a bound.
+            if query.objective.values:
+                reached = _reached(compilation.module, outcome)
+                bound = None if reached is None else reached * (1 if maximize else -1)
+            else:
+                bound = float(best.value)
+        bound = within_range(query, bound, restricted=restricted)
+        if bound is not None and query.objective.counts:
+            # The form of a count is a whole number; a solver that rounds may be a little beyond it.
+            slack = 0.0 if exact else 1e-4
+            bound = float(floor(bound + slack) if maximize else ceil(bound - slack))
+        if bound is not None:
+            bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
+        objective = ObjectiveValue(
+            shown_value(query.objective, float(best.value)),
+            None if bound is None else shown_value(query.objective, bound),
+            "maximize" if maximize else "minimize",
+            query.objective.kind,
+        )
+    premises = compilation.compiled.premises if objective is not None and objective.bound is not None else ()
+    notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
+    return Result(
+        query.name,
+        Verdict.FOUND,
+        "verified",
+        witness=best.witness,
+        objective=objective,
+        notes=notes,
+        rests_on=(*premises, f"bound of {backend.name} ({backend.capabilities.proof.value})") if premises else (),
+        started=started,
+    )
+
+
+def _reached(module: Module, outcome: RawOutcome) -> float | None:
+    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
+    goal = module.objective
+    if goal is None or goal.guide or outcome.assignment is None:
+        return None
+    taken = outcome.assignment[goal.variables]
+    total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
+    return nextafter(float(Fraction(total, 2**goal.shift)), inf)
+
+
+def unknown(compilation: Compilation, reason: str) -> Result:
+    """No verdict, with the reason."""
+    return Result(compilation.query.name, Verdict.UNKNOWN, reason)

@@ -1,0 +1,270 @@
+"""What is left open on a small domain is closed by going through its combinations of cells, the most promising first.
+
+Cells decide nearly everything; where values inside cells matter they are chosen exactly, and what a proof rules out is ruled
+out for all combinations that it covers. This is slow, exact, and in one place: nothing but the end of a search leads here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int64Array
+from treesens.compiler.query.combinations import Combinations, Exact, loosened
+from treesens.compiler.query.concretise import NoValues, concretise
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
+from treesens.solve.bounds import shown_value
+from treesens.solve.options import Options
+from treesens.solve.refine import better_than
+
+MOST = 100_000
+"""Combinations of cells of all points together."""
+
+SHARE = 0.6
+"""Of the time, for the search that comes before."""
+
+_CLOSE = Fraction(1, 20_000)
+"""Distances over whole ranges of values are bounded to this many widths."""
+_STEPS = 40
+"""Better values inside one combination that are tried one after the other, before they have to be clearly better."""
+_BACKEND = "search"
+
+
+def is_small(query: Query) -> bool:
+    """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
+    return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST
+
+
+def left_open(result: Result) -> bool:
+    """Whether there is no verdict, or an optimum without proof."""
+    goal = result.objective
+    if result.verdict is not Verdict.FOUND:
+        return result.verdict is Verdict.UNKNOWN
+    return goal is not None and (goal.gap is None or goal.gap > 1e-9 * max(1.0, abs(goal.value)))
+
+
+@dataclass
+class Exhausting:
+    """One walk through combinations of cells, and what it has found so far."""
+
+    query: Query
+    options: Options
+    combinations: Combinations
+    left: Callable[[], float]
+    on_better: Callable[[Witness], None] | None
+    known: Witness | None = None
+    """What the search before has found."""
+    witness: Witness | None = None
+    value: Fraction | None = None
+    numerical: int = 0
+    unsettled: list[str] = field(default_factory=list)
+    open_bound: Fraction | None = None
+    """The best value that a combination which is done with may still hold, where that is not known exactly."""
+
+    def run(self) -> Result | None:
+        """The closed answer, or None where the time was up or something stays unsettled."""
+        return self.result() if self.go_through(self.combinations.all_of(self.query.constraints)) else None
+
+    def go_through(self, alive: BoolArray) -> bool:
+        """Looks at combinations, the best first, until what is left is no better; False if the time was up.
+
+        `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
+        beaten.
+        """
+        if self.known is not None:
+            self._keep(self.known)
+        goal = self.query.objective
+        keys = None if goal is None else self.combinations.best_of_objective(goal)
+        for number in self._order(alive, goal, keys):
+            if not alive[number]:
+                continue
+            if self.left() <= 0:
+                return False
+            key = None if keys is None else Fraction(int(keys[0][number]), keys[1])
+            if goal is not None and key is not None and not self._better(goal, key, self.value):
+                break
+            self._look_at(int(number), key, alive)
+            if self.witness is not None and goal is None:
+                break
+        return True
+
+    def _order(self, alive: BoolArray, goal: Objective | None, keys: tuple[Exact, int] | None) -> Int64Array:
+        """The combinations that are left, the best first."""
+        index = np.flatnonzero(alive)
+        if goal is None or keys is None:
+            return index
+        values = keys[0][index]
+        ranked = np.argsort(-values if goal.maximize else values, kind="stable")
+        return np.asarray(index[ranked], np.int64)
+
+    @staticmethod
+    def _better(goal: Objective, value: Fraction, than: Fraction | None) -> bool:
+        return than is None or (value > than if goal.maximize else value < than)
+
+    def _look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
+        """One combination: its best values, or what rules it out."""
+        cells = self.combinations.cells[number]
+        verdict = verify_cells(self.query, cells, near=self.options.near, native=self.options.native)
+        alive[number] = False
+        if isinstance(verdict, Rejected):
+            self._reject(verdict, alive)
+            return
+        self._keep(verdict)
+        goal = self.query.objective
+        if goal is not None and goal.values and key is not None:
+            self._improve_inside(goal, number, verdict, key)
+
+    def _reject(self, rejected: Rejected, alive: BoolArray) -> None:
+        if rejected.none is not None and rejected.none.proved:
+            # The proof covers more than these cells.
+            alive &= self.combinations.may(rejected.none.cut)
+        elif rejected.numerical:
+            # The library's scores are those of the cells: it accepts no values in them.
+            self.numerical += 1
+        else:
+            self.unsettled.append(rejected.reason)
+
+    def _keep(self, witness: Witness) -> None:
+        goal = self.query.objective
+        value = None if goal is None else objective_value(goal, inputs_of(self.query, witness.values))
+        first = self.witness is None and self.value is None
+        if first or (goal is not None and value is not None and self._better(goal, value, self.value)):
+            self.witness, self.value = witness, value
+            if self.on_better is not None:
+                self.on_better(witness)
+
+    def _improve_inside(self, goal: Objective, number: int, known: Witness, key: Fraction) -> None:
+        """Better values in the same cells, as long as there are any; what stays possible is a bound."""
+        value = objective_value(goal, inputs_of(self.query, known.values))
+        sign = 1 if goal.maximize else -1
+        for step in range(10 * _STEPS):
+            if not self._better(goal, key, value):
+                return
+            wanted = value if step < _STEPS else value + sign * _CLOSE
+            better = better_than(goal, wanted, strict=step < _STEPS)
+            asked = replace(self.query, constraints=(*self.query.constraints, better))
+            found = concretise(asked, self.combinations.cells[number], self.options.near)
+            if isinstance(found, NoValues):
+                # Nothing is as good as `wanted`, or nothing is known below what the cells allow.
+                self._stays_possible(goal, wanted if found.proved else key)
+                return
+            witness = verify_values(self.query, found, native=self.options.native)
+            if not isinstance(witness, Witness):
+                break
+            self._keep(witness)
+            value = objective_value(goal, inputs_of(self.query, witness.values))
+        self._stays_possible(goal, key)
+
+    def _stays_possible(self, goal: Objective, value: Fraction) -> None:
+        if self._better(goal, value, self.open_bound):
+            self.open_bound = value
+
+    # --- the answer -------------------------------------------------------------------------------------------------------
+
+    def result(self) -> Result | None:
+        if self.unsettled:
+            return None
+        goal = self.query.objective
+        if self.witness is None:
+            return None if self.numerical and not self._library_agrees() else self._none()
+        objective = None
+        if goal is not None and self.value is not None:
+            bound = self.value if not self._better_open(goal) else self.open_bound
+            assert bound is not None
+            value, least = (shown_value(goal, float(v)) for v in (self.value, bound))
+            objective = ObjectiveValue(value, least, "maximize" if goal.maximize else "minimize", goal.kind)
+        notes = ("a constraint holds by less than the numerical band",) if self.witness.in_band else ()
+        found = Result(self.query.name, Verdict.FOUND, "verified", witness=self.witness, objective=objective)
+        return replace(found, notes=notes, backend=_BACKEND)
+
+    def _better_open(self, goal: Objective) -> bool:
+        return self.open_bound is not None and self._better(goal, self.open_bound, self.value)
+
+    def _none(self) -> Result:
+        reason = f"{_BACKEND}: every one of {self.combinations.count} combinations of cells is ruled out"
+        notes: tuple[str, ...] = ()
+        if self.numerical:
+            notes = (
+                "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
+            )
+        return Result(self.query.name, Verdict.NONE, reason, proof="exact", notes=notes, backend=_BACKEND)
+
+    def _library_agrees(self) -> bool:
+        """Whether the library's own arithmetic accepts no combination either, where it might see one differently."""
+        query = self.query
+        bands = [query.models[p.model].ensemble.bands() for p in query.points]
+        averages = [query.models[p.model].ensemble.average for p in query.points]
+        by = [[2 * b * average for b in of_point] for of_point, average in zip(bands, averages, strict=True)]
+        loose = replace(loosened(query, by), objective=None)
+        alive = self.combinations.all_of(loose.constraints)
+        for number in np.flatnonzero(alive):
+            values = concretise(loose, self.combinations.cells[number], None)
+            if self.left() <= 0 or (isinstance(values, NoValues) and not values.proved):
+                return False
+            if not isinstance(values, NoValues) and holds_in_library(query, values):
+                return False
+        return True
+
+
+Walk = Callable[
+    [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
+]
+"""Goes through combinations; the answer, or None if something stays open."""
+
+
+def walk_combinations(
+    query: Query,
+    options: Options,
+    combinations: Combinations,
+    left: Callable[[], float],
+    on_better: Callable[[Witness], None] | None,
+    known: Witness | None,
+) -> Result | None:
+    """The walk for an objective that is a sum, or for none."""
+    return Exhausting(query, options, combinations, left, on_better, known).run()
+
+
+def exhausted(
+    query: Query,
+    options: Options,
+    before: Result,
+    deadline: float,
+    *,
+    walk: Walk = walk_combinations,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer of a search, or that of going through all combinations of cells where the search left something open."""
+    start = time.monotonic()
+
+    def left() -> float:
+        return 0.0 if stop is not None and stop.is_set() else deadline - time.monotonic()
+
+    combinations = Combinations.of(query, MOST)
+    if combinations is None:
+        return before
+    found = walk(query, options, combinations, left, on_better, before.witness)
+    if found is None:
+        return before
+    seconds = time.monotonic() - start
+    words = f"{combinations.count} combinations of cells were gone through"
+    attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
+    if found.witness is not None and found.witness is before.witness:
+        found = replace(before, objective=found.objective, rests_on=())
+    return replace(
+        found,
+        attempts=(*before.attempts, attempt),
+        seconds={**before.seconds, "exhausting": seconds},
+        size=before.size,
+        pipeline=before.pipeline,
+        started=before.started,
+    )

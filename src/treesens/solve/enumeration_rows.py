@@ -1,0 +1,142 @@
+"""The distance to the nearest row on a small domain, closed by going through its combinations of cells for every row.
+
+A minimum over rows is no sum that combinations could be ranked by, but the distance to one row is. The rows that may come
+nearest are looked at first, and what the best pair so far rules out needs no look at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.query.combinations import Combinations, Exact
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import NearestRows, Objective, Query
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
+from treesens.solve.bounds import shown_value
+from treesens.solve.enumeration import Exhausting
+from treesens.solve.nearest_pair import distance_to_row
+from treesens.solve.options import Options
+
+MOST = 2_000_000
+"""Combinations times rows."""
+
+_Best: TypeAlias = tuple[Fraction, Witness, int]
+"""The distance (squared for l2), a pair that has it, and the row."""
+
+
+def through_rows(
+    query: Query,
+    options: Options,
+    combinations: Combinations,
+    left: Callable[[], float],
+    on_better: Callable[[Witness], None] | None,
+    known: Witness | None,
+) -> Result | None:
+    """The closed answer, or None if there are too many rows, the time was up, or something stays unsettled.
+
+    `known` is what the search before has found; a better pair goes to `on_better`.
+    """
+    assert query.objective is not None
+    assert query.objective.nearest is not None
+    nearest = query.objective.nearest
+    rows = _distinct(nearest)
+    possible = combinations.all_of(query.constraints)
+    if len(rows) * max(1, int(possible.sum())) > MOST:
+        return None
+    ranked = _ranked(query, combinations, rows, possible, left)
+    if ranked is None:
+        return None
+    best = None if known is None else _nearest_to(query, nearest, rows, known)
+    open_bound: Fraction | None = None
+    for least, row in ranked:
+        if best is not None and least >= best[0]:
+            break
+        looking = _looking(query, options, combinations, left, row)
+        looking.on_better = on_better
+        if best is not None:
+            looking.value, looking.known = best[0], best[1]
+        if not looking.go_through(possible.copy()) or looking.unsettled:
+            return None
+        if looking.witness is not None:
+            assert looking.value is not None
+            best = looking.value, looking.witness, row
+        elif best is None:
+            # No combination holds a pair, whatever the row.
+            return looking.result()
+        if looking.open_bound is not None:
+            open_bound = looking.open_bound if open_bound is None else min(open_bound, looking.open_bound)
+    return None if best is None else _found(query, nearest, best, open_bound)
+
+
+def _looking(
+    query: Query, options: Options, combinations: Combinations, left: Callable[[], float], row: int
+) -> Exhausting:
+    """The same question about the distance to one row."""
+    assert query.objective is not None
+    assert query.objective.nearest is not None
+    nearest = query.objective.nearest
+    asked = replace(query, objective=distance_to_row(query.space, nearest, row))
+    near = np.full(len(query.space.names), np.nan)
+    near[list(nearest.features)] = nearest.values[row]
+    return Exhausting(asked, replace(options, near=near), combinations, left, None)
+
+
+def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known: Witness) -> _Best:
+    """The distance of a pair to its nearest row (squared for l2), and that row."""
+    x = inputs_of(query, known.values)
+    distances = [objective_value(distance_to_row(query.space, nearest, row), x) for row in rows]
+    place = min(range(len(rows)), key=distances.__getitem__)
+    return distances[place], known, rows[place]
+
+
+def _distinct(nearest: NearestRows) -> list[int]:
+    """The numbers of rows that differ, in their order; rows that lack values are all kept."""
+    if not nearest.features:
+        return [0]
+    _, first = np.unique(nearest.values, axis=0, return_index=True)
+    return sorted(first.tolist())
+
+
+def _ranked(
+    query: Query, combinations: Combinations, rows: list[int], possible: BoolArray, left: Callable[[], float]
+) -> list[tuple[Fraction, int]] | None:
+    """Rows by the least distance that some combination may have, the least first; None if the time was up."""
+    assert query.objective is not None
+    assert query.objective.nearest is not None
+    ranked = []
+    for row in rows:
+        if left() <= 0:
+            return None
+        goal = distance_to_row(query.space, query.objective.nearest, row)
+        ranked.append((_least(goal, combinations, possible), row))
+    return sorted(ranked)
+
+
+def _least(goal: Objective, combinations: Combinations, possible: BoolArray) -> Fraction:
+    keys: tuple[Exact, int] = combinations.best_of_objective(goal)
+    values = keys[0][possible]
+    return Fraction(int(min(values)), keys[1]) if len(values) else Fraction(0)
+
+
+def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction | None) -> Result:
+    value, witness, row = best
+    goal = distance_to_row(query.space, nearest, row)
+    bound = value if open_bound is None else min(value, open_bound)
+    shown, least = (shown_value(goal, float(v)) for v in (value, bound))
+    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
+    return Result(
+        query.name,
+        Verdict.FOUND,
+        "verified",
+        witness=witness,
+        objective=ObjectiveValue(shown, least, "minimize", goal.kind),
+        backend="search",
+        notes=notes,
+        nearest=NearestRow("", int(nearest.index[row]), shown, shown),
+    )

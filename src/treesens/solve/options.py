@@ -1,0 +1,38 @@
+"""How a question is answered: backend, pipeline, limits, and what is already known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.verify import NativePredict
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a question is answered. Times in seconds, memory in bytes; `native` holds the library's predict per model."""
+
+    backend: str = "auto"
+    pipeline: str = "default"
+    time_limit: float = 60.0
+    threads: int = 1
+    memory_limit: int | None = None
+    seed: int = 0
+    native: Sequence[NativePredict] | None = None
+    near: FloatArray | None = None
+    hints: Int32Array | None = None
+    verify_each: bool = False
+    regions: bool = True
+    """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
+
+
+def for_engine(options: Options) -> dict[str, Any]:
+    """The options that `IncrementalSearch` takes."""
+    return {
+        "hints": options.hints,
+        "seed": options.seed,
+        "memory_limit": options.memory_limit,
+        "verify_each": options.verify_each,
+    }

@@ -1,0 +1,332 @@
+"""One search over cells, by one backend or by a portfolio.
+
+`auto` is the portfolio: the native engine first, then the exact solvers race beside it in worker processes.
+
+The first proof or verified witness wins; the losers are killed at once. A question with an objective is not over with the
+first witness: the race goes on until somebody proves optimality or the time is up, and the best witness of all runners is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.native.backend import SearchBackend
+from treesens.backends.worker import Flag, Worker, run_all
+from treesens.compiler.compilation import Compilation, compile_query, decided
+from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Attempt, Result, Verdict, Witness
+from treesens.errors import BackendError
+from treesens.solve.bounds import ContradictoryBound, consistent
+from treesens.solve.driver import Candidate, clear_of_band, conclude, emit, unknown, with_backend
+from treesens.solve.options import Options
+
+RACERS = ("cpsat", "highs", "z3")
+"""Solvers of the default installation, in the order in which cores are given to them."""
+HEAD_START = 2.0
+"""Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
+start."""
+NONZEROS_PER_SECOND = 100_000
+"""What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
+_ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
+
+
+@dataclass
+class EngineRun:
+    """The native engine in a thread (it releases the interpreter lock); `over` is set when it has come back."""
+
+    backend: SearchBackend
+    artifact: Artifact
+    limits: Limits
+    stop: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    outcome: RawOutcome | None = None
+    error: BaseException | None = None
+    started: float = field(default_factory=time.monotonic)
+    thread: threading.Thread | None = None
+
+    def start(self) -> EngineRun:
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        return self
+
+    def _run(self) -> None:
+        try:
+            self.outcome = self.backend.solve(self.artifact, self.limits, stop=self.stop)
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller's thread in `result`)
+            self.error = error
+        finally:
+            self.over.set()
+
+    def is_set(self) -> bool:
+        """Whether the race is over for the others: not where the engine came back without an answer (its memory was full)."""
+        if not self.over.is_set():
+            return False
+        return self.outcome is None or self.outcome.termination in _ANSWERS
+
+    def result(self) -> RawOutcome:
+        """The outcome, after asking the engine to stop if it has not."""
+        self.stop.set()
+        assert self.thread is not None
+        self.thread.join()
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+
+class _Either:
+    """Set when one of several flags is; `run_all` polls it."""
+
+    def __init__(self, *flags: Flag | None) -> None:
+        self.flags = [flag for flag in flags if flag is not None]
+
+    def is_set(self) -> bool:
+        return any(flag.is_set() for flag in self.flags)
+
+
+def search_cells(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """One search over cells, by one backend or a portfolio; `refuted` says which candidates failed for want of values."""
+    if options.backend == "auto":
+        return race(query, options, stop=stop, on_better=on_better)
+    start = time.perf_counter()
+    text = pipeline_for(options.backend, options.pipeline)
+    compilation = compile_query(query, text, verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def race(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The portfolio on one question.
+
+    The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
+    """
+    start = time.perf_counter()
+    compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
+    build = time.perf_counter() - start
+    result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+class _Race:
+    def __init__(
+        self,
+        compilation: Compilation,
+        options: Options,
+        stop: threading.Event | None,
+        on_better: Callable[[Witness], None] | None,
+    ) -> None:
+        self.compilation = compilation
+        self.options = options
+        self.stop = stop
+        self.on_better = on_better
+        self.deadline = time.monotonic() + options.time_limit
+        self.best = Candidate()
+        self.attempts: list[Attempt] = []
+        self.winner: Result | None = None
+        self.won_by = ""
+        self.near_miss: dict[str, float] | None = None
+        self.solvers: Compilation | None = None
+        self._cleared = False
+
+    def run(self) -> Result:
+        engine = self._start_engine()
+        if engine is not None:
+            self._wait(engine.over, min(HEAD_START, self.options.time_limit))
+            if engine.over.is_set():
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+                engine = None
+                self._clear_of_band()
+        if not self._decided() and not self._stopped():
+            self._race_solvers(engine)
+            self._clear_of_band()
+        elif engine is not None:
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        return self._result()
+
+    def _clear_of_band(self) -> None:
+        """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
+        if self._decided() or self._stopped() or self._cleared or not self.best.wants_clearance:
+            return
+        self._cleared = True
+        result = clear_of_band(
+            self.compilation.query,
+            SearchBackend(),
+            self.options,
+            self.deadline,
+            self.best,
+            self.attempts,
+            self.stop,
+        )
+        if result is not None:
+            self.winner, self.won_by = result, "search"
+
+    def _start_engine(self) -> EngineRun | None:
+        backend = SearchBackend()
+        try:
+            artifact = emit(self.compilation, backend, self.options)
+        except BackendError as error:
+            self.attempts.append(
+                Attempt("search", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
+            )
+            return None
+        limits = Limits(self.options.time_limit, self.options.memory_limit, 1, self.options.seed)
+        return EngineRun(backend, artifact, limits).start()
+
+    def _wait(self, event: threading.Event, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not event.wait(0.05) and time.monotonic() < until and not self._stopped():
+            pass
+
+    def _stopped(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
+
+    def _decided(self) -> bool:
+        """An answer, or a candidate to learn from before the search goes on (`solve/refine.py`)."""
+        return self.winner is not None or bool(self.best.refuted)
+
+    def _race_solvers(self, engine: EngineRun | None) -> None:
+        cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
+        seats = max(1, cores - (engine is not None))
+        left = self.deadline - time.monotonic()
+        too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
+        if left < 0.5 or too_large:
+            if too_large:
+                words = "the module is too large to be handed to a solver in the time that is left"
+                self.attempts.append(Attempt("solvers", self.options.pipeline, "skipped", Verdict.UNKNOWN, words))
+            if engine is not None:
+                self._wait(engine.over, max(0.0, left))
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+            return
+        backends = [get_backend(name) for name in RACERS]
+        backends = [b for b in backends if b.available() is None][:seats]
+        by_name: dict[str, Backend] = {b.name: b for b in backends}
+        solvers = self._for_solvers()
+        if (result := decided(solvers)) is not None:
+            self.winner, self.won_by = result, "compiler"
+            backends = []
+        artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
+        limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
+        workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
+        either = _Either(self.stop, engine)
+        for worker, outcome in run_all(workers, stop=either):
+            if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
+                continue
+            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.seconds)
+            if self._decided():
+                break
+        if engine is not None:
+            if not self._decided():
+                self._wait(engine.over, max(0.0, self.deadline - time.monotonic()))
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        judged = {a.backend for a in self.attempts}
+        for worker in workers:
+            if worker.backend not in judged:
+                self.attempts.append(
+                    Attempt(
+                        worker.backend,
+                        self.options.pipeline,
+                        "stopped",
+                        Verdict.UNKNOWN,
+                        "the time was up" if self.winner is None else "another runner was faster",
+                        {"solve": worker.seconds},
+                    )
+                )
+
+    def _for_solvers(self) -> Compilation:
+        """The question as the solvers get it, compiled when it is first needed."""
+        if self.solvers is None:
+            self.solvers = compile_query(self.compilation.query, self.options.pipeline)
+        return self.solvers
+
+    def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
+        """What the facts of one runner add to the race."""
+        compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
+        known = self.best.witness
+        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
+        result = None
+        words = outcome.detail
+        try:
+            if self.winner is None or outcome.assignment is not None:
+                result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
+            if result is not None:
+                result = with_tighter_bound(result, self.winner)
+        except ContradictoryBound as error:
+            # Who is wrong is not known: the race is over without an answer.
+            result, words = unknown(compilation, error.reason), error.reason
+        self.attempts.append(
+            Attempt(
+                backend.name,
+                self.options.pipeline,
+                outcome.termination.value,
+                Verdict.UNKNOWN if result is None else result.verdict,
+                words,
+                {"solve": seconds},
+                size_of(compilation.module),
+                outcome.statistics,
+            )
+        )
+        self.near_miss = outcome.near_miss or self.near_miss
+        if self.on_better is not None and self.best.witness is not None and self.best.witness is not known:
+            self.on_better(self.best.witness)
+        if result is None:
+            return
+        # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
+        contradiction = result.verdict is Verdict.UNKNOWN
+        if (
+            self.winner is None
+            or contradiction
+            or self.best.witness is not known
+            or _bound(result) != _bound(self.winner)
+        ):
+            self.winner, self.won_by = result, backend.name
+
+    def _result(self) -> Result:
+        winner = self.winner
+        if winner is None:
+            if self.best.rejected is not None:
+                label = "numerical band: " if self.best.rejected.numerical else ""
+                words = label + self.best.rejected.reason
+            else:
+                words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
+            winner = replace(unknown(self.compilation, words), refuted=tuple(self.best.refuted))
+        return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)
+
+
+def _bound(result: Result) -> float | None:
+    return None if result.objective is None else result.objective.bound
+
+
+def with_tighter_bound(new: Result, old: Result | None) -> Result:
+    """A result with the tighter of two bounds of its objective, and what that one rests on."""
+    known = None if old is None else _bound(old)
+    if old is None or known is None or new.objective is None:
+        return new
+    goal = new.objective
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
+    if tighter:
+        return new
+    # The other runner may be one that rounds.
+    known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
+    return replace(new, objective=replace(goal, bound=known), rests_on=old.rests_on)

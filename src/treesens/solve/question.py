@@ -1,0 +1,200 @@
+"""Answers one question: the only dispatch on what kind of question it is, rows of tables first, second opinions last."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from treesens.binder.file import BoundQuery
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, Verdict, Witness
+from treesens.errors import InternalError, TreesensError
+from treesens.solve.data_rows import among_rows, placed
+from treesens.solve.options import Options
+from treesens.solve.portfolio import search_cells
+
+CORE_SECONDS = 2.0
+"""Most seconds on the clashing conjuncts of a question nobody asked them of."""
+
+
+def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
+    """The library's own predict per model where it is asked for, or (auto) where the library is already imported."""
+    if replay == "emulated":
+        return None
+    if replay == "auto" and not all(_imported(model.frontend) for model in query.models):
+        return None
+    return [model.margins for model in query.models]
+
+
+def _imported(frontend: str) -> bool:
+    from treesens.frontends.registry import frontend as get
+
+    return get(frontend).library in sys.modules
+
+
+@dataclass
+class Interruption:
+    """Set by Ctrl-C: the first one asks for the best answer so far, the second one ends the program."""
+
+    event: threading.Event
+
+    @property
+    def happened(self) -> bool:
+        return self.event.is_set()
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Turns SIGINT into a request to stop for the time of the block."""
+    state = Interruption(threading.Event())
+    if threading.current_thread() is not threading.main_thread():
+        yield state
+        return
+
+    def on_signal(number: int, frame: Any) -> None:
+        del number, frame
+        if state.event.is_set():
+            raise KeyboardInterrupt
+        state.event.set()
+        print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
+
+    previous = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield state
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def failed(query: BoundQuery, options: Options, error: TreesensError) -> Result:
+    """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
+    reason = f"error[{error.code}]: {error.message}"
+    return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
+
+
+def answer(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """Answers one typed question that wants one answer, with the search that it needs.
+
+    What the native engine leaves open on a small domain is closed by going through its combinations of cells.
+    """
+    from treesens.solve import enumeration
+
+    search = search_for(query)
+    if options.backend not in {"auto", "search"} or not enumeration.is_small(query):
+        return search(query, options, stop=stop, on_better=on_better)
+    deadline = time.monotonic() + options.time_limit
+    limited = replace(options, time_limit=enumeration.SHARE * options.time_limit)
+    result = search(query, limited, stop=stop, on_better=on_better)
+    if not enumeration.left_open(result):
+        return result
+    walk = enumeration.walk_combinations
+    if query.objective is not None and query.objective.nearest is not None:
+        from treesens.solve.enumeration_rows import through_rows as walk
+    return enumeration.exhausted(query, options, result, deadline, walk=walk, stop=stop, on_better=on_better)
+
+
+def search_for(query: Query) -> Callable[..., Result]:
+    """The search that a typed question needs: over groups of rows, with refinement, or once over cells."""
+    # What few questions need is imported only for them: every start of the command would pay for it.
+    if query.objective is not None and query.objective.nearest is not None:
+        from treesens.solve.nearest_pair import closest
+
+        return partial(closest, answer)
+    from treesens.solve.refine import closed, needs_closing
+
+    return closed if needs_closing(query) else search_cells
+
+
+def answer_bound(
+    query: BoundQuery,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    confirm: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine),
+    `progress` is told of long work.
+
+    Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
+    """
+    if query.query.rows is not None and query.pinned is not None:
+        from treesens.solve.count_rows import count_rows
+
+        counted = count_rows(
+            query.query, query.pinned, options, partial(answer, stop=stop), stop=stop, progress=progress
+        )
+        notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
+        return replace(counted, notes=(*counted.notes, *notes))
+    if query.query.top > 1:
+        from treesens.solve.top_n import several
+
+        return several(
+            query.query,
+            options,
+            lambda asked, mine: answer_bound(replace(query, query=asked), mine, stop=stop, confirm=confirm),
+            stop=stop,
+        )
+    start = time.perf_counter()
+    result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
+    if result is None or options.backend != "auto":
+        result = answer(query.query, options, stop=stop)
+    result = placed(query, result, options)
+    known = sum(result.seconds.values())
+    result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
+    if confirm is None or (stop is not None and stop.is_set()):
+        return result
+    # A second opinion that leans on the first would be none.
+    pipeline = (
+        "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
+    )
+    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
+    return confirmed(result, second, confirm)
+
+
+def explained(
+    query: BoundQuery, result: Result, options: Options, *, stop: threading.Event | None = None, always: bool = False
+) -> Result:
+    """A `none` with the conjuncts that clash: where the compiler itself has found the contradiction, or `always`.
+
+    The time limit of the options holds for the searches that this needs; without `always` they get little.
+    """
+    if result.verdict is not Verdict.NONE or query.query.rows is not None:
+        return result
+    if not (always or result.backend == "compiler"):
+        return result
+    start = time.perf_counter()
+    limit = options.time_limit if always else min(options.time_limit, CORE_SECONDS)
+    from treesens.solve.unsat_core import core_of
+
+    core = core_of(query, replace(options, time_limit=limit, hints=None), partial(answer, stop=stop), stop=stop)
+    return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
+
+
+def confirmed(first: Result, second: Result, backend: str) -> Result:
+    """Two opinions as one answer. Raises `InternalError` where they contradict each other."""
+    attempts = (*first.attempts, *second.attempts)
+    if second.verdict is Verdict.UNKNOWN:
+        note = f"{backend} could not confirm: {second.reason}"
+        return replace(first, attempts=attempts, notes=(*first.notes, note))
+    if first.verdict is Verdict.UNKNOWN:
+        return replace(second, attempts=attempts)
+    if first.verdict is not second.verdict:
+        raise InternalError(
+            f"{first.backend} says {first.verdict} and {backend} says {second.verdict} to `{first.query}`",
+            remedy="one of them is wrong: please report this with the file and the model",
+        )
+    proof = second.proof if second.proof == "exact" else first.proof
+    return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)

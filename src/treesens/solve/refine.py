@@ -1,0 +1,251 @@
+"""Questions that one search does not settle: cells without fitting values are ruled out, and ladders made finer.
+
+A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
+satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
+objective is a ladder, its steps close in on the best answer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import inf
+
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
+from treesens.compiler.query.strengthening import stronger_questions
+from treesens.compiler.query.values import Apart, ValueSum
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import verify_values
+from treesens.solve.bisection import Bisection
+from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.options import Options
+from treesens.solve.portfolio import search_cells
+
+CLOSE = 1e-4
+"""Value and bound of a distance are taken for equal from here on, in widths."""
+
+_LEAST = 0.05
+_SEEDED = ("auto", "search")
+_SHARE = 0.25
+"""Of the time that is left, for stronger questions."""
+_LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
+"""Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
+_NOTE = "found by way of a stronger question: features bounded one by one"
+_VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
+
+
+def needs_closing(query: Query) -> bool:
+    """Whether one search may leave something open."""
+    return relates_values(query) or (query.objective is not None and bool(query.objective.values))
+
+
+@dataclass
+class _Closing:
+    query: Query
+    options: Options
+    stop: threading.Event | None
+    on_better: Callable[[Witness], None] | None
+    cuts: list[Constraint] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    proved: bool = True
+
+    def __post_init__(self) -> None:
+        self.deadline = time.monotonic() + self.options.time_limit
+
+    def left(self) -> float:
+        """Seconds until the limit; none once somebody asked to stop."""
+        if self.stop is not None and self.stop.is_set():
+            return 0.0
+        return self.deadline - time.monotonic()
+
+    def run(self) -> Result:
+        own = self.options.backend in _SEEDED
+        result = self._seeded() if own else None
+        goal = self.query.objective
+        if result is None and own and goal is not None and goal.reaching is not None:
+            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, self._search, self.left).run()
+        if result is None:
+            result = self._search(self.query)
+        result = self._closer(result)
+        result = self._within_range(result)
+        note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
+        notes = (*result.notes, note) if self.cuts else result.notes
+        return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _within_range(self, result: Result) -> Result:
+        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it."""
+        goal, shown = self.query.objective, result.objective
+        if goal is None or shown is None or shown.bound is None or result.verdict is not Verdict.FOUND:
+            return result
+        assert result.witness is not None
+        reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
+        try:
+            value = shown_value(goal, reached)
+            bound = consistent(shown.bound, value, maximize=goal.maximize, exact=False, who=result.backend)
+        except ContradictoryBound as error:
+            return Result(self.query.name, Verdict.UNKNOWN, error.reason, backend=result.backend)
+        least = within_range(self.query, -inf if not goal.maximize else inf)
+        if least is not None and abs(least) < inf:
+            limit = shown_value(goal, least)
+            bound = min(bound, limit) if goal.maximize else max(bound, limit)
+        return replace(result, objective=replace(shown, bound=bound))
+
+    def _seeded(self) -> Result | None:
+        """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
+
+        For a distance that is minimised, the limits of `_LIMITS` are tried from the least one on.
+        """
+        goal = self.query.objective
+        if goal is None:
+            return self._by_stronger(self.query)
+        if goal.maximize or goal.largest or not goal.values or goal.counts:
+            return None
+        for limit in _LIMITS:
+            bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
+            found = self._by_stronger(replace(self.query, constraints=(*self.query.constraints, bounded)))
+            if found is None:
+                continue
+            assert found.witness is not None
+            reached = float(objective_value(goal, inputs_of(self.query, found.witness.values)))
+            found = replace(found, objective=ObjectiveValue(shown_value(goal, reached), None, "minimize", goal.kind))
+            return self._improved(goal, found) or found
+        return None
+
+    def _by_stronger(self, query: Query) -> Result | None:
+        """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
+        until = time.monotonic() + _SHARE * self.left()
+        for asked in stronger_questions(query):
+            left = min(self.left(), until - time.monotonic())
+            if left < _LEAST:
+                return None
+            found = closed(asked, replace(self.options, time_limit=left), stop=self.stop)
+            self.attempts += found.attempts
+            self._count(found)
+            if found.witness is None:
+                continue
+            witness = verify_values(query, found.witness.values, native=self.options.native)
+            if isinstance(witness, Witness):
+                return replace(found, witness=witness, notes=(*found.notes, _NOTE))
+        return None
+
+    def _count(self, result: Result) -> None:
+        for phase, seconds in result.seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def _search(self, query: Query, seconds: float = inf) -> Result:
+        """The answer with all cells ruled out that hold no values."""
+        until = time.monotonic() + seconds
+        while True:
+            asked = replace(query, constraints=(*query.constraints, *self.cuts))
+            left = min(self.left(), until - time.monotonic())
+            options = replace(self.options, time_limit=max(_LEAST, left))
+            result = search_cells(asked, options, stop=self.stop, on_better=self.on_better)
+            self.attempts += result.attempts
+            self._count(result)
+            if result.verdict is not Verdict.UNKNOWN or not result.refuted:
+                return self._honest(result)
+            self.cuts += [found.cut for found in result.refuted]
+            self.proved = self.proved and all(found.proved for found in result.refuted)
+            if min(self.left(), until - time.monotonic()) <= 0:
+                return self._honest(replace(result, reason=f"time: {result.reason}"))
+
+    def _honest(self, result: Result) -> Result:
+        """Without what rests on cells that were ruled out without a proof."""
+        if self.proved:
+            return result
+        if result.verdict is Verdict.NONE:
+            reason = "no values were found in some combinations of cells, and none were proved impossible"
+            return replace(result, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
+        if result.objective is not None:
+            return replace(result, objective=replace(result.objective, bound=None))
+        return result
+
+    def _closer(self, result: Result) -> Result:
+        """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
+        goal = self.query.objective
+        while goal is not None and self.left() > _LEAST and (known := _open(result)) is not None:
+            if goal.zoom is not None:
+                finer = replace(
+                    self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
+                )
+                result = _joined(goal, result, self._search(finer))
+                after = _open(result)
+                if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
+                    continue
+            if not goal.values:
+                return result
+            improved = self._improved(goal, result)
+            if improved is None:
+                return result
+            result = improved
+        return result
+
+    def _improved(self, goal: Objective, result: Result) -> Result | None:
+        """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
+        assert result.witness is not None
+        assert result.objective is not None
+        reached = objective_value(goal, inputs_of(self.query, result.witness.values))
+        wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
+        if wanted < 0 and not goal.maximize and all(isinstance(t, Apart) and t.factor > 0 for t in goal.values):
+            return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative
+        better = better_than(goal, wanted)
+        found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
+        if found.verdict is Verdict.NONE:
+            # A count that no half step improves is the best one.
+            bound = shown_value(goal, float(reached if goal.counts else wanted))
+            return replace(result, objective=replace(result.objective, bound=bound))
+        if found.verdict is not Verdict.FOUND or found.objective is None:
+            return None
+        # What is best among the better ones is best of all.
+        joined = _joined(goal, result, found)
+        return None if joined.objective == result.objective else joined
+
+
+def _open(result: Result) -> ObjectiveValue | None:
+    """The objective of an answer whose value and bound are not close yet; None where nothing is left to do."""
+    known = result.objective
+    if result.verdict is not Verdict.FOUND or known is None or known.bound is None:
+        return None
+    if known.kind not in _VALUES:
+        return None
+    close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
+    return known if abs(known.value - known.bound) > close else None
+
+
+def _joined(goal: Objective, one: Result, other: Result) -> Result:
+    """The better value and the better bound of two answers to one question."""
+    first, second = one.objective, other.objective
+    if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
+        return one
+    upwards = goal.maximize
+    best = other if (second.value > first.value) == upwards else one
+    assert best.objective is not None
+    bounds = [b for b in (first.bound, second.bound) if b is not None]
+    return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
+
+
+def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
+    """The objective is at least as good as a value (better where strict)."""
+    sign = -1 if goal.maximize else 1
+    terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+    if not goal.largest:
+        return ValueSum(terms, sign * value, strict, "objective")
+    parts = tuple(ValueSum((term,), sign * value, strict, "objective") for term in terms)
+    return AnyOf(parts) if goal.maximize else AllOf(parts)
+
+
+def closed(
+    query: Query,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
+    return _Closing(query, options, stop, on_better).run()

@@ -1,0 +1,234 @@
+"""The largest certified gap: the greatest g for which the answer to `sensitive m to F margin g` is `found`.
+
+One search of the native engine maximises the lesser slack of both scores (`Solver(mode="slack")`). Whenever it stops it has a
+verified pair, which reaches the gap `value`, and a proof that no pair reaches more than `bound`. Gaps up to the one are
+`found`, gaps beyond the other are `none`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from treesens.backends.native.backend import SearchArtifact, SearchBackend
+from treesens.backends.native.solver import SearchResult, Solver
+from treesens.binder.file import BoundQuery, bind
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.compilation import Compilation, compile_query, decided
+from treesens.compiler.model import Link, Task
+from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
+from treesens.compiler.result import Verdict, Witness
+from treesens.compiler.verify import NativePredict, verify_cells
+from treesens.data.alignment import fitted
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.studies.audit import as_finished, declared_real, one_at_a_time, sets_of
+
+CLOSE = 0.02
+"""The search ends where the bound is within this part of the value."""
+
+_SLICE = 0.1
+
+
+@dataclass(frozen=True)
+class LargestGap:
+    """What is known about the largest gap of one set of features, in units of the margin.
+
+    `value` is reached by the verified `witness`, no pair reaches more than `bound`; both None where nothing is known. `closed`
+    says whether the bound is as close to the value as was asked for; `verdict` is `none` where no pair crosses the threshold.
+    """
+
+    varied: tuple[str, ...]
+    query: BoundQuery
+    verdict: Verdict
+    value: float | None
+    bound: float | None
+    closed: bool
+    reason: str
+    witness: Witness | None
+    seconds: float
+    nodes: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; points in the user's own labels."""
+        from treesens.report.records import points_of
+
+        return {
+            "varied": list(self.varied),
+            "verdict": str(self.verdict),
+            "largest_gap": self.value,
+            "largest_gap_bound": self.bound,
+            "closed": self.closed,
+            "reason": self.reason,
+            "points": None if self.witness is None else points_of(self.query.query, self.witness),
+            "replay": None if self.witness is None else str(self.witness.replay),
+            "nodes": self.nodes,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+@dataclass
+class LargestOptions:
+    """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time; `native` replays
+    pairs in the library itself. Features in `real` take fractions although their columns hold whole numbers."""
+
+    time_limit: float = 30.0
+    threads: int = 2
+    jobs: int = 1
+    seed: int = 0
+    close: float = CLOSE
+    native: bool = False
+    real: Sequence[str] = ()
+
+
+@dataclass
+class LargestGaps:
+    """One entry per set of features, in the order of the request; those that were not reached are left out."""
+
+    results: list[LargestGap] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def questions_of(
+    model: LoadedModel,
+    table: Table | None,
+    varied: Sequence[Sequence[str]],
+    diagnostics: Diagnostics | None = None,
+    real: Sequence[str] = (),
+) -> list[BoundQuery]:
+    """One question per set: a pair on both sides of the threshold, over the table's domain where there is one."""
+    ensemble = model.ensemble
+    if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX or ensemble.task is Task.REGRESSION:
+        raise UsageError(
+            "the largest gap is one of binary classifiers",
+            remedy="ask other models in a file: `maximize margin(a) - margin(b)`, or several gaps",
+        )
+    lines = ['model m from "m"']
+    if table is not None:
+        lines += ['data d from "d"', "domain from d"]
+    lines += declared_real(model, real)
+    for number, group in enumerate(varied):
+        for name in group:
+            if name not in ensemble.feature_names:
+                remedy = did_you_mean(name, ensemble.feature_names) or ""
+                raise UsageError(f"the model has no feature `{name}`", remedy=remedy)
+        names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
+        lines.append(f"query q{number}: find a, b such that a = b except {names}\n margin(a) >= 0\n margin(b) <= 0")
+    return bind(
+        parse("\n".join(lines), "<largest gap>"),
+        Path(),
+        load_model=lambda _path, _format: model,
+        load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
+        diagnostics=diagnostics,
+    ).queries
+
+
+def largest_gaps(
+    model: LoadedModel,
+    table: Table | None = None,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    options: LargestOptions | None = None,
+    stop: threading.Event | None = None,
+    on_result: Callable[[LargestGap], None] | None = None,
+) -> LargestGaps:
+    """The largest gap of every set (default: every feature by itself). A set event keeps what is known by then."""
+    options = options or LargestOptions()
+    table = None if table is None else fitted(model, table)
+    groups = sets_of(model, varied)
+    halt = stop or threading.Event()
+    diagnostics = Diagnostics()
+    questions = questions_of(model, table, groups, diagnostics, options.real)
+    native = [one_at_a_time(model.margins)] if options.native else None
+    found: dict[int, LargestGap] = {}
+    tasks = [partial(_one, group, asked, options, native, halt) for group, asked in zip(groups, questions, strict=True)]
+    for number, result in as_finished(tasks, options.jobs):
+        if result is not None:
+            found[number] = result
+            if on_result is not None:
+                on_result(result)
+    return LargestGaps([found[i] for i in sorted(found)], halt.is_set(), tuple(item.render() for item in diagnostics))
+
+
+def _one(
+    varied: tuple[str, ...],
+    question: BoundQuery,
+    options: LargestOptions,
+    native: list[NativePredict] | None,
+    stop: threading.Event,
+) -> LargestGap | None:
+    if stop.is_set():
+        return None
+    start = time.perf_counter()
+    asked = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
+    compilation = compile_query(question.query, "search")
+    known = decided(compilation)
+    bare = LargestGap(varied, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
+    if known is not None and known.verdict is not Verdict.FOUND:
+        return replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
+    artifact = SearchBackend().emit(compilation.module, alike=True)
+    assert isinstance(artifact, SearchArtifact)
+    if artifact.adapted is None:
+        return replace(bare, reason="the domain leaves nothing to search for")
+    solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
+    solver.set_gap(relative=options.close)
+    result = solver.run(0.0)
+    deadline = start + options.time_limit
+    while result.status == "open" and time.perf_counter() < deadline and not stop.is_set():
+        result = solver.run(max(0.0, min(_SLICE, deadline - time.perf_counter())))
+        if result.reason not in {"", "time"}:
+            break
+    done = _judged(bare, compilation, artifact, result, asked)
+    return replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
+
+
+def _judged(
+    bare: LargestGap, compilation: Compilation, artifact: SearchArtifact, result: SearchResult, options: Options
+) -> LargestGap:
+    """From the engine's facts to what they say: a pair counts when it is verified, a bound is a proof."""
+    adapted, query = artifact.adapted, bare.query.query
+    assert adapted is not None
+    assert artifact.lift is not None
+    unit = 2.0 ** (adapted.dropped - adapted.gap_shift) / query.models[0].ensemble.average
+    # A row that is rounded outward has more slack than it should, or up to one unit less.
+    upper = None if result.upper is None else result.upper + (1 if adapted.relaxed else 0)
+    bound = None if upper is None else upper * unit * (1 + 1e-12)
+    if result.status == "infeasible" or (bound is not None and bound < 0):
+        return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
+    open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: at bound level `{result.bound_level}`"
+    if result.assignment is None or not result.is_witness:
+        return replace(bare, bound=bound, reason=open_reason or "no pair found")
+    assignment = artifact.lift.lift(adapted.assignment(result.assignment, artifact.merged_variables))
+    compiled = compilation.compiled
+    verdict = verify_cells(query, compiled.source.cells(compiled.lift(assignment)), native=options.native)
+    if not isinstance(verdict, Witness):
+        return replace(bare, bound=bound, reason=f"a pair was not confirmed: {verdict.reason}")
+    value = _reached(bare.query, verdict)
+    assert result.level is not None
+    if abs(result.level * unit - value) > 1e-9 * (1 + abs(value)):
+        # Rows in different units: their least slack is no gap, and neither is its bound.
+        return replace(
+            bare, verdict=Verdict.FOUND, value=value, reason="the scores have different units", witness=verdict
+        )
+    closed = result.status != "open"
+    bound = bound if bound is None else max(bound, value)
+    return replace(
+        bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=open_reason, witness=verdict
+    )
+
+
+def _reached(question: BoundQuery, witness: Witness) -> float:
+    """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
+    query = question.query
+    inputs = inputs_of(query, witness.values)
+    slacks = [form_value(row.form, inputs) for row in linear_constraints(query.constraints)]
+    return float(min(slacks) / query.models[0].ensemble.average)

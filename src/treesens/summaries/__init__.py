@@ -1,1 +1,0 @@
-"""Floor 4: what is learnt from data: marginals, cavities, nearest rows."""
