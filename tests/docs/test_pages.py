@@ -95,7 +95,9 @@ def test_the_rooms_of_architecture_md_are_those_of_the_import_contract() -> None
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
     section = (DOCS / "architecture.md").read_text().partition("## Rooms")[2].partition("Backends and the compiler")[0]
     rows = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
-    position = {room.rstrip("/"): number for number, row in enumerate(rows) for room in re.findall(r"`([a-z_/]+)`", row)}
+    position = {
+        room.rstrip("/"): number for number, row in enumerate(rows) for room in re.findall(r"`([a-z_/]+)`", row)
+    }
     last = -1
     for layer in layers:
         rooms = {position[room.replace(".", "/")] for room in re.findall(r"treesens\.([a-z_.]+)", layer)}

@@ -12,6 +12,7 @@ from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.solve.options import Options
 from treesens.solve.question import answer_bound
+from treesens.solve.refine import closed
 
 DISTANCES = (
     "distance(a, b, l1) <= 0.5",
@@ -53,7 +54,7 @@ def test_nothing_else_is_made_stronger(constraints: str) -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_close_pair_is_found_by_way_of_a_stronger_question(norm: str) -> None:
     question = one(f"distance(a, b, {norm}) <= 0.01\n  margin(a) >= margin(b) + 0.1")
-    result = answer_bound(question, Options(backend="search", time_limit=20))
+    result = closed(question.query, Options(backend="search", time_limit=20))
     assert str(result.verdict) == "found"
     assert any("stronger" in note for note in result.notes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.concretise import NoValues, concretise
+from treesens.compiler.query.domain import allowed_values
 from treesens.compiler.query.evaluate import (
     Inputs,
     holds,
@@ -21,6 +22,7 @@ from treesens.compiler.query.evaluate import (
     slack,
 )
 from treesens.compiler.query.query import AtLeast, Constraint, Query
+from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
 
 NativePredict = Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -42,18 +44,19 @@ def verify_cells(
     *,
     near: FloatArray | None = None,
     native: Sequence[NativePredict] | None = None,
+    pins: Mapping[Place, float] | None = None,
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or says why they are none.
 
     `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `native` holds, per
-    model, the library's own predict for the second level of replay.
+    model, the library's own predict for the second level of replay; `pins` are values that are chosen already.
     """
     for point in range(len(query.points)):
         for feature, legal in enumerate(query.space.legal):
             if not legal[cells[point, feature]]:
                 name = query.space.names[feature]
                 return Rejected(f"{query.points[point].name}.{name} lies in a cell without a legal value")
-    values = concretise(query, cells, near)
+    values = concretise(query, cells, near, pins)
     if isinstance(values, NoValues):
         return Rejected(values.reason, none=values)
     return verify_values(query, values, native=native)
@@ -62,7 +65,13 @@ def verify_cells(
 def verify_values(
     query: Query, values: FloatArray, *, native: Sequence[NativePredict] | None = None
 ) -> Witness | Rejected:
-    """Judges concrete points float64[points, features] exactly and in the library's arithmetic."""
+    """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
+
+    Values of a row of a table may lie outside the domain, and yet in a cell that holds legal values.
+    """
+    outside = _outside(query, values)
+    if outside is not None:
+        return Rejected(f"{outside} is no value of its domain")
     x = inputs_of(query, values)
     for constraint in query.constraints:
         if not holds(constraint, x):
@@ -91,6 +100,15 @@ def verify_values(
         replay=replay,
         in_band=_inside_band(query, x),
     )
+
+
+def _outside(query: Query, values: FloatArray) -> str | None:
+    """The first feature of a point whose value is not legal; None where all are."""
+    for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
+        allowed = allowed_values(domain, grid.number_type.cast(values[:, f]))
+        if not allowed.all():
+            return f"{query.points[int(np.argmin(allowed))].name}.{query.space.names[f]}"
+    return None
 
 
 def _margins(query: Query, values: FloatArray, native: Sequence[NativePredict] | None) -> list[NDArray[Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from treesens.binder.file import BoundQuery
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, pick_value
+from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
@@ -43,19 +43,8 @@ def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
     good = np.ones(len(rows), bool)
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         values, place = np.unique(grid.number_type.cast(rows[:, f]), return_inverse=True, equal_nan=True)
-        good &= _allowed(domain, values)[place]
+        good &= allowed_values(domain, values)[place]
     return np.flatnonzero(good)
-
-
-def _allowed(domain: Domain, values: FloatArray) -> FloatArray:
-    if isinstance(domain, ValueDomain):
-        inside = np.isin(values, domain.values)
-    else:
-        assert isinstance(domain, RealDomain)
-        with np.errstate(invalid="ignore"):
-            inside = (values >= domain.low) & (values <= domain.high)
-            inside &= (values == np.trunc(values)) if domain.whole else True
-    return np.where(np.isnan(values), domain.missing, inside)
 
 
 def sweep_rows(

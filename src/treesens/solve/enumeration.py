@@ -29,8 +29,8 @@ from treesens.solve.refine import better_than
 MOST = 100_000
 """Combinations of cells of all points together."""
 
-SHARE = 0.6
-"""Of the time, for the search that comes before."""
+FIRST = 0.2
+"""Seconds for the search that comes before; it goes on afterwards if something is still open."""
 
 _CLOSE = Fraction(1, 20_000)
 """Distances over whole ranges of values are bounded to this many widths."""
@@ -113,20 +113,22 @@ class Exhausting:
     def _look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
         """One combination: its best values, or what rules it out."""
         cells = self.combinations.cells[number]
-        verdict = verify_cells(self.query, cells, near=self.options.near, native=self.options.native)
+        pins = self.combinations.pins(number)
+        verdict = verify_cells(self.query, cells, near=self.options.near, native=self.options.native, pins=pins)
         alive[number] = False
         if isinstance(verdict, Rejected):
-            self._reject(verdict, alive)
+            self._reject(verdict, alive, pinned=bool(pins))
             return
         self._keep(verdict)
         goal = self.query.objective
         if goal is not None and goal.values and key is not None:
             self._improve_inside(goal, number, verdict, key)
 
-    def _reject(self, rejected: Rejected, alive: BoolArray) -> None:
+    def _reject(self, rejected: Rejected, alive: BoolArray, *, pinned: bool) -> None:
         if rejected.none is not None and rejected.none.proved:
-            # The proof covers more than these cells.
-            alive &= self.combinations.may(rejected.none.cut)
+            if not pinned:
+                # The proof covers more than these cells.
+                alive &= self.combinations.may(rejected.none.cut)
         elif rejected.numerical:
             # The library's scores are those of the cells: it accepts no values in them.
             self.numerical += 1
@@ -152,7 +154,8 @@ class Exhausting:
             wanted = value if step < _STEPS else value + sign * _CLOSE
             better = better_than(goal, wanted, strict=step < _STEPS)
             asked = replace(self.query, constraints=(*self.query.constraints, better))
-            found = concretise(asked, self.combinations.cells[number], self.options.near)
+            pins = self.combinations.pins(number)
+            found = concretise(asked, self.combinations.cells[number], self.options.near, pins)
             if isinstance(found, NoValues):
                 # Nothing is as good as `wanted`, or nothing is known below what the cells allow.
                 self._stays_possible(goal, wanted if found.proved else key)
@@ -190,7 +193,7 @@ class Exhausting:
         return self.open_bound is not None and self._better(goal, self.open_bound, self.value)
 
     def _none(self) -> Result:
-        reason = f"{_BACKEND}: every one of {self.combinations.count} combinations of cells is ruled out"
+        reason = f"{_BACKEND}: every one of {self.combinations.total} combinations of cells is ruled out"
         notes: tuple[str, ...] = ()
         if self.numerical:
             notes = (
@@ -207,7 +210,7 @@ class Exhausting:
         loose = replace(loosened(query, by), objective=None)
         alive = self.combinations.all_of(loose.constraints)
         for number in np.flatnonzero(alive):
-            values = concretise(loose, self.combinations.cells[number], None)
+            values = concretise(loose, self.combinations.cells[number], None, self.combinations.pins(int(number)))
             if self.left() <= 0 or (isinstance(values, NoValues) and not values.proved):
                 return False
             if not isinstance(values, NoValues) and holds_in_library(query, values):
@@ -256,7 +259,7 @@ def exhausted(
     if found is None:
         return before
     seconds = time.monotonic() - start
-    words = f"{combinations.count} combinations of cells were gone through"
+    words = f"{combinations.total} combinations of cells were gone through"
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
     if found.witness is not None and found.witness is before.witness:
         found = replace(before, objective=found.objective, rests_on=())
@@ -268,3 +271,17 @@ def exhausted(
         pipeline=before.pipeline,
         started=before.started,
     )
+
+
+def better_of(query: Query, one: Result, other: Result) -> Result:
+    """The better of two answers to one question by two searches, with the better bound of both; all attempts of both."""
+    goal, attempts = query.objective, (*one.attempts, *other.attempts)
+    first, second = one.objective, other.objective
+    if one.verdict is not Verdict.FOUND or goal is None or first is None or second is None:
+        kept = one if other.verdict is Verdict.UNKNOWN else other
+        return replace(kept, attempts=attempts)
+    kept = other if (second.value > first.value if goal.maximize else second.value < first.value) else one
+    bounds = [known.bound for known in (first, second) if known.bound is not None]
+    bound = (min if goal.maximize else max)(bounds, default=None)
+    assert kept.objective is not None
+    return replace(kept, attempts=attempts, objective=replace(kept.objective, bound=bound))

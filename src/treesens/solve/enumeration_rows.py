@@ -121,7 +121,7 @@ def _ranked(
 def _least(goal: Objective, combinations: Combinations, possible: BoolArray) -> Fraction:
     keys: tuple[Exact, int] = combinations.best_of_objective(goal)
     values = keys[0][possible]
-    return Fraction(int(min(values)), keys[1]) if len(values) else Fraction(0)
+    return Fraction(int(values.min()), keys[1]) if len(values) else Fraction(0)
 
 
 def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction | None) -> Result:

@@ -95,14 +95,19 @@ def answer(
     if options.backend not in {"auto", "search"} or not enumeration.is_small(query):
         return search(query, options, stop=stop, on_better=on_better)
     deadline = time.monotonic() + options.time_limit
-    limited = replace(options, time_limit=enumeration.SHARE * options.time_limit)
-    result = search(query, limited, stop=stop, on_better=on_better)
+    first = replace(options, time_limit=min(enumeration.FIRST, options.time_limit / 2))
+    result = search(query, first, stop=stop, on_better=on_better)
     if not enumeration.left_open(result):
         return result
     walk = enumeration.walk_combinations
     if query.objective is not None and query.objective.nearest is not None:
         from treesens.solve.enumeration_rows import through_rows as walk
-    return enumeration.exhausted(query, options, result, deadline, walk=walk, stop=stop, on_better=on_better)
+    result = enumeration.exhausted(query, options, result, deadline, walk=walk, stop=stop, on_better=on_better)
+    left = deadline - time.monotonic()
+    if not enumeration.left_open(result) or left <= 0 or (stop is not None and stop.is_set()):
+        return result
+    again = search(query, replace(options, time_limit=left), stop=stop, on_better=on_better)
+    return enumeration.better_of(query, result, again)
 
 
 def search_for(query: Query) -> Callable[..., Result]:

@@ -1,6 +1,7 @@
 """All combinations of cells of a small domain, and which of them a question may hold in: vectorised, exact, relaxed on values.
 
-What cells decide (scores, sets of cells, boxes) is decided exactly. What depends on values inside cells holds here where some
+What cells decide (scores, sets of cells, boxes) is decided exactly. Where values matter and are few, each of them is looked at
+by itself, so that relations between values are decided as well. What else depends on values inside cells holds here where some
 values of each cell alone could satisfy it; `concretise` settles the rest, combination by combination.
 """
 
@@ -10,17 +11,16 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from math import lcm, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.query.bounds import Bound
 from treesens.compiler.query.concretise import equal_groups, merged_mask, relations_of, rooted
-from treesens.compiler.query.costs import cell_reaches
+from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -35,48 +35,86 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.values import Place, Reach, Term, ValueSum, extremes
+from treesens.compiler.query.slots import Slots, related_features, slots_of
+from treesens.compiler.query.values import Place, Term, ValueSum, extremes
 
 Exact = NDArray[Any]
-"""Python integers in an object array, in units of 1 / denominator."""
+"""Integers in units of 1 / denominator: int64, or Python's own in an object array where they are larger."""
+
+MOST_VALUES = 400_000
+"""Combinations in which every value that matters is looked at by itself."""
+_ALONE = 2
+"""One point alone may have so many times the combinations that are looked at together."""
+_WALKS = 10_000_000
+"""Leaves that are looked up at once."""
+_SAFE = 1 << 62
 
 
 class Combinations:
-    """The combinations of cells that domains and firm sets of cells leave; places that must be equal are one.
+    """Combinations of slots: `chosen` int32[N, points, features] numbers them, `cells` int32[N, points, features].
 
-    `cells` int32[N, points, features]; None from `of` where there are more than `most`.
+    `total` is how many there are before the constraints of single points, which `of` looks at first.
     """
 
-    def __init__(self, query: Query, roots: dict[Place, Place], options: dict[Place, Int32Array]) -> None:
-        self.query, self.roots = query, roots
-        sizes = [len(cells) for cells in options.values()]
-        self.count = prod(sizes)
-        self.cells = np.empty((self.count, len(query.points), len(query.space.names)), np.int32)
-        index = np.unravel_index(np.arange(self.count), sizes) if self.count else [np.zeros(0, int)] * len(sizes)
-        column = {root: cells[i] for (root, cells), i in zip(options.items(), index, strict=True)}
-        for place, root in roots.items():
-            self.cells[:, place[0], place[1]] = column[root]
-        self._reaches: dict[int, list[Reach | None]] = {}
+    def __init__(
+        self, query: Query, roots: dict[Place, Place], slots: Sequence[Slots], chosen: Int32Array, total: int = 0
+    ) -> None:
+        self.query, self.roots, self.slots, self.chosen = query, roots, slots, chosen
+        self.count, self.total = len(chosen), total or len(chosen)
+        self.cells = np.stack([s.cells[chosen[:, :, f]] for f, s in enumerate(slots)], axis=2) if slots else chosen
+        self._scores: dict[int, tuple[Exact, int]] = {}
+        self._sources: dict[int, tuple[Combinations, Int64Array]] = {}
 
     @staticmethod
     def of(query: Query, most: int) -> Combinations | None:
-        roots = equal_groups(query.constraints, len(query.points), len(query.space.names))
-        masks: dict[Place, BoolArray] = {}
-        for place, root in roots.items():
-            mask = merged_mask(query, *place)
-            masks[root] = masks[root] & mask if root in masks else mask
-        options = {root: np.flatnonzero(mask).astype(np.int32) for root, mask in masks.items()}
-        return None if prod(len(cells) for cells in options.values()) > most else Combinations(query, roots, options)
+        """The combinations that domains, and constraints about one point, leave; None where there are more than `most`.
 
-    @cached_property
-    def scores(self) -> list[tuple[Exact, int]]:
-        """Per point the raw sums [N, outputs] as integers, and their shift."""
-        found = []
-        for number, point in enumerate(self.query.points):
-            model = self.query.models[point.model]
-            sums = model.ensemble.sums_exact(model.leaves(np.ascontiguousarray(self.cells[:, number])))
-            found.append((sums.values.astype(object), sums.shift))
+        Values that matter are looked at one by one, if that does not make too many combinations.
+        """
+        matters = related_features(query)
+        features = range(len(query.space.names))
+        for limit, split in ((MOST_VALUES, matters), (most, set[int]())):
+            slots = [slots_of(query.space, f, split=f in split) for f in features]
+            found = _Enumeration(query, slots, limit).run()
+            if found is not None:
+                return found
+        return None
+
+    def pins(self, number: int) -> dict[Place, float]:
+        """The values that a combination has chosen: of features that are looked at value by value."""
+        found: dict[Place, float] = {}
+        for point, features in enumerate(self.chosen[number].tolist()):
+            for f, slot in enumerate(features):
+                reach = self.slots[f].reaches[slot]
+                if reach is not None and self.slots[f].split:
+                    found[point, f] = reach.low
         return found
+
+    def taken(self, places: Int64Array) -> Combinations:
+        """Some of the combinations; what is known of their scores stays known."""
+        found = Combinations(self.query, self.roots, self.slots, self.chosen[places], self.total)
+        found._sources = dict.fromkeys(range(self.chosen.shape[1]), (self, places))
+        return found
+
+    def scores(self, point: int) -> tuple[Exact, int]:
+        """The raw sums of a point [N, outputs] as integers, and their shift."""
+        if point not in self._scores:
+            if point in self._sources:
+                source, places = self._sources[point]
+                values, shift = source.scores(point)
+                self._scores[point] = values[places], shift
+            else:
+                self._scores[point] = self._summed_scores(point)
+        return self._scores[point]
+
+    def _summed_scores(self, point: int) -> tuple[Exact, int]:
+        model = self.query.models[self.query.points[point].model]
+        step = max(1, _WALKS // max(1, model.n_trees))
+        cells = np.ascontiguousarray(self.cells[:, point])
+        parts = [cells[start : start + step] for start in range(0, max(1, self.count), step)]
+        sums = [model.ensemble.sums_exact(model.leaves(part)) for part in parts]
+        shift = max(part.shift for part in sums)
+        return np.concatenate([_times(part.values, 1 << (shift - part.shift)) for part in sums]), shift
 
     # --- constraints ------------------------------------------------------------------------------------------------------
 
@@ -95,13 +133,13 @@ class Combinations:
             case AtLeast():
                 return self._reaches_bound(constraint)
             case OneHot(_, members):
-                ones = np.array([self.may(member) for member in members], np.int64).reshape(-1, self.count)
-                return np.asarray(ones.sum(axis=0) == 1, bool)
+                ones = sum((self.may(member).astype(np.int64) for member in members), np.zeros(self.count, np.int64))
+                return np.asarray(ones == 1, bool)
             case AvoidBoxes():
                 return self._avoids(constraint)
             case SameExcept(left, right, varied):
                 kept = [f for f in range(self.cells.shape[2]) if f not in varied]
-                return np.asarray((self.cells[:, left, kept] == self.cells[:, right, kept]).all(axis=1))
+                return np.asarray((self.chosen[:, left, kept] == self.chosen[:, right, kept]).all(axis=1))
             case Difference() | ValueSum():
                 alive = self.everything
                 for relation in relations_of(constraint):
@@ -137,7 +175,8 @@ class Combinations:
         """Where the sum of the least values of the terms is within the limit; a missing value satisfies no linear term."""
         total, denominator, possible = self._best_sum(rooted(relation.terms, self.roots), upwards=False)
         limit = relation.limit * denominator
-        return np.asarray(possible & (total < limit if relation.strict else total <= limit), bool)
+        highest = -(-limit).__floor__() - 1 if relation.strict else limit.__floor__()
+        return np.asarray(possible & (total <= highest), bool)
 
     # --- sums -------------------------------------------------------------------------------------------------------------
 
@@ -145,34 +184,29 @@ class Combinations:
         """The greatest (least) value of a form in every combination, at most (at least) that where values matter."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
-            values, shift = self.scores[term.point]
+            values, shift = self.scores(term.point)
             parts.append((values[:, term.output], term.coefficient / (1 << shift)))
-        parts += [
-            (c.costs[self.cells[:, c.point, c.feature]].astype(object), Fraction(1, 1 << c.shift)) for c in form.costs
-        ]
+        parts += [(c.costs[self.cells[:, c.point, c.feature]], Fraction(1, 1 << c.shift)) for c in form.costs]
         for change in form.changes:
-            left, right = (
-                self.cells[:, change.left, list(change.features)],
-                self.cells[:, change.right, list(change.features)],
-            )
+            left, right = (self.chosen[:, p, list(change.features)] for p in (change.left, change.right))
             count = (left != right).sum(axis=1)
             if change.most:
-                # Two values of one cell can differ too.
-                wide = np.array([self._wide(f)[left[:, i]] for i, f in enumerate(change.features)], bool)
+                # Two values of one slot can differ too.
+                wide = np.array([self.slots[f].wide[left[:, i]] for i, f in enumerate(change.features)], bool)
                 apart = [self.roots[change.left, f] != self.roots[change.right, f] for f in change.features]
                 same = (left == right).T & wide & np.array(apart, bool)[:, None]
                 count = count + same.sum(axis=0)
-            parts.append((count.astype(object), Fraction(change.coefficient)))
+            parts.append((count, Fraction(change.coefficient)))
         for pair in form.pairs:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
-            parts.append((costs.astype(object), Fraction(1, 1 << pair.shift)))
+            parts.append((costs, Fraction(1, 1 << pair.shift)))
         for level in form.levels:
             # Where the best is least, a level counts only if it must; where it is greatest, if it may.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
                 counted = ~self.everything if level.below is None else ~self.may(level.below)
-            parts.append((counted.astype(object) * level.cost, Fraction(1, 1 << level.shift)))
+            parts.append((counted.astype(np.int64), Fraction(level.cost, 1 << level.shift)))
         return _summed(parts, self.count)
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:
@@ -184,9 +218,9 @@ class Combinations:
             return total, denominator
         parts = [self._best_sum(rooted((t,), self.roots), upwards=goal.maximize)[:2] for t in goal.values]
         common = lcm(*(d for _, d in parts)) if parts else 1
-        most = np.zeros(self.count, object)
+        most = np.zeros(self.count, np.int64)
         for values, denominator in parts:
-            most = np.maximum(most, values * (common // denominator))
+            most = np.maximum(most, _times(values, common // denominator))
         return most, common
 
     def _best_sum(self, terms: Sequence[Term], *, upwards: bool) -> tuple[Exact, int, BoolArray]:
@@ -194,43 +228,112 @@ class Combinations:
         possible = self.everything
         for term in terms:
             table = self._table(term, upwards)
-            at = tuple(self.cells[:, p, f] for p, f in term.places)
-            known = np.vectorize(lambda v: v is not None, otypes=[bool])(table)
+            at = tuple(self.chosen[:, p, f] for p, f in term.places)
+            known = np.array([v is not None for v in table.ravel()], bool).reshape(table.shape)
             possible &= known[at]
             denominator = lcm(*(v.denominator for v in table[known]), 1)
             whole = np.zeros(table.shape, object)
             whole[known] = [int(v * denominator) for v in table[known]]
-            parts.append((whole[at], Fraction(1, denominator)))
+            parts.append((_fitting(whole)[at], Fraction(1, denominator)))
         total, denominator = _summed(parts, self.count)
         return total, denominator, possible
 
     def _table(self, term: Term, upwards: bool) -> Exact:
-        """The least (greatest) value of a term for every cell (pair of cells); None where it has none."""
-        reaches = [self._reaches_of(f) for _, f in term.places]
+        """The least (greatest) value of a term for every slot (pair of slots); None where it has none."""
+        reaches = [self.slots[f].reaches for _, f in term.places]
         table = np.empty([len(r) for r in reaches], object)
-        used = [np.unique(self.cells[:, p, f]).tolist() for p, f in term.places]
-        for cells in itertools.product(*used):
-            found = extremes(term, [r[c] for r, c in zip(reaches, cells, strict=True)])
-            table[cells] = None if found is None else found[1 if upwards else 0]
+        used = [np.unique(self.chosen[:, p, f]).tolist() for p, f in term.places]
+        for at in itertools.product(*used):
+            found = extremes(term, [r[s] for r, s in zip(reaches, at, strict=True)])
+            table[at] = None if found is None else found[1 if upwards else 0]
         return table
 
-    def _reaches_of(self, feature: int) -> list[Reach | None]:
-        if feature not in self._reaches:
-            self._reaches[feature] = cell_reaches(self.query.space, feature)
-        return self._reaches[feature]
 
-    def _wide(self, feature: int) -> BoolArray:
-        """Cells of more than one value."""
-        return np.array([r is not None and not r.single for r in self._reaches_of(feature)], bool)
+class _Enumeration:
+    """Goes through the slots of every point alone, and joins what its own constraints leave."""
+
+    def __init__(self, query: Query, slots: Sequence[Slots], most: int) -> None:
+        self.query, self.slots, self.most = query, slots, most
+        self.points, self.features = len(query.points), len(slots)
+        self.roots = equal_groups(query.constraints, self.points, self.features)
+        masks: dict[Place, BoolArray] = {}
+        for place, root in self.roots.items():
+            mask = merged_mask(query, *place)
+            masks[root] = masks[root] & mask if root in masks else mask
+        self.options = {root: slots[root[1]].of_cells(mask) for root, mask in masks.items()}
+
+    def run(self) -> Combinations | None:
+        """The combinations, or None where there are too many."""
+        parts = [found for point in range(self.points) if (found := self._alone(point)) is not None]
+        if len(parts) < self.points:
+            return None
+        found = parts[0] if self.points == 1 else self._joined(parts[0], parts[1])
+        if found is None or found.count > self.most:
+            return None
+        found.total = prod(len(option) for option in self.options.values())
+        return found
+
+    def _alone(self, point: int) -> Combinations | None:
+        """What the constraints about one point leave of it, the other one is anything; None where there is too much."""
+        own = dict.fromkeys(self.roots[point, f] for f in range(self.features))
+        sizes = {root: len(self.options[root]) for root in own}
+        count = prod(sizes.values())
+        if count > _ALONE * self.most:
+            return None
+        chosen = np.zeros((count, self.points, self.features), np.int32)
+        number, column = np.arange(count), dict[Place, Int32Array]()
+        for root, size in reversed(sizes.items()):
+            column[root] = self.options[root][number % max(1, size)]
+            number = number // max(1, size)
+        for place, root in self.roots.items():
+            if root in column:
+                chosen[:, place[0], place[1]] = column[root]
+        alone = Combinations(self.query, self.roots, self.slots, chosen)
+        kept = alone.all_of([c for c in self.query.constraints if points_in(c) == {point}])
+        return alone.taken(np.flatnonzero(kept))
+
+    def _joined(self, left: Combinations, right: Combinations) -> Combinations | None:
+        """All pairs that agree where the two points must; None where there are too many."""
+        shared = [f for f in range(self.features) if self.roots[0, f] == self.roots[1, f]]
+        both = np.concatenate([left.chosen[:, 0, shared], right.chosen[:, 1, shared]])
+        groups = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(both), int)
+        mine, theirs = groups[: left.count], groups[left.count :]
+        order = np.argsort(theirs, kind="stable")
+        first, last = (np.searchsorted(theirs[order], mine, side) for side in ("left", "right"))
+        lengths = last - first
+        if int(lengths.sum()) > self.most:
+            return None
+        one = np.repeat(np.arange(left.count), lengths)
+        other = order[first[one] + np.arange(len(one)) - np.repeat(np.cumsum(lengths) - lengths, lengths)]
+        chosen = np.stack([left.chosen[one, 0], right.chosen[other, 1]], axis=1)
+        found = Combinations(self.query, self.roots, self.slots, chosen)
+        found._sources = {0: (left, one), 1: (right, other)}
+        return found
 
 
 def _summed(parts: Sequence[tuple[Exact, Fraction]], count: int) -> tuple[Exact, int]:
     """A sum of integers times units, as integers over the common denominator."""
     common = lcm(*(unit.denominator for _, unit in parts), 1)
-    total = np.zeros(count, object)
-    for values, unit in parts:
-        total = total + values * int(unit * common)
+    factors = [int(unit * common) for _, unit in parts]
+    sizes = [_size(values) * abs(factor) for (values, _), factor in zip(parts, factors, strict=True)]
+    exact = np.int64 if sum(sizes) < _SAFE and all(abs(f) < _SAFE for f in factors) else object
+    total = np.zeros(count, exact)
+    for (values, _), factor in zip(parts, factors, strict=True):
+        total = total + values.astype(exact) * factor
     return total, common
+
+
+def _times(values: Exact, factor: int) -> Exact:
+    return values * factor if _size(values) * factor < _SAFE else values.astype(object) * factor
+
+
+def _fitting(whole: Exact) -> Exact:
+    return whole.astype(np.int64) if _size(whole) < _SAFE else whole
+
+
+def _size(values: Exact) -> int:
+    """The greatest magnitude."""
+    return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
 def loosened(query: Query, by: Sequence[Sequence[Fraction]]) -> Query:

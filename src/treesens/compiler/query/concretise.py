@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -50,18 +50,20 @@ def _relates(constraint: Constraint) -> bool:
     return isinstance(constraint, Difference | ValueSum)
 
 
-def concretise(query: Query, cells: Int32Array, near: FloatArray | None = None) -> FloatArray | NoValues:
+def concretise(
+    query: Query, cells: Int32Array, near: FloatArray | None = None, pins: Mapping[Place, float] | None = None
+) -> FloatArray | NoValues:
     """Values float64[points, features] for cells int32[points, features], or why there are none.
 
     `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to, after what the objective
-    and the relations ask for.
+    and the relations ask for. With `pins` these places have these values, and a proof is about these values alone.
     """
-    return _Concrete(query, cells, near).run()
+    return _Concrete(query, cells, near, pins or {}).run()
 
 
 class _Concrete:
-    def __init__(self, query: Query, cells: Int32Array, near: FloatArray | None) -> None:
-        self.query, self.cells, self.near = query, cells, near
+    def __init__(self, query: Query, cells: Int32Array, near: FloatArray | None, pins: Mapping[Place, float]) -> None:
+        self.query, self.cells, self.near, self.pins = query, cells, near, pins
         points, features = cells.shape
         self.roots = equal_groups(query.constraints, points, features)
 
@@ -103,6 +105,8 @@ class _Concrete:
     def _reach(self, place: Place) -> Reach | None:
         point, feature = place
         space = self.query.space
+        if place in self.pins:
+            return Reach(self.pins[place], self.pins[place], space.grid[feature].number_type)
         return reach_of_cell(space.domains[feature], space.grid[feature], int(self.cells[point, feature]))
 
     def _ranges(self, relations: Sequence[ValueSum], pulls: Sequence[Term] = ()) -> Ranges:
@@ -122,7 +126,10 @@ class _Concrete:
             if root not in chosen:
                 p, f = root
                 domain, grid = self.query.space.domains[f], self.query.space.grid[f]
-                chosen[root] = pick_value(domain, grid, int(self.cells[p, f]), preferred.get(root))
+                pinned = self.pins.get(root)
+                chosen[root] = (
+                    pick_value(domain, grid, int(self.cells[p, f]), preferred.get(root)) if pinned is None else pinned
+                )
             values[place] = chosen[root] + 0.0
         return values
 

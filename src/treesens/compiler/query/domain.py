@@ -94,6 +94,17 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
     return legal
 
 
+def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
+    """Which floats of the input type are values of a domain; NaN where missing values are; bool[n]."""
+    if isinstance(domain, ValueDomain):
+        inside = np.isin(values, domain.values)
+    else:
+        with np.errstate(invalid="ignore"):
+            inside = (values >= domain.low) & (values <= domain.high)
+            inside &= (values == np.trunc(values)) if domain.whole else True
+    return np.asarray(np.where(np.isnan(values), domain.missing, inside), bool)
+
+
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
     """A legal value inside a cell: the nearest to `near` where given, a round one otherwise. NaN for the missing cell.
 
