@@ -102,7 +102,8 @@ def test_the_rooms_of_architecture_md_are_those_of_the_import_contract() -> None
     for layer in layers:
         rooms = {position[room.replace(".", "/")] for room in re.findall(r"treesens\.([a-z_.]+)", layer)}
         assert len(rooms) == 1, f"{layer} is on several lines"
-        assert (number := rooms.pop()) >= last, f"{layer} is too high up"
+        number = rooms.pop()
+        assert number >= last, f"{layer} is too high up"
         last = number
 
 
