@@ -66,7 +66,7 @@ def run_model(
 ) -> Iterator[dict[str, Any]]:
     """Some methods on the instances of one model; `limits` in seconds, for the paper's methods and for the nearest pair."""
     from treesens.binder.file import bind
-    from treesens.data.alignment import fitted
+    from treesens.data.alignment import align_table
     from treesens.data.nearest_row import nearest_row
     from treesens.data.regions import RegionFinder
     from treesens.data.tables import read_table
@@ -76,7 +76,7 @@ def run_model(
     from treesens.solve.question import answer
 
     model = load(bench / f"models/{name}.json")
-    table = fitted(model, read_table(bench / f"data/{data}/train.csv", label="label"))
+    table = align_table(model, read_table(bench / f"data/{data}/train.csv", label="label"))
     names = model.ensemble.feature_names
     lines = ['model m from "m"', 'data d from "d"', "domain from d"]
     for i, (feature, margin) in enumerate(picked):

@@ -15,7 +15,7 @@ import numpy as np
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, legal_cells
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.query import (
@@ -143,17 +143,17 @@ def random_query(rng: np.random.Generator) -> Query:
     count = len(space.names)
     varied = frozenset(rng.choice(count, size=int(rng.integers(1, count + 1)), replace=False).tolist())
     constraints: list[Constraint] = [SameExcept(0, 1, varied)]
-    margin = Bound(Fraction(int(rng.integers(-2, 5)), 4))
+    margin = LogRational(Fraction(int(rng.integers(-2, 5)), 4))
     if rng.random() < 0.2:
-        margin = Bound.ln(Fraction(int(rng.integers(2, 7)), 4))
+        margin = LogRational.ln(Fraction(int(rng.integers(2, 7)), 4))
     constraints += gap(outputs, margin)
     if rng.random() < 0.4:
         constraints.append(random_cell_set(rng, space))
     if rng.random() < 0.2:
-        constraints.append(AnyOf((random_cell_set(rng, space), gap(outputs, Bound(Fraction(1)))[0])))
+        constraints.append(AnyOf((random_cell_set(rng, space), gap(outputs, LogRational(Fraction(1)))[0])))
     if rng.random() < 0.2:
         constraints.append(
-            AnyOf((AllOf((random_cell_set(rng, space), random_cell_set(rng, space))), gap(outputs, Bound())[0]))
+            AnyOf((AllOf((random_cell_set(rng, space), random_cell_set(rng, space))), gap(outputs, LogRational())[0]))
         )
     if rng.random() < 0.2:
         constraints.append(random_boxes(rng, space))
@@ -162,7 +162,7 @@ def random_query(rng: np.random.Generator) -> Query:
     )
 
 
-def gap(outputs: int, margin: Bound) -> list[Constraint]:
+def gap(outputs: int, margin: LogRational) -> list[Constraint]:
     """Gap-bin for one output, Gap-multi for the first two of several."""
     if outputs == 1:
         return [

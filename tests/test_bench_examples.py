@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.data.settings import BENCH, needs_bench
-from treesens.binder.file import Bound, bind
+from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse, read
 from treesens.solve.options import Options
-from treesens.solve.question import answer_bound
+from treesens.solve.question import answer_question
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "bench"
 
@@ -45,7 +45,7 @@ TEN = """
 """.replace("hours-per-week}", "`hours-per-week`}")
 
 
-def example(name: str) -> Bound:
+def example(name: str) -> ResolvedFile:
     path = EXAMPLES / f"{name}.sens"
     return bind(read(path), path.parent)
 
@@ -61,7 +61,7 @@ def test_a_property_of_a_published_model(name: str) -> None:
     asked = 0
     for query in example(name).queries:
         asked += 1
-        result = answer_bound(query, Options(time_limit=60))
+        result = answer_question(query, Options(time_limit=60))
         wanted = Verdict.NONE if query.name in NONE.get(name, set()) else Verdict.FOUND
         assert result.verdict is wanted, result.reason
         if wanted is Verdict.NONE:

@@ -14,7 +14,7 @@ from tests.questions import oracle, random_cell_set
 from tests.test_command_line import STUMP
 from tests.test_several import loose_query
 from treesens.binder.conflicts import Conjunct
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.cli import main
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.query.query import CellSet, Constraint, Query
@@ -22,7 +22,7 @@ from treesens.compiler.result import Verdict
 from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
-from treesens.solve.question import answer, explained
+from treesens.solve.question import answer, explain_none
 from treesens.solve.unsat_core import core_of, diagnostic_of
 
 
@@ -31,7 +31,7 @@ def half(chosen: CellSet, rng: np.random.Generator) -> CellSet:
     return replace(chosen, mask=rng.random(len(chosen.mask)) < 0.5)
 
 
-def random_conjuncts(seed: int) -> tuple[Query, BoundQuery, dict[str, Constraint]]:
+def random_conjuncts(seed: int) -> tuple[Query, ResolvedQuestion, dict[str, Constraint]]:
     """A random question with more constraints than it bears, each as a conjunct `a.cN >= 0`."""
     rng = np.random.default_rng(seed)
     query = loose_query(seed)
@@ -45,7 +45,7 @@ def random_conjuncts(seed: int) -> tuple[Query, BoundQuery, dict[str, Constraint
         conjuncts.append(Conjunct(node, (constraint,)))
     find = ast.Find((ast.Point(ast.Name("a")),), ())
     node = ast.Query(ast.Name("q"), find)
-    return query, BoundQuery(query, (), {}, find, node, conjuncts=tuple(conjuncts)), named
+    return query, ResolvedQuestion(query, (), {}, find, node, conjuncts=tuple(conjuncts)), named
 
 
 @pytest.mark.parametrize("backend", ["search", "z3"])
@@ -89,7 +89,7 @@ def test_the_clashing_conjuncts_are_named(text: str, wanted: list[str] | None, c
     options = Options(backend="search", time_limit=60)
     result = answer(question.query, options)
     assert result.verdict is Verdict.NONE
-    core = explained(question, result, options, always=True).core
+    core = explain_none(question, result, options, always=True).core
     assert core is not None
     assert core.minimal
     note = diagnostic_of(core)
@@ -112,7 +112,7 @@ def test_no_core_without_time_and_none_for_what_has_an_answer() -> None:
     assert "perhaps some of them suffice" in diagnostic_of(core).message
     found = bound("query q: find a in binary such that a.x >= 0", models=("binary",))["q"]
     result = answer(found.query, Options(backend="search"))
-    assert explained(found, result, Options(), always=True).core is None
+    assert explain_none(found, result, Options(), always=True).core is None
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ import pytest
 from tests.questions import every_input, random_query
 from tests.test_command_line import STUMP
 from treesens.cli import main
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.top_n import by_value, several
+from treesens.solve.top_n import answer_top, by_value
 
 Leaves = tuple[int, ...]
 
@@ -29,7 +29,7 @@ def loose_query(seed: int) -> Query:
     """A random question whose bounds are lowered, so that many have several answers."""
     rng = np.random.default_rng(seed)
     query = random_query(rng)
-    lower = Bound(Fraction(int(rng.integers(-6, 2)), 4))
+    lower = LogRational(Fraction(int(rng.integers(-6, 2)), 4))
     constraints = tuple(replace(c, bound=lower) if isinstance(c, AtLeast) else c for c in query.constraints)
     return replace(query, constraints=constraints)
 
@@ -59,7 +59,7 @@ def answers_by_region(query: Query) -> dict[Leaves, Fraction | None]:
 
 def solved(query: Query, wanted: int, *, backend: str = "search", diverse: bool = False) -> Result:
     asked = replace(query, top=wanted, diverse=diverse)
-    return several(asked, Options(backend=backend, time_limit=60), answer)
+    return answer_top(asked, Options(backend=backend, time_limit=60), answer)
 
 
 def agrees(query: Query, result: Result, wanted: int) -> int:
@@ -147,7 +147,7 @@ def test_an_interruption_keeps_what_is_found() -> None:
             stop.set()
         return answer(question, options)
 
-    result = several(replace(query, top=4), Options(backend="search"), one, stop=stop)
+    result = answer_top(replace(query, top=4), Options(backend="search"), one, stop=stop)
     assert result.ranked is not None
     assert len(result.ranked.answers) == 2
     assert (result.ranked.complete, result.ranked.reason) == (False, "interrupted")
@@ -165,7 +165,7 @@ def test_the_time_limit_is_for_all_answers_together() -> None:
         limits.append(options.time_limit)
         return answer(question, options)
 
-    several(replace(query, top=4), Options(backend="search", time_limit=20), one)
+    answer_top(replace(query, top=4), Options(backend="search", time_limit=20), one)
     assert limits[0] == pytest.approx(5, abs=0.1)
     assert limits == sorted(limits), "what an answer leaves is for the next ones"
 

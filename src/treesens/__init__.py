@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 __all__ = ["Answer", "Answers", "__version__", "audit", "check", "check_text", "load", "query", "sensitivity"]
 
 if TYPE_CHECKING:
-    from treesens import query
+    from treesens import builder as query
     from treesens.api import Answer, Answers, audit, check, check_text, load, sensitivity
 
 

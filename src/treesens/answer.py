@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.errors import TreesensError
 from treesens.report.records import points_of, record
@@ -16,7 +16,7 @@ from treesens.report.records import points_of, record
 class Answer:
     """The answer to one question, with the way back to names and frames."""
 
-    question: BoundQuery
+    question: ResolvedQuestion
     result: Result
     frame: Any = None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.answer import Answer, Answers
-from treesens.binder.file import Bound, bind
+from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, TreesensWarning, UsageError
@@ -18,7 +18,7 @@ from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
 from treesens.settings import check_backend, check_choice, checked_options
 from treesens.solve.options import Options
-from treesens.solve.question import answer_bound, explained, failed, interruptible, native_of
+from treesens.solve.question import answer_question, explain_none, interruptible, library_predicts, result_of_error
 
 
 def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
@@ -84,7 +84,7 @@ def warn(diagnostics: Diagnostics) -> None:
             warnings.warn(item.render(), TreesensWarning, stacklevel=3)
 
 
-def answer_file(bound: Bound, names: Sequence[str], frame: Any, settings: CallSettings) -> Answers:
+def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings: CallSettings) -> Answers:
     """Ctrl-C returns what is known so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
@@ -93,12 +93,12 @@ def answer_file(bound: Bound, names: Sequence[str], frame: Any, settings: CallSe
         for query in wanted:
             if interruption.happened:
                 break
-            mine = replace(settings.options, native=native_of(query, settings.replay))
+            mine = replace(settings.options, native=library_predicts(query, settings.replay))
             try:
-                result = answer_bound(query, mine, stop=interruption.event, confirm=settings.confirm)
-                result = explained(query, result, mine, stop=interruption.event, always=settings.core)
+                result = answer_question(query, mine, stop=interruption.event, confirm=settings.confirm)
+                result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
             except TreesensError as error:
-                result, errors[query.name] = failed(query, mine, error), error
+                result, errors[query.name] = result_of_error(query, mine, error), error
             answers.append(Answer(query, result, frame))
     if len(wanted) == 1 and errors and wanted[0].name in errors:
         raise errors[wanted[0].name]

@@ -45,7 +45,18 @@ def test_the_cases_are_well_formed_and_hold_every_kind_of_block_and_op() -> None
         assert parse_module(print_module(case.module, full=True)) == case.module
         seen |= {type(node).__name__ for node in (*case.module.blocks, *case.module.ops)}
         solvable.add(brute_force(case.module).solutions > 0)
-    assert seen == {"Order", "Unit", "Bool", "Path", "LeafSum", "Equal", "Clause", "Linear", "Table", "Const"}
+    assert seen == {
+        "Order",
+        "ExactlyOne",
+        "Bool",
+        "LeafImplies",
+        "LeafSum",
+        "Equal",
+        "Clauses",
+        "Linear",
+        "Membership",
+        "Facts",
+    }
     assert solvable == {True, False}
 
 

@@ -14,8 +14,8 @@ from sklearn.ensemble import RandomForestClassifier
 import treesens as ts
 from tests.questions import oracle, random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
-from treesens.backends.native.backend import SearchBackend
-from treesens.compiler.compilation import compile_query, decided
+from treesens.backends.native.backend import NativeBackend
+from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.bounds import ContradictoryBound
@@ -30,7 +30,9 @@ def questions(number: int) -> list[Query]:
     for seed in range(10_000):
         query = random_query(np.random.default_rng(seed))
         pipelines = ("search", "default")
-        if len(query.points) == 2 and all(decided(compile_query(query, text)) is None for text in pipelines):
+        if len(query.points) == 2 and all(
+            decide_at_compile_time(compile_query(query, text)) is None for text in pipelines
+        ):
             found.append(query)
         if len(found) == number:
             break
@@ -40,10 +42,10 @@ def questions(number: int) -> list[Query]:
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """The native engine has no memory to work in."""
-    solve = SearchBackend.solve
+    solve = NativeBackend.solve
 
     def starved(
-        self: SearchBackend,
+        self: NativeBackend,
         artifact: Artifact,
         limits: Limits,
         on_incumbent: OnIncumbent | None = None,
@@ -51,7 +53,7 @@ def tight(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> RawOutcome:
         return solve(self, artifact, replace(limits, memory=1), on_incumbent, stop)
 
-    monkeypatch.setattr(SearchBackend, "solve", starved)
+    monkeypatch.setattr(NativeBackend, "solve", starved)
 
 
 def children() -> set[str]:
@@ -86,7 +88,7 @@ def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind()
 @pytest.mark.parametrize(("memory", "over"), [(1, False), (None, True)])
 def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bool) -> None:
     (query,) = questions(1)
-    backend = SearchBackend()
+    backend = NativeBackend()
     artifact = emit(compile_query(query, "search"), backend, Options())
     run = EngineRun(backend, artifact, Limits(20, memory)).start()
     assert run.over.wait(20)
@@ -114,7 +116,9 @@ def test_an_answer_within_the_numerical_band_is_followed_by_one_that_is_clear_of
 @pytest.mark.parametrize("sense", ["maximize", "minimize"])
 def test_the_tighter_bound_stays_whoever_found_the_pair(sense: str) -> None:
     def result(value: float, bound: float | None, *parts: str) -> Result:
-        return Result("q", Verdict.FOUND, "", objective=ObjectiveValue(value, bound, sense, "margin"), rests_on=parts)
+        return Result(
+            "q", Verdict.FOUND, "", objective=ObjectiveValue(value, bound, sense, "margin"), proof_dependencies=parts
+        )
 
     sign = 1 if sense == "maximize" else -1
     stopped, proved = result(sign * 2.0, None), result(sign * 2.0, sign * 2.5, "a part")
@@ -126,7 +130,7 @@ def test_the_tighter_bound_stays_whoever_found_the_pair(sense: str) -> None:
         assert new.objective is not None
         assert kept.objective.value == new.objective.value
         assert kept.objective.bound == sign * 2.5
-        assert kept.rests_on == ("a part",)
+        assert kept.proof_dependencies == ("a part",)
     assert with_tighter_bound(proved, loose) == proved
     beyond = with_tighter_bound(result(sign * 2.50001, None), proved)
     assert beyond.objective is not None

@@ -56,12 +56,12 @@ def test_the_default_set_solves(treesens: Command) -> None:
 
 def test_a_backend_that_answers_wrongly_fails(treesens: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from treesens.backends.base import RawOutcome, Termination
-    from treesens.backends.native.backend import SearchBackend
+    from treesens.backends.native.backend import NativeBackend
     from treesens.commands import doctor
 
     monkeypatch.setattr(doctor.BACKENDS, "names", lambda: ["search"])
     monkeypatch.setattr(doctor, "DEFAULT_BACKENDS", ("search",))
-    monkeypatch.setattr(SearchBackend, "solve", lambda *args, **options: RawOutcome(Termination.INFEASIBLE))
+    monkeypatch.setattr(NativeBackend, "solve", lambda *args, **options: RawOutcome(Termination.INFEASIBLE))
     ran = treesens("doctor", "--solve")
     assert ran.code == 6
     assert "FAILS" in ran.out

@@ -44,7 +44,17 @@ def test_the_record_holds_what_is_shown(treesens: Command, sens_file: Path) -> N
 
 
 def test_every_row_kind_has_its_formula() -> None:
-    kinds = {"order block", "unit block", "Path", "LeafSum", "Equal", "Clause", "Linear", "Table", "Const"}
+    kinds = {
+        "order block",
+        "exactly-one block",
+        "LeafImplies",
+        "LeafSum",
+        "Equal",
+        "Clauses",
+        "Linear",
+        "Membership",
+        "Facts",
+    }
     assert set(row_formulas()) == kinds
 
 

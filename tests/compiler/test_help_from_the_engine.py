@@ -10,9 +10,9 @@ import pytest
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.native.passes.bound_fixing import PREMISE, BoundFixing
-from treesens.compiler.ir import Clause, Const, Linear, Module, Objective, Start
+from treesens.compiler.ir import Clauses, Facts, Linear, Module, Objective, Start
 from treesens.compiler.ir.cases import cases
-from treesens.compiler.ir.evaluate import brute_force, satisfied
+from treesens.compiler.ir.evaluate import brute_force, satisfies
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
 from treesens.compiler.lower import lower
@@ -51,8 +51,8 @@ def test_no_solution_is_lost_and_facts_are_all_that_comes(seed: int) -> None:
         assert new.objective == old.objective
         added = result.module.ops[len(module.ops) :]
         assert result.module.ops[: len(module.ops)] == module.ops
-        assert all(isinstance(op, Const | Clause) for op in added)
-        assert bool(result.premises) == bool(added)
+        assert all(isinstance(op, Facts | Clauses) for op in added)
+        assert bool(result.proof_dependencies) == bool(added)
 
 
 def test_at_the_threshold_and_one_unit_beside_it() -> None:
@@ -103,7 +103,7 @@ def test_a_start_is_a_solution_and_stays_one_through_the_pipeline(seed: int) -> 
     assert start_of(started) is not None
     point = start_of(compiled.module)
     assert point is not None
-    assert satisfied(module, compiled.lift(point)[None, :])[0]
+    assert satisfies(module, compiled.lift(point)[None, :])[0]
     assert parse_module(print_module(compiled.module, full=True)) == compiled.module
 
 
@@ -120,7 +120,7 @@ def test_most_questions_with_an_answer_get_a_start() -> None:
 def test_a_start_that_is_no_solution_reaches_no_backend() -> None:
     for case in cases():
         wrong = replace(case.module, start=Start(np.arange(case.module.variables, dtype=np.int32)))
-        holds = satisfied(case.module, np.ones((1, case.module.variables), bool))[0]
+        holds = satisfies(case.module, np.ones((1, case.module.variables), bool))[0]
         assert (start_of(wrong) is not None) == holds
 
 
@@ -168,16 +168,16 @@ def test_the_answer_says_what_it_rests_on() -> None:
         )
         if alone is not None:
             assert helped.verdict is alone.verdict
-            assert not alone.rests_on
+            assert not alone.proof_dependencies
             assert not alone.started
         if helped.verdict is Verdict.FOUND:
             seen.add("start" if helped.started else "found")
         elif helped.backend == "search":
-            assert helped.rests_on == (PREMISE,)
+            assert helped.proof_dependencies == (PREMISE,)
             assert not helped.attempts
             seen.add("refuted")
-        elif helped.rests_on:
-            assert helped.rests_on == (PREMISE, "infeasible by cpsat (exact)")
+        elif helped.proof_dependencies:
+            assert helped.proof_dependencies == (PREMISE, "infeasible by cpsat (exact)")
             seen.add("both")
         if seen >= {"start", "refuted"}:
             return

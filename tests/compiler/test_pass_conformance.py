@@ -9,7 +9,7 @@ import pytest
 
 from treesens.compiler import conformance
 from treesens.compiler.base.checks import Outcome
-from treesens.compiler.ir import Clause, Equal, Linear, Module
+from treesens.compiler.ir import Clauses, Equal, Linear, Module
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.passes.registry import PASSES
 
@@ -38,7 +38,7 @@ class ForgetsOpenly(Forgets):
     relation: ClassVar[Relation] = Relation.RELAXATION
 
 
-@pytest.mark.parametrize("kind", [Linear, Clause, Equal])
+@pytest.mark.parametrize("kind", [Linear, Clauses, Equal])
 def test_a_pass_that_forgets_is_no_equivalence_but_a_relaxation(kind: type) -> None:
     assert not conformance.run(Forgets(kind)).ok
     assert conformance.run(ForgetsOpenly(kind)).ok

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treesens.binder.file import Bound, bind
+from treesens.binder.file import ResolvedFile, bind
 from treesens.data.tables import Table, read_table, with_zeros
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
@@ -29,7 +29,7 @@ def table(name: str) -> Table:
     return read_table(BENCH / f"data/{name}/train.csv", label="label")
 
 
-def ask(text: str, model_name: str, data_name: str) -> Bound:
+def ask(text: str, model_name: str, data_name: str) -> ResolvedFile:
     """Questions about a published model `m` and its training data `d`."""
     lines = ['model m from "m"', 'data d from "d" label `label`', "domain from d", text]
     return bind(

@@ -15,7 +15,7 @@ import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
 from treesens.commands.audit import command
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.data.alignment import fitted
+from treesens.data.alignment import align_table
 from treesens.data.tables import Table, read_table
 from treesens.errors import DataError, UsageError
 from treesens.studies.audit import AuditOptions, audit, gaps_of, questions_of
@@ -141,10 +141,10 @@ def test_bad_requests_have_a_remedy() -> None:
     with pytest.raises(UsageError, match="no number"):
         gaps_of([], ["one"])
     with pytest.raises(UsageError, match="no feature `f99`"):
-        questions_of(loaded, fitted(loaded, rows), [["f99"]], gaps_of([], ["1"]), Diagnostics())
+        questions_of(loaded, align_table(loaded, rows), [["f99"]], gaps_of([], ["1"]), Diagnostics())
     lacking = Table("small", {k: v for k, v in rows.columns.items() if k != "f3"}, rows.rows, "label")
     with pytest.raises(DataError, match="`f3`"):
-        fitted(loaded, lacking)
+        align_table(loaded, lacking)
     with pytest.raises(UsageError, match="binary"):
         questions_of(model("iris_t100_d5"), table("iris"), [["x"]], gaps_of([], ["1"]), Diagnostics())
 
@@ -156,14 +156,14 @@ def test_numbers_that_no_model_reads_are_refused_with_a_count() -> None:
         column[[4, 9]] = value
         beyond = Table("small", {**rows.columns, "f3": column}, rows.rows, "label")
         with pytest.raises(DataError, match=r"`f3` holds infinite values.* in 2 of 614 rows") as error:
-            fitted(loaded, beyond)
+            align_table(loaded, beyond)
         assert "row 4" in (error.value.place or "")
     words = np.array(rows.columns["f3"]).astype(object)
     words[:] = [str(v) for v in words]
     words[[5, 6, 8]] = ["high", "low", "high"]
     texts = Table("small", {**rows.columns, "f3": words}, rows.rows, "label")
     with pytest.raises(DataError, match="`high` in row 5 \\(and text in 2 more rows\\)"):
-        fitted(loaded, texts)
+        align_table(loaded, texts)
 
 
 def test_features_that_cannot_change_are_warned_of() -> None:

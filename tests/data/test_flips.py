@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.data.settings import ask, needs_bench, table
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.data.flips import Flips, flip_question, flips
 from treesens.solve.data_rows import sweep_rows
 
@@ -26,11 +26,11 @@ def swept(model: str, data: str, features: list[str], rows: int | None = None) -
 
 def test_rows_of_adult_that_flip_for_sex() -> None:
     found = swept("adult_t300_d5", "adult", ["sex"])
-    half = Bound(Fraction(1, 2))
+    half = LogRational(Fraction(1, 2))
     assert len(found) == 22792
     assert found.complete
     assert found.flipping(half, -half).sum() == 37
-    assert found.flipping(Bound(Fraction(1)), Bound(Fraction(-1))).sum() == 1
+    assert found.flipping(LogRational(Fraction(1)), LogRational(Fraction(-1))).sum() == 1
 
 
 @pytest.mark.parametrize("features", [["f8"], ["f2", "f6"], ["f5", "f1", "f7"]])
@@ -109,9 +109,9 @@ def test_the_form_of_a_question() -> None:
     assert wide is not None
     assert not wide.only
     assert (wide.upper, wide.lower) == (1, 0)
-    assert (wide.high, wide.low) == (Bound(Fraction(2)), Bound(Fraction(-1)))
+    assert (wide.high, wide.low) == (LogRational(Fraction(2)), LogRational(Fraction(-1)))
     assert flip_question(bound["one"].query) is None
     assert swing is not None
-    assert swing.swing == Bound(Fraction(1))
+    assert swing.swing == LogRational(Fraction(1))
     assert swing.upper == 1
     assert table("diabetes").rows == len(bound["plain"].rows["d"])

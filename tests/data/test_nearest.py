@@ -15,7 +15,7 @@ from treesens.data.nearest_row import box_of_cells, distances
 from treesens.data.regions import RegionFinder
 from treesens.data.rows import distances_to_row
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answer_bound
+from treesens.solve.question import answer, answer_question
 
 pytestmark = needs_bench
 
@@ -80,7 +80,7 @@ def test_the_nearest_pair_is_the_best_over_all_cells(norm: str) -> None:
     assert query.objective is not None
     assert query.objective.nearest is not None
     # l1 and l2 end with a proof; the time is for a busy machine.
-    result = answer_bound(bound, Options(time_limit=60 if norm in {"l1", "l2"} else 20))
+    result = answer_question(bound, Options(time_limit=60 if norm in {"l1", "l2"} else 20))
     space, rows = query.space, bound.rows["d"]
     names = space.names
     free = [names.index("f2"), names.index("f6")]
@@ -145,11 +145,11 @@ def test_rows_come_first_and_values_stay_near_the_nearest_row() -> None:
         "diabetes_unrobust",
         "diabetes",
     )
-    row = answer_bound(bound["row"], Options())
+    row = answer_question(bound["row"], Options())
     assert row.backend == "rows"
     assert row.nearest is not None
     assert row.nearest.distance == row.nearest.point_distance == 0
-    far, near = (answer_bound(bound[name], Options(time_limit=4)) for name in ("far", "near"))
+    far, near = (answer_question(bound[name], Options(time_limit=4)) for name in ("far", "near"))
     if far.verdict is Verdict.FOUND:
         assert far.nearest is not None
         assert near.nearest is not None

@@ -13,7 +13,7 @@ import pytest
 from tests.questions import every_input, gap, random_ensemble, random_space
 from treesens import _engine
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AtLeast, LinearForm, NearestRows, Point, Query, SameExcept, ScoreTerm
 from treesens.data.clusters import Rows
@@ -32,7 +32,7 @@ def question(seed: int) -> tuple[Query, Rows]:
     count = len(space.names)
     rows = int(rng.integers(1, 4))
     varied = frozenset(rng.choice(count, size=int(rng.integers(1, count)), replace=False).tolist())
-    margin = Bound(Fraction(int(rng.integers(1, 7)), 8))
+    margin = LogRational(Fraction(int(rng.integers(1, 7)), 8))
     if rng.random() < 0.3:
         swing = LinearForm((ScoreTerm(0, 0, Fraction(1)), ScoreTerm(1, 0, Fraction(-1))))
         asked = [AtLeast(swing, margin)]

@@ -37,13 +37,13 @@ def pairs(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_largest_gap_of_long_scores_is_closed(seed: int) -> None:
-    from treesens.data.alignment import fitted
+    from treesens.data.alignment import align_table
     from treesens.data.tables import Table
 
     model = trained(seed)
     table = Table("d", {f: EVERY[f].to_numpy() for f in NAMES}, len(EVERY))
     loaded = load(model)
-    found = largest_gaps(loaded, fitted(loaded, table), varied=[("p",)], options=LargestOptions(time_limit=20))
+    found = largest_gaps(loaded, align_table(loaded, table), varied=[("p",)], options=LargestOptions(time_limit=20))
     (gap,) = found.results
     best = max(pairs(model))
     assert gap.closed

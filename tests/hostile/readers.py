@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from treesens.backends.native.backend import SearchBackend
+from treesens.backends.native.backend import NativeBackend
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.errors import TreesensError
 
@@ -68,7 +68,7 @@ def read_module(path: Path) -> None:
     from treesens.compiler.pipeline import Pipeline
 
     module = Pipeline.parse("default").run(read(path)).module
-    SearchBackend().emit(module)
+    NativeBackend().emit(module)
     write_smt2(module)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tests.query.meaning import World, evaluate, holds
 from tests.questions import random_ensemble
-from treesens.binder.file import Bound, BoundQuery, bind
+from treesens.binder.file import ResolvedFile, ResolvedQuestion, bind
 from treesens.compiler.base.floats import next_down, next_up
 from treesens.compiler.model import Ensemble, FeatureKind, Link, Task
 from treesens.data.tables import Table
@@ -53,11 +53,11 @@ class Question:
     rows: dict[str, np.ndarray]
     onehot: tuple[str, ...]
 
-    def bound_all(self, text: str | None = None) -> Bound:
+    def bound_all(self, text: str | None = None) -> ResolvedFile:
         file = parse(text or self.text, "r.sens")
         return bind(file, Path(), load_model=self._model, load_table=self._table)
 
-    def bound(self) -> BoundQuery:
+    def bound(self) -> ResolvedQuestion:
         return self.bound_all().queries[0]
 
     def _model(self, path: Path, format: str | None) -> LoadedModel:
@@ -77,7 +77,7 @@ class Question:
     def complete(self) -> bool:
         return all(r.complete for r in self.ranges.values())
 
-    def world(self, points: dict[str, dict[str, float]], bound: BoundQuery) -> World:
+    def world(self, points: dict[str, dict[str, float]], bound: ResolvedQuestion) -> World:
         names = list(self.ranges)
         grid = bound.query.space.grid
         listed = [{f: float(np.float32(self.rows[f][i])) for f in names} for i in range(ROWS)]
@@ -93,7 +93,7 @@ class Question:
             grids=dict(zip(names, grid, strict=True)),
         )
 
-    def satisfied(self, points: dict[str, dict[str, float]], bound: BoundQuery) -> bool:
+    def satisfied(self, points: dict[str, dict[str, float]], bound: ResolvedQuestion) -> bool:
         assert isinstance(bound.find, ast.Find)
         for point in points.values():
             if self.onehot and sorted(point[f] for f in self.onehot) != [0.0] * (len(self.onehot) - 1) + [1.0]:
@@ -101,12 +101,12 @@ class Question:
         world = self.world(points, bound)
         return all(holds(world, formula) for formula in bound.find.constraints)
 
-    def objective(self, points: dict[str, dict[str, float]], bound: BoundQuery) -> Fraction:
+    def objective(self, points: dict[str, dict[str, float]], bound: ResolvedQuestion) -> Fraction:
         assert isinstance(bound.find, ast.Find)
         assert bound.find.objective is not None
         return Fraction(evaluate(self.world(points, bound), bound.find.objective.expression))
 
-    def oracle(self, bound: BoundQuery) -> tuple[bool, Fraction | None]:
+    def oracle(self, bound: ResolvedQuestion) -> tuple[bool, Fraction | None]:
         """Whether some values satisfy the question, and the best objective (squared for l2)."""
         assert isinstance(bound.find, ast.Find)
         goal = bound.find.objective

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.query.meaning import World
-from treesens.binder.file import Bound, BoundQuery, bind
+from treesens.binder.file import ResolvedFile, ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, Link, ModelSource, Task
@@ -160,14 +160,14 @@ def bound(
     models: Sequence[str] = tuple(MODELS),
     domains: str = DOMAINS,
     diagnostics: Diagnostics | None = None,
-) -> Bound:
+) -> ResolvedFile:
     """The questions of a text that follows the declarations."""
     declared = "".join(f'model {name} from "{name}"\n' for name in models)
     file = parse(declared + DATA + domains + text, "t.sens")
     return bind(file, Path(), load_model=load_model, load_table=load_table, diagnostics=diagnostics)
 
 
-def one(constraints: str, points: str = "a, b", model: str = "binary", domains: str = DOMAINS) -> BoundQuery:
+def one(constraints: str, points: str = "a, b", model: str = "binary", domains: str = DOMAINS) -> ResolvedQuestion:
     """The only question of a text."""
     return bound(f"query q: find {points} such that\n  {constraints}", models=(model,), domains=domains).queries[0]
 

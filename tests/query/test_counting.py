@@ -16,7 +16,7 @@ from tests.query.meaning import holds as means
 from tests.query.setting import DATA, DOMAINS, NAMES, load_model, load_table, values, world
 from tests.query.test_meaning import CASES
 from treesens.binder.declarations import Unbound
-from treesens.binder.file import BoundQuery, bind
+from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, RowCount, Verdict
@@ -38,7 +38,7 @@ def many(rows: int = ROWS, seed: int = 3) -> list[dict[str, float]]:
     return [{f: float(FLOAT.cast(np.array([v]))[0]) for f, v in row.items()} for row in listed]
 
 
-def counting(text: str, models: tuple[str, ...] = ("binary",)) -> BoundQuery:
+def counting(text: str, models: tuple[str, ...] = ("binary",)) -> ResolvedQuestion:
     declared = "".join(f'model {name} from "{name}"\n' for name in models)
     file = parse(f'{declared}{DATA}data many from "many"\n{DOMAINS}query q: count rows of many as {text}', "t.sens")
 
@@ -50,7 +50,7 @@ def counting(text: str, models: tuple[str, ...] = ("binary",)) -> BoundQuery:
     return bind(file, Path(), load_model=load_model, load_table=table).queries[0]
 
 
-def counted(question: BoundQuery, backend: str = "search", time_limit: float = 60) -> RowCount:
+def counted(question: ResolvedQuestion, backend: str = "search", time_limit: float = 60) -> RowCount:
     assert question.pinned is not None
     result = count_rows(question.query, question.pinned, Options(backend=backend, time_limit=time_limit), answer)
     assert result.count is not None
@@ -100,7 +100,7 @@ PAIRS = [
 ]
 
 
-def candidates(question: BoundQuery, row: int) -> Iterator[dict[str, float]]:
+def candidates(question: ResolvedQuestion, row: int) -> Iterator[dict[str, float]]:
     """Second points that differ in the sensitive features: every threshold, constant and end, and the float before it."""
     assert question.pinned is not None
     pinned, inputs = question.pinned(row), many()[row]
@@ -119,7 +119,7 @@ def candidates(question: BoundQuery, row: int) -> Iterator[dict[str, float]]:
         yield {**inputs, **dict(zip(question.query.varied, picked, strict=True))}
 
 
-def partners(question: BoundQuery) -> set[int]:
+def partners(question: ResolvedQuestion) -> set[int]:
     """Rows with a partner, by the plain meaning of the constraints."""
     assert isinstance(question.find, ast.Count)
     formulas = question.find.constraints

@@ -9,17 +9,17 @@ from math import sqrt
 import pytest
 
 from tests.query.random_questions import Question, random_question, witness_points
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
-from treesens.solve.enumeration import exhausted, left_open
+from treesens.solve.enumeration import finish_by_enumeration, left_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
 NOTHING = Result("q", Verdict.UNKNOWN, "nothing was asked")
 
 
-def bound_question(seed: int) -> tuple[Question, BoundQuery] | None:
+def bound_question(seed: int) -> tuple[Question, ResolvedQuestion] | None:
     question = random_question(seed)
     try:
         return question, question.bound()
@@ -27,12 +27,12 @@ def bound_question(seed: int) -> tuple[Question, BoundQuery] | None:
         return None
 
 
-def alone(bound: BoundQuery) -> Result:
+def alone(bound: ResolvedQuestion) -> Result:
     """The answer of going through everything, without a search before."""
-    return exhausted(bound.query, Options(), NOTHING, time.monotonic() + 60)
+    return finish_by_enumeration(bound.query, Options(), NOTHING, time.monotonic() + 60)
 
 
-def agrees(question: Question, bound: BoundQuery, result: Result) -> None:
+def agrees(question: Question, bound: ResolvedQuestion, result: Result) -> None:
     some, best = question.oracle(bound)
     assert result.verdict is (Verdict.FOUND if some else Verdict.NONE), question.text
     if not some:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.query.setting import DOMAINS, NAMES, bound, ensemble, loaded, one, values
-from treesens.binder.scope import aligned
+from treesens.binder.scope import align_features
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.lower import lower
 from treesens.compiler.model import Feature
@@ -102,7 +102,7 @@ def test_two_models_share_one_space() -> None:
 def test_a_model_over_more_features_reaches_the_same_leaves() -> None:
     own = loaded(ensemble("binary"))
     wide = (Feature("new"), *reversed(own.ensemble.features))
-    moved = aligned(own, wide)
+    moved = align_features(own, wide)
     rng = np.random.default_rng(0)
     rows = [values(rng) | {"new": 3.0} for _ in range(20)]
     here = np.array([[r[f] for f in NAMES] for r in rows])

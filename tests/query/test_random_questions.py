@@ -12,7 +12,7 @@ import pytest
 
 from tests.query.random_questions import Question, random_question, witness_points
 from treesens.backends.base import get_backend
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
@@ -34,7 +34,7 @@ CONTRADICTIONS = {"E306", "E309"}
 REFUSED = {"E218"}
 
 
-def bound_or_refused(question: Question) -> BoundQuery | None:
+def bound_or_refused(question: Question) -> ResolvedQuestion | None:
     """The typed question; None where the binder sees a contradiction, or a distance that is always 0."""
     try:
         return question.bound()
@@ -44,7 +44,7 @@ def bound_or_refused(question: Question) -> BoundQuery | None:
         return None
 
 
-def check(question: Question, bound: BoundQuery, result: Result) -> None:
+def check(question: Question, bound: ResolvedQuestion, result: Result) -> None:
     """An answer against every value: never wrong, and never undecided where all values are known."""
     some, best = question.oracle(bound)
     goal = bound.query.objective
@@ -60,7 +60,7 @@ def check(question: Question, bound: BoundQuery, result: Result) -> None:
         assert result.verdict is not Verdict.NONE, "sampled values satisfy the question"
 
 
-def _check_objective(question: Question, bound: BoundQuery, result: Result, best: object) -> None:
+def _check_objective(question: Question, bound: ResolvedQuestion, result: Result, best: object) -> None:
     goal, shown = bound.query.objective, result.objective
     assert goal is not None
     assert shown is not None
@@ -131,7 +131,7 @@ def test_a_broken_question_gets_a_code_and_a_place(start: int) -> None:
             assert remedy != "", (seed, text)
 
 
-def read(question: Question, text: str) -> tuple[tuple[Diagnostic, ...], BoundQuery | None]:
+def read(question: Question, text: str) -> tuple[tuple[Diagnostic, ...], ResolvedQuestion | None]:
     """What is wrong with a text, or the first question that it asks (None where it asks nothing)."""
     try:
         found = question.bound_all(text)
@@ -140,7 +140,7 @@ def read(question: Question, text: str) -> tuple[tuple[Diagnostic, ...], BoundQu
     return (), found.queries[0] if found.queries else None
 
 
-def refused(bound: BoundQuery) -> str | None:
+def refused(bound: ResolvedQuestion) -> str | None:
     """Why a typed question is no single search (its remedy), None where it lowers to a sound module."""
     try:
         verify(lower(bound.query))

@@ -9,15 +9,23 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.floats import NumberType, next_down, next_up
-from treesens.compiler.query.propagation import Choice, Ranges, culprits, propagated, root_above, root_below, widened
-from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, extremes
+from treesens.compiler.query.propagation import (
+    Choice,
+    Ranges,
+    conflict,
+    generalise_conflict,
+    propagate,
+    root_above,
+    root_below,
+)
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, extremes
 
 KIND = NumberType.FLOAT32
 POOL = np.array([-1.0, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0])
 
 
 def test_ranges_of_floats_narrow_to_floats() -> None:
-    reach = Reach(-1.0, 1.0, KIND)
+    reach = ValueRange(-1.0, 1.0, KIND)
     tenth = Fraction(1, 10)
     above = float(np.float32(0.1))
     assert Fraction(above) > tenth
@@ -40,8 +48,8 @@ def test_ranges_of_floats_narrow_to_floats() -> None:
 )
 def test_ranges_of_values_narrow_to_values(bound: Fraction, is_open: bool) -> None:
     for reach, values in (
-        (Reach(-1.0, 2.0, KIND, values=POOL), POOL.tolist()),
-        (Reach(-1.0, 2.0, KIND, whole=True), [-1.0, 0.0, 1.0, 2.0]),
+        (ValueRange(-1.0, 2.0, KIND, values=POOL), POOL.tolist()),
+        (ValueRange(-1.0, 2.0, KIND, whole=True), [-1.0, 0.0, 1.0, 2.0]),
     ):
         up = [v for v in values if (v > bound if is_open else v >= bound)]
         down = [v for v in values if (v < bound if is_open else v <= bound)]
@@ -62,7 +70,7 @@ def random_problem(rng: np.random.Generator) -> tuple[Ranges, list[ValueSum]]:
     ranges: Ranges = {}
     for place in places:
         values = np.sort(rng.choice(POOL, size=int(rng.integers(1, 5)), replace=False))
-        ranges[place] = Reach(float(values[0]), float(values[-1]), KIND, values=values)
+        ranges[place] = ValueRange(float(values[0]), float(values[-1]), KIND, values=values)
     if rng.random() < 0.2:
         ranges[0, 0] = None
     relations = [
@@ -78,12 +86,12 @@ def _term(rng: np.random.Generator) -> Term:
     factor = Fraction(int(rng.choice([-2, -1, 1, 1, 3])))
     match int(rng.integers(3)):
         case 0:
-            return Scaled(0, int(rng.integers(2)), factor)
+            return LinearTerm(0, int(rng.integers(2)), factor)
         case 1:
             row = float(rng.choice([-1.0, 0.1, 1.0, np.nan]))
-            return Apart(0, 1, None, row, Fraction(2), int(rng.integers(1, 3)), bool(rng.integers(2)), factor)
+            return DistanceTerm(0, 1, None, row, Fraction(2), int(rng.integers(1, 3)), bool(rng.integers(2)), factor)
         case _:
-            return Apart(0, 0, 1, 0.0, Fraction(3), int(rng.integers(1, 3)), bool(rng.integers(2)), factor)
+            return DistanceTerm(0, 0, 1, 0.0, Fraction(3), int(rng.integers(1, 3)), bool(rng.integers(2)), factor)
 
 
 def solutions(ranges: Ranges, relations: list[ValueSum]) -> list[dict[Place, float]]:
@@ -102,10 +110,10 @@ def test_values_are_chosen_where_there_are_some(start: int) -> None:
     for seed in range(start, start + 100):
         ranges, relations = random_problem(np.random.default_rng(seed))
         some = solutions(ranges, relations)
-        narrowed = propagated(ranges, relations)
+        narrowed = propagate(ranges, relations)
         if narrowed is None:
             assert not some, seed
-            guilty = culprits(ranges, relations)
+            guilty = conflict(ranges, relations)
             assert guilty, seed
             assert not solutions(ranges, list(guilty)), seed
         else:
@@ -140,9 +148,9 @@ def test_the_extremes_of_a_term_are_those_of_its_values() -> None:
 
 def test_sums_of_floats_are_met_exactly() -> None:
     places: list[Place] = [(0, 0), (0, 1), (0, 2)]
-    ranges: Ranges = {p: Reach(0.1, 2.9, KIND) for p in places}
-    total = (Scaled(0, 0, Fraction(1)), Scaled(0, 1, Fraction(1)), Scaled(0, 2, Fraction(-1)))
-    turned = tuple(Scaled(t.point, t.feature, -t.factor) for t in total)
+    ranges: Ranges = {p: ValueRange(0.1, 2.9, KIND) for p in places}
+    total = (LinearTerm(0, 0, Fraction(1)), LinearTerm(0, 1, Fraction(1)), LinearTerm(0, 2, Fraction(-1)))
+    turned = tuple(LinearTerm(t.point, t.feature, -t.factor) for t in total)
     relations = [ValueSum(total, Fraction(-1, 4)), ValueSum(turned, Fraction(1, 4))]
     found = Choice(relations, (), {(0, 0): float(np.float32(0.3))}).run(ranges)
     assert found is not None
@@ -151,11 +159,11 @@ def test_sums_of_floats_are_met_exactly() -> None:
 
 def test_a_box_is_widened_as_far_as_the_proof_goes() -> None:
     """Cells 0..9 of width 1: x + y >= 12 has no values in (2, 3), nor in any cells whose upper ends sum to less."""
-    relation = ValueSum((Scaled(0, 0, Fraction(-1)), Scaled(0, 1, Fraction(-1))), Fraction(-12))
-    box = widened(
+    relation = ValueSum((LinearTerm(0, 0, Fraction(-1)), LinearTerm(0, 1, Fraction(-1))), Fraction(-12))
+    box = generalise_conflict(
         {(0, 0): (2, 2), (0, 1): (3, 3)},
         lambda place: 9,
-        lambda place, first, last: Reach(float(first), last + 0.5, KIND),
+        lambda place, first, last: ValueRange(float(first), last + 0.5, KIND),
         [relation],
     )
     (low, high), (other_low, other_high) = box[0, 0], box[0, 1]

@@ -147,7 +147,7 @@ BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
-        "search": "treesens.backends.native.backend:SearchBackend",
+        "search": "treesens.backends.native.backend:NativeBackend",
         "cpsat": "treesens.backends.cpsat:CpSatBackend",
         "highs": "treesens.backends.highs:HighsBackend",
         "cbc": "treesens.backends.cbc:CbcBackend",

@@ -6,7 +6,7 @@ import time
 from typing import ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
-from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
 class CbcBackend(MilpBackend):
@@ -38,7 +38,7 @@ class CbcBackend(MilpBackend):
         assignment = None
         if model.num_solutions:
             by_name = {v.name: v.x for v in model.vars}
-            assignment = rounded([by_name[f"x{i}"] for i in range(artifact.variables)])
+            assignment = round_values([by_name[f"x{i}"] for i in range(artifact.variables)])
         # A time-out of python-mip has come back as infeasible (#161): believed only when time was left.
         in_time = time.monotonic() - started < limits.seconds * 0.95
         if status in {known.INFEASIBLE, known.INT_INFEASIBLE} and assignment is None and in_time:

@@ -26,7 +26,7 @@ class CpSatBackend(Backend):
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
-        native_ops=frozenset({"Path", "Equal", "Clause", "Const", "Linear"}),
+        native_ops=frozenset({"LeafImplies", "Equal", "Clauses", "Facts", "Linear"}),
         rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree says the rest"},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
-from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 _SIZE_LIMITED = 10010
 """GRB_ERROR_SIZE_LIMIT_EXCEEDED."""
@@ -57,11 +57,11 @@ class GurobiBackend(MilpBackend):
 
         def improved(running: grb.Model, where: int) -> None:
             if where == grb.GRB.Callback.MIPSOL and on_incumbent is not None:
-                on_incumbent(rounded(running.cbGetSolution(columns)))
+                on_incumbent(round_values(running.cbGetSolution(columns)))
 
         model.optimize(improved if real and on_incumbent is not None else None)
         status = model.Status
-        assignment = rounded(model.getAttr("X", columns))[: artifact.variables] if model.SolCount else None
+        assignment = round_values(model.getAttr("X", columns))[: artifact.variables] if model.SolCount else None
         bound = upper_bound(model.ObjBound, artifact) if real and status != grb.GRB.INFEASIBLE else None
         termination = {
             grb.GRB.OPTIMAL: Termination.OPTIMAL if real else Termination.SATISFIED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
-from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, rounded, upper_bound
+from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_file, round_values, upper_bound
 
 
 class HighsBackend(MilpBackend):
@@ -41,7 +41,7 @@ class HighsBackend(MilpBackend):
         if on_incumbent is not None and artifact.optimises:
 
             def improved(event: object) -> None:
-                on_incumbent(rounded(event.data_out.mip_solution))  # type: ignore[attr-defined]
+                on_incumbent(round_values(event.data_out.mip_solution))  # type: ignore[attr-defined]
 
             highs.cbMipImprovingSolution += improved
         highs.run()
@@ -49,7 +49,7 @@ class HighsBackend(MilpBackend):
         info = highs.getInfo()
         known = highspy.HighsModelStatus
         has_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        assignment = rounded(highs.getSolution().col_value)[: artifact.variables] if has_point else None
+        assignment = round_values(highs.getSolution().col_value)[: artifact.variables] if has_point else None
         bound = upper_bound(info.mip_dual_bound, artifact)
         statistics = {"nodes": float(info.mip_node_count), "iterations": float(info.simplex_iteration_count)}
         real = artifact.optimises

@@ -65,7 +65,7 @@ def mps_file(artifact: Artifact) -> Iterator[Path]:
         yield path
 
 
-def rounded(values: object) -> BoolArray:
+def round_values(values: object) -> BoolArray:
     """A point of the relaxation as Booleans."""
     return np.asarray(values, np.float64) > 0.5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, missing_module
-from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, rounded, upper_bound
+from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_values, upper_bound
 
 
 class ScipBackend(MilpBackend):
@@ -43,7 +43,7 @@ class ScipBackend(MilpBackend):
         if model.getNSols():
             best = model.getBestSol()
             values = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
-            assignment = rounded([values[f"x{i}"] for i in range(artifact.variables)])
+            assignment = round_values([values[f"x{i}"] for i in range(artifact.variables)])
         bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
         if status == "infeasible":
             termination = Termination.INFEASIBLE

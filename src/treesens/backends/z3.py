@@ -27,7 +27,7 @@ class Z3Backend(Backend):
         proof=Proof.EXACT,
         warm_start=True,
         threads=False,
-        native_ops=frozenset({"Path", "Equal", "Clause", "Const", "Linear"}),
+        native_ops=frozenset({"LeafImplies", "Equal", "Clauses", "Facts", "Linear"}),
         rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree says the rest"},
     )
 

@@ -91,7 +91,7 @@ def _check_relations(scope: Scope, placed: Sequence[tuple[q.Constraint, Span]]) 
         mine = [*seen.get(_key(normal), []), (normal, span)]
 
         def clash(items: Sequence[tuple[q.Difference, Span]]) -> bool:
-            return any(_empty(joined) for joined in merged([item for item, _ in items]))
+            return any(_empty(joined) for joined in merge_conjuncts([item for item, _ in items]))
 
         if clash(mine):
             left = f"{scope.points[normal.left]}.{scope.inputs.names[normal.feature]}"
@@ -139,7 +139,7 @@ def _empty(constraint: q.Constraint) -> bool:
     return low > high or (low == high and (constraint.low_strict or constraint.high_strict))
 
 
-def merged(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
+def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
     """Bounds on the same difference become one, which is stronger over cells than each by itself."""
     result: list[q.Constraint] = []
     at: dict[tuple[object, ...], int] = {}

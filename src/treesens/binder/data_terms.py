@@ -18,7 +18,7 @@ from treesens.binder.terms import ChangesAtom, LikelihoodAtom
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.values import ValueSum, changed_features
 from treesens.data.cavities import Boxes, maximal_empty_boxes
 from treesens.data.marginals import Marginals, marginals
@@ -88,7 +88,7 @@ def compare_likelihoods(
         raise scope.fail("E215", "likelihoods are added up here", span, "multiply them, and compare with a number")
     if ratio <= 0:
         raise scope.fail("E211", "a likelihood lies above 0", span, "compare with a positive number")
-    bound = Bound.ln(ratio)
+    bound = LogRational.ln(ratio)
 
     def side(direction: int, strict: bool) -> Pending:
         def build(space: q.Space) -> q.AtLeast:
@@ -97,10 +97,10 @@ def compare_likelihoods(
 
         return build
 
-    return sided(found, side)
+    return put_on_side(found, side)
 
 
-def sided(operator: ast.Operator, side: _Side) -> Pending:
+def put_on_side(operator: ast.Operator, side: _Side) -> Pending:
     """A comparison from its two one-sided rows."""
     match operator:
         case ">=" | ">":
@@ -127,7 +127,7 @@ def compare_changes(
         relation = ValueSum(tuple(t for part in counted for t in part), -direction * number, strict, "changes")
         return lambda space: relation
 
-    return sided(operator if positive else NEGATED[operator], side)
+    return put_on_side(operator if positive else NEGATED[operator], side)
 
 
 # --- cavities ----------------------------------------------------------------------------------------------------------------

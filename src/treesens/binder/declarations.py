@@ -19,7 +19,7 @@ from treesens.binder.domains import (
     nearest_float,
     number_codes,
     steps_domain,
-    undeclared,
+    undeclared_feature,
     value_domain,
 )
 from treesens.compiler.base.arrays import FloatArray, frozen
@@ -201,7 +201,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
     if feature.categories:
         seen = _column_of_source(found, feature)
         return coded_categories(feature.name, number_type, feature.categories, feature.labels, seen)
-    return _spec_from_data(found, feature.name, number_type) or undeclared(feature, number_type)
+    return _spec_from_data(found, feature.name, number_type) or undeclared_feature(feature, number_type)
 
 
 def _column_of_source(found: Declarations, feature: Feature) -> FloatArray | None:

@@ -48,7 +48,7 @@ def choices(found: Declarations, query: ast.Query, features: Sequence[str]) -> I
     for picked in product(*(list(_picks(found, sweep, features)) for sweep in query.sweeps)):
         meaning = {key: names for pick in picked for key, names in pick.items()}
         labels = tuple("+".join(n.text for names in pick.values() for n in names) for pick in picked)
-        yield Choice(labels, substituted(found, query.body, meaning))
+        yield Choice(labels, substitute(found, query.body, meaning))
 
 
 def _check_parameters(found: Declarations, query: ast.Query, features: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def _picks(
             )
 
 
-def substituted(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
+def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
     """The tree with parameters replaced by the features that they stand for. E221 where one has to stand for several."""
 
     def changed(item: object) -> object:
@@ -136,7 +136,7 @@ def substituted(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Na
 # --- sensitive ---------------------------------------------------------------------------------------------------------------
 
 
-def expanded(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
+def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
     """The `find` of a shorthand; one for every ordered pair of classes where a multiclass model names none.
 
     The string is what the name of the question gets: empty, or `c1->c2`.

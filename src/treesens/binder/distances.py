@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.binder.data_terms import sided
+from treesens.binder.data_terms import put_on_side
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of, is_missing, region, same_value
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import DistanceAtom
@@ -20,8 +20,8 @@ from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.floats import ceil_to, floor_to, next_up
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.values import Apart, ValueSum, changed_features
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.values import DistanceTerm, ValueSum, changed_features
 from treesens.data.rows import distances_to_row
 from treesens.grammar.tree import ast
 
@@ -62,7 +62,7 @@ def counted_apart(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[int, ..
     return counted_features(scope)
 
 
-def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[Apart, ...]:
+def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[DistanceTerm, ...]:
     """The distance of a point to another or to a row, feature by feature: l1 and linf in widths, l2 squared."""
     target = atom.target
     assert not isinstance(target, ast.NearestRow)
@@ -72,7 +72,7 @@ def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[Apart, ..
     row = None if isinstance(target, int) else scope.row(target)
     widths = scope.every(lambda f: width_of(scope, f, data, span), features)
     return tuple(
-        Apart(
+        DistanceTerm(
             atom.point,
             f,
             target if isinstance(target, int) else None,
@@ -129,7 +129,7 @@ def _sum(
         relation = ValueSum(signed, -direction * number, strict, "distance")
         return lambda space: relation
 
-    return sided(operator, side)
+    return put_on_side(operator, side)
 
 
 def _changed(
@@ -143,7 +143,7 @@ def _changed(
         relation = ValueSum(terms, -direction * limit, strict, "distance")
         return lambda space: relation
 
-    return sided(operator, side)
+    return put_on_side(operator, side)
 
 
 def _changed_from_row(
@@ -155,11 +155,11 @@ def _changed_from_row(
     def side(direction: int, strict: bool) -> Pending:
         def build(space: q.Space) -> q.AtLeast:
             form = q.LinearForm(costs=costs(space, direction))
-            return q.AtLeast(form, Bound(limit * direction), strict, "distance")
+            return q.AtLeast(form, LogRational(limit * direction), strict, "distance")
 
         return build
 
-    return sided(operator, side)
+    return put_on_side(operator, side)
 
 
 def changes_from_row(

@@ -140,7 +140,7 @@ class FeatureSpec:
         return np.asarray(np.where(np.isnan(x), self.missing, inside), dtype=bool)
 
 
-def undeclared(feature: Feature, number_type: NumberType) -> FeatureSpec:
+def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec:
     """A feature without any declaration: all floats, the whole ones, or 0 and 1, as the model file calls it."""
     if feature.kind is FeatureKind.INDICATOR:
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])

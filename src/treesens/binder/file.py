@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from treesens.binder.conflicts import Conjunct, check_satisfiable, merged, parts_of
+from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjuncts, parts_of
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
-from treesens.binder.desugar import choices, expanded
+from treesens.binder.desugar import choices, desugar
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
 from treesens.binder.objectives import objective
@@ -27,11 +27,9 @@ from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 
-__all__ = ["Asked", "Binder", "Bound", "BoundQuery", "bind"]
-
 
 @dataclass(frozen=True, eq=False)
-class BoundQuery:
+class ResolvedQuestion:
     """A typed question with what an answer is built and recorded from.
 
     `models[i]` is the library's side of `query.models[i]`: features and columns in the order of the question. `find` is the
@@ -61,17 +59,17 @@ class BoundQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class ResolvedFile:
     """Everything a file declares, loaded, and its questions in order, sweeps written out."""
 
     file: ast.File
     models: Mapping[str, LoadedModel]
     tables: Mapping[str, Table]
-    queries: tuple[BoundQuery, ...]
+    queries: tuple[ResolvedQuestion, ...]
     broken: Mapping[str, DiagnosticsError] = field(default_factory=dict)
     """By the name of a query: why it, or one of the questions that it stands for, has no meaning."""
 
-    def __getitem__(self, name: str) -> BoundQuery:
+    def __getitem__(self, name: str) -> ResolvedQuestion:
         return next(found for found in self.queries if found.name == name)
 
 
@@ -84,7 +82,7 @@ def bind(
     diagnostics: Diagnostics | None = None,
     names: Sequence[str] = (),
     keep_going: bool = False,
-) -> Bound:
+) -> ResolvedFile:
     """The typed questions of a file whose paths are relative to `base`; of `names` alone where some are given.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
@@ -96,7 +94,7 @@ def bind(
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
     keep_going = keep_going and not messages.errors
     binder = Binder(found)
-    queries: list[BoundQuery] = []
+    queries: list[ResolvedQuestion] = []
     broken: dict[str, DiagnosticsError] = {}
     for node in _named(file.queries, names):
         known = len(messages.items)
@@ -113,7 +111,7 @@ def bind(
     messages.items.sort(key=lambda item: item.span.start if item.span else 0)
     models = {name: model for name, model in found.models.items() if model is not None}
     tables = {name: table for name, table in found.tables.items() if table is not None}
-    return Bound(file, models, tables, tuple(queries), broken)
+    return ResolvedFile(file, models, tables, tuple(queries), broken)
 
 
 def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
@@ -155,7 +153,7 @@ class Binder:
     found: Declarations
     inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
 
-    def query(self, node: ast.Query) -> Iterator[BoundQuery]:
+    def query(self, node: ast.Query) -> Iterator[ResolvedQuestion]:
         """All questions that a query stands for. The last step raises Unbound where some are wrong."""
         broken = False
         for item in self.asked(node):
@@ -185,7 +183,7 @@ class Binder:
         if broken:
             raise Unbound
 
-    def question(self, asked: Asked) -> BoundQuery:
+    def question(self, asked: Asked) -> ResolvedQuestion:
         """One of them, bound."""
         return _question(self.found, self._inputs(asked.models), asked.models, asked.name, asked.node, asked.find)
 
@@ -231,7 +229,7 @@ class Binder:
     def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count]]:
         if not isinstance(body, ast.Sensitive):
             return [("", body)]
-        return list(expanded(self.found, body, inputs.models[0].ensemble))
+        return list(desugar(self.found, body, inputs.models[0].ensemble))
 
 
 def _question(
@@ -241,7 +239,7 @@ def _question(
     name: str,
     node: ast.Query,
     find: ast.Find | ast.Count,
-) -> BoundQuery:
+) -> ResolvedQuestion:
     """One typed question."""
     scope = _scope(found, inputs, tuple(models), find)
     written = [part for item in find.constraints for part in _parts(item)]
@@ -265,7 +263,7 @@ def _question(
         space=space,
         models=cells,
         points=tuple(q.Point(p, m) for p, m in zip(scope.points, scope.point_models, strict=True)),
-        constraints=merged([*parts_of(conjuncts), *background]),
+        constraints=merge_conjuncts([*parts_of(conjuncts), *background]),
         objective=aim(space) if aim else None,
         expect=find.expect.verdict if find.expect else None,
         varied=tuple(inputs.names[f] for f in varied),
@@ -276,7 +274,7 @@ def _question(
     )
     tables = dict(scope.tables)
     pinned = partial(_about_row, found, inputs, models, name, node, find) if isinstance(find, ast.Count) else None
-    return BoundQuery(
+    return ResolvedQuestion(
         typed,
         inputs.models,
         tables,

@@ -27,7 +27,7 @@ from treesens.binder.terms import (
     kind_of,
 )
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
 
 
@@ -113,7 +113,7 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
         return _features(scope, features, operator, number, positive, span)
     if scores := form.only(ScoreAtom):
         name = bind_scores.row_name(scope, scores)
-        return bind_scores.compare(scope, scores, operator, Bound(number), positive, name)
+        return bind_scores.compare(scope, scores, operator, LogRational(number), positive, name)
     if linked := form.only(LinkedAtom):
         return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
     if likelihoods := form.only(LikelihoodAtom):

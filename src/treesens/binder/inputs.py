@@ -16,7 +16,7 @@ from treesens.compiler.base.arrays import BoolArray, frozen
 from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.base.floats import ceil_to, floor_to
 from treesens.compiler.query import query as q
-from treesens.compiler.query.values import Scaled, ValueSum
+from treesens.compiler.query.values import LinearTerm, ValueSum
 from treesens.data.rows import cell_starts
 from treesens.grammar.tree import ast
 
@@ -249,7 +249,7 @@ def _side(
     sums: list[q.Constraint] = []
     for bound, strict, sign in ((low, low_strict, -1), (high, high_strict, 1)):
         if bound is not None:
-            terms = tuple(Scaled(a.point, a.feature, sign * f) for a, f in zip(atoms, factors, strict=True))
+            terms = tuple(LinearTerm(a.point, a.feature, sign * f) for a, f in zip(atoms, factors, strict=True))
             sums.append(ValueSum(terms, sign * bound, strict))
     both = sums[0] if len(sums) == 1 else q.AllOf(tuple(sums))
     return lambda space: both

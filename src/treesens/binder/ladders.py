@@ -17,14 +17,14 @@ from treesens.compiler.base.arrays import BoolArray, frozen, runs_of
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.costs import UNARY_SHIFT, distances_of_cells
-from treesens.compiler.query.values import Apart
+from treesens.compiler.query.values import DistanceTerm
 
 MOST_LEVELS = 512
 STEPS = 12
 """Levels between two points at a time."""
 
 
-def objective_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) -> q.Objective:
+def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> q.Objective:
     """The largest of the distances to a row, over the features."""
     best = [distances_of_cells(space, term, upwards) for term in terms]
 
@@ -42,7 +42,9 @@ def objective_to_row(space: q.Space, terms: tuple[Apart, ...], upwards: bool) ->
     return q.Objective(form, upwards, "distance linf", values=terms, largest=True, reaching=reaching)
 
 
-def levels_to_row(terms: tuple[Apart, ...], best: list[list[Fraction | None]], upwards: bool) -> tuple[q.Level, ...]:
+def levels_to_row(
+    terms: tuple[DistanceTerm, ...], best: list[list[Fraction | None]], upwards: bool
+) -> tuple[q.Level, ...]:
     """A level for every distance from the row that a cell has at best; the greatest of them is the distance."""
     found = sorted({v for costs in best for v in costs if v is not None and v > 0})
     if len(found) > MOST_LEVELS:
@@ -81,7 +83,7 @@ def _reached(costs: list[Fraction | None], level: Fraction) -> BoolArray:
     return np.array([v is not None and v >= level for v in costs], bool)
 
 
-def _runs(term: Apart, mask: BoolArray) -> list[q.CellSet]:
+def _runs(term: DistanceTerm, mask: BoolArray) -> list[q.CellSet]:
     """A run of cells as two sides, which are one literal each."""
     if mask.all():
         return []
@@ -94,7 +96,7 @@ def _runs(term: Apart, mask: BoolArray) -> list[q.CellSet]:
 
 
 def ladder_of_points(
-    scope: Scope, terms: tuple[Apart, ...], upwards: bool, span: Span
+    scope: Scope, terms: tuple[DistanceTerm, ...], upwards: bool, span: Span
 ) -> Callable[[q.Space], q.Objective]:
     """The largest of the distances between two points, in steps from 0 to 1 width."""
     left, right = terms[0].point, terms[0].other

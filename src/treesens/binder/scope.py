@@ -40,7 +40,7 @@ Pending = Callable[[q.Space], q.Constraint]
 """A constraint that waits for the grid."""
 
 
-def aligned(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
+def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
     """The same model over a wider or reordered list of features, which includes its own by name."""
     ensemble = loaded.ensemble
     if ensemble.feature_names == tuple(f.name for f in features):
@@ -121,7 +121,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
     if broken:
         raise Unbound
     note_whole_numbers(found, union, specs)
-    on_union = tuple(aligned(model, union) for model in models)
+    on_union = tuple(align_features(model, union) for model in models)
     grids = [model.ensemble.grid() for model in on_union]
     base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))
     return Inputs(union, on_union, tuple(specs), base, number_type)

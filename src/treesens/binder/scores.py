@@ -24,13 +24,13 @@ from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_p
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Link
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
 
 Terms = Mapping[ScoreAtom, Fraction]
 
 
-def at_least(scope: Scope, terms: Terms, bound: Bound, name: str, strict: bool = False) -> Pending:
+def at_least(scope: Scope, terms: Terms, bound: LogRational, name: str, strict: bool = False) -> Pending:
     """sum of coefficient * margin >= bound, on raw sums."""
     scores, scale = raw_sums(scope, terms)
     row = q.AtLeast(q.LinearForm(scores), bound * scale, strict, name)
@@ -44,7 +44,9 @@ def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:
     return tuple(q.ScoreTerm(a.point, a.output, c * (scale // average[a])) for a, c in terms.items()), scale
 
 
-def compare(scope: Scope, terms: Terms, operator: ast.Operator, bound: Bound, positive: bool, name: str) -> Pending:
+def compare(
+    scope: Scope, terms: Terms, operator: ast.Operator, bound: LogRational, positive: bool, name: str
+) -> Pending:
     """sum of coefficient * margin, compared with a number."""
     opposite = {atom: -c for atom, c in terms.items()}
     match operator if positive else NEGATED[operator]:
@@ -99,12 +101,12 @@ def _one_linked(
         if not 0 < number < 1:
             message = f"a logistic model predicts strictly between 0 and 1, never {_decimal(number)}"
             raise scope.fail("E211", message, span, "use a number between 0 and 1")
-        bound = Bound.ln(number / (1 - number))
+        bound = LogRational.ln(number / (1 - number))
     else:
         if number <= 0:
             message = f"the model predicts positive values only, never {_decimal(number)}"
             raise scope.fail("E211", message, span, "use a positive number")
-        bound = Bound.ln(number)
+        bound = LogRational.ln(number)
     margin = ScoreAtom(atom.point, 0)
     return compare(scope, {margin: Fraction(1)}, operator, bound, positive, row_name(scope, [margin]))
 
@@ -132,7 +134,7 @@ def _ratio(
         raise scope.fail("E204", "a ratio of two probabilities is not linear in the scores of the model", span, remedy)
     difference = {one_margin: Fraction(1), other_margin: Fraction(-1)}
     name = row_name(scope, difference)
-    return compare(scope, difference, operator, Bound.ln(ratio), positive, name)
+    return compare(scope, difference, operator, LogRational.ln(ratio), positive, name)
 
 
 def softmax_is_not_linear(scope: Scope, atom: LinkedAtom, span: Span) -> Exception:
@@ -180,7 +182,7 @@ def class_wins(
     if ensemble.n_outputs == 1:
         sign = Fraction(1 if wanted == 1 else -1)
         if not bounds:
-            bounds, first = [Bound()], ">=" if wanted == ensemble.class_at_zero else ">"
+            bounds, first = [LogRational()], ">=" if wanted == ensemble.class_at_zero else ">"
         # ln(p1 / p0) is the margin itself.
         parts += [compare(scope, {ScoreAtom(point, 0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
@@ -191,19 +193,19 @@ def class_wins(
         one, two = ScoreAtom(point, wanted), ScoreAtom(point, other)
         plain = {one: Fraction(1), two: Fraction(-1)}
         if not bounds:
-            parts.append(compare(scope, plain, ">=" if wanted < other else ">", Bound(), positive, name))
+            parts.append(compare(scope, plain, ">=" if wanted < other else ">", LogRational(), positive, name))
         elif votes:
-            parts.append(compare(scope, {one: Fraction(1), two: -factor}, ">=", Bound(), positive, name))
+            parts.append(compare(scope, {one: Fraction(1), two: -factor}, ">=", LogRational(), positive, name))
             if margin:
-                parts.append(compare(scope, plain, ">=", Bound(margin), positive, name))
+                parts.append(compare(scope, plain, ">=", LogRational(margin), positive, name))
         else:
             parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
     return (all_of if positive else any_of)(parts)
 
 
-def _bounds(factor: Fraction, margin: Fraction) -> list[Bound]:
+def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
     """What the lead of a class must reach: ln factor and the margin, each if it says more than 0."""
-    return [*([Bound.ln(factor)] if factor > 1 else []), *([Bound(margin)] if margin else [])]
+    return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
 
 
 def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treesens.binder.declarations import LoadModel, LoadTable, Unbound, read_declarations
-from treesens.binder.file import Asked, Binder, BoundQuery, load_model_file, load_table_file
+from treesens.binder.file import Asked, Binder, ResolvedQuestion, load_model_file, load_table_file
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
@@ -53,7 +53,7 @@ class Session:
             except Unbound:
                 self._messages.items.clear()
 
-    def question(self, asked: Asked) -> BoundQuery:
+    def question(self, asked: Asked) -> ResolvedQuestion:
         """A question, typed."""
         try:
             return self._binder.question(asked)

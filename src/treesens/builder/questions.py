@@ -68,7 +68,7 @@ class Question:
         """With more constraints."""
         body = self._body(ast.Find, ast.Count, clause="constraints")
         more = tuple(formula_of(item, f"constraint {i + 1}") for i, item in enumerate(constraints))
-        return self._with(replaced(body, constraints=(*body.constraints, *more)))
+        return self._with(replace_fields(body, constraints=(*body.constraints, *more)))
 
     def maximize(self, quantity: Quantity) -> Question:
         return self._aimed("maximize", quantity)
@@ -79,12 +79,12 @@ class Question:
     def top(self, number: int, *, diverse: bool = False) -> Question:
         """The best answers, each in a region disjoint from the earlier ones."""
         body = self._body(ast.Find, ast.Sensitive, clause="`top`")
-        return self._with(replaced(body, top=ast.Top(whole_of(number, "number"), bool(diverse))))
+        return self._with(replace_fields(body, top=ast.Top(whole_of(number, "number"), bool(diverse))))
 
     def expect(self, verdict: Literal["none", "some"]) -> Question:
         """Makes it an assertion."""
         verdicts: tuple[Literal["none", "some"], ...] = ("none", "some")
-        return self._with(replaced(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
+        return self._with(replace_fields(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
 
     def for_each(
         self, parameter: str | Sequence[str], choices: Literal["features", "pairs"] | Sequence[Choice]
@@ -119,7 +119,7 @@ class Question:
 
     def _aimed(self, sense: Literal["maximize", "minimize"], quantity: Quantity) -> Question:
         body = self._body(ast.Find, clause=f"`{sense}`")
-        return self._with(replaced(body, objective=ast.Objective(sense, quantity_of(quantity, "quantity"))))
+        return self._with(replace_fields(body, objective=ast.Objective(sense, quantity_of(quantity, "quantity"))))
 
     def _body(self, *kinds: type[ast.Find] | type[ast.Count] | type[ast.Sensitive], clause: str) -> Any:
         if not isinstance(self.node.body, kinds):
@@ -131,7 +131,7 @@ class Question:
         return replace(self, node=ast.Query(self.node.name, body, self.node.sweeps))
 
 
-def replaced(node: Any, **changes: Any) -> Any:
+def replace_fields(node: Any, **changes: Any) -> Any:
     """The node with some fields changed."""
     fields = {name: getattr(node, name) for name in node.__match_args__}
     return type(node)(**(fields | changes))
@@ -293,7 +293,7 @@ def _keyed(things: Mapping[str, Any]) -> dict[str, Any]:
 def _by_name(node: ast.Declaration) -> ast.Declaration:
     """A model or data from the path that stands for its name."""
     if isinstance(node, ast.Model | ast.Data):
-        changed: ast.Declaration = replaced(node, path=ast.Text(_key(node.name.text)))
+        changed: ast.Declaration = replace_fields(node, path=ast.Text(_key(node.name.text)))
         return changed
     return node
 

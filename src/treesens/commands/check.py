@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -30,7 +30,7 @@ from treesens.commands.common import (
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError, TreesensError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import Interruption, failed, interruptible, native_of
+from treesens.solve.question import Interruption, interruptible, library_predicts, result_of_error
 
 if TYPE_CHECKING:
     from treesens.report.show import Progress
@@ -71,7 +71,7 @@ def command(
     from treesens.report.records import envelope, record
     from treesens.report.show import Progress, show_result
     from treesens.solve.options import Options
-    from treesens.solve.question import explained
+    from treesens.solve.question import explain_none
 
     Pipeline.parse(pipeline)
     _check_backend(backend)
@@ -79,7 +79,7 @@ def command(
         _check_backend(confirm)
     bound = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(bound, queries)
-    results: list[tuple[BoundQuery, Result]] = []
+    results: list[tuple[ResolvedQuestion, Result]] = []
     started = time.perf_counter()
     options = Options(
         backend=backend,
@@ -97,10 +97,10 @@ def command(
         else:
             answers = _one_by_one(asked, options, replay, confirm, interruption, progress, faults)
         for query, answered in answers:
-            mine = replace(options, native=native_of(query, replay))
+            mine = replace(options, native=library_predicts(query, replay))
             result = answered
             with faults.kept(query):
-                result = explained(query, answered, mine, stop=interruption.event, always=core)
+                result = explain_none(query, answered, mine, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
                 progress.clear()
@@ -126,7 +126,7 @@ class Faults:
     own: bool = False
     """Whether an error of treesens itself is among them."""
 
-    def note(self, query: BoundQuery, error: TreesensError) -> None:
+    def note(self, query: ResolvedQuestion, error: TreesensError) -> None:
         self.shown.append(f"{query.name}: error[{error.code}]: {error}")
         self.own |= isinstance(error, InternalError)
 
@@ -135,7 +135,7 @@ class Faults:
         self.own = True
 
     @contextmanager
-    def kept(self, query: BoundQuery) -> Iterator[None]:
+    def kept(self, query: ResolvedQuestion) -> Iterator[None]:
         try:
             yield
         except TreesensError as error:
@@ -143,32 +143,32 @@ class Faults:
 
 
 def _one_by_one(
-    asked: list[BoundQuery],
+    asked: list[ResolvedQuestion],
     options: Options,
     replay: str,
     confirm: str | None,
     interruption: Interruption,
     progress: Progress,
     faults: Faults,
-) -> Iterator[tuple[BoundQuery, Result]]:
-    from treesens.solve.question import answer_bound
+) -> Iterator[tuple[ResolvedQuestion, Result]]:
+    from treesens.solve.question import answer_question
 
     for number, query in enumerate(asked):
         if interruption.happened:
             return
         progress.start(number, query.name)
-        mine = replace(options, native=native_of(query, replay))
+        mine = replace(options, native=library_predicts(query, replay))
         try:
-            result = answer_bound(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+            result = answer_question(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
         except TreesensError as error:
-            result = failed(query, mine, error)
+            result = result_of_error(query, mine, error)
             faults.note(query, error)
         yield query, result
 
 
 def _side_by_side(
     file: Path,
-    asked: list[BoundQuery],
+    asked: list[ResolvedQuestion],
     options: Options,
     replay: str,
     confirm: str | None,
@@ -176,7 +176,7 @@ def _side_by_side(
     jobs: int,
     interruption: Interruption,
     faults: Faults,
-) -> Iterator[tuple[BoundQuery, Result]]:
+) -> Iterator[tuple[ResolvedQuestion, Result]]:
     """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
     from treesens.grammar.parsing.parser import load
     from treesens.sweeps.executor import Executor
@@ -214,11 +214,11 @@ def _check_backend(name: str) -> None:
         get_backend(name)
 
 
-def _hashes(query: BoundQuery) -> list[dict[str, Any]]:
+def _hashes(query: ResolvedQuestion) -> list[dict[str, Any]]:
     return [{"name": name, "sha256": table.sha256} for name, table in query.tables.items()]
 
 
-def exit_code(results: list[tuple[BoundQuery, Result]], interruption: Interruption) -> int:
+def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:
     """CBMC's: a violated expectation before everything that is open, never 0 on unknown."""
     from treesens.report.records import as_expected
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from treesens.binder.file import Bound, BoundQuery
+from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -146,7 +146,7 @@ trust_option = click.option(
 )
 
 
-def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> Bound:
+def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> ResolvedFile:
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only where trusted.
 
@@ -176,7 +176,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     return bound
 
 
-def exit_code_of(bound: Bound, code: int) -> int:
+def exit_code_of(bound: ResolvedFile, code: int) -> int:
     """The exit code of a command that is done with the queries of a file; a query without a meaning is an error."""
     return UNREADABLE if bound.broken and code in {EXPECTED, INCONCLUSIVE} else code
 
@@ -188,13 +188,13 @@ def _refuse_unknown(queries: Sequence[ast.Query], names: tuple[str, ...]) -> Non
             raise UsageError(f"no query `{name}` in the file", remedy=did_you_mean(name, known))
 
 
-def chosen(bound: Bound, names: tuple[str, ...]) -> list[BoundQuery]:
+def chosen(bound: ResolvedFile, names: tuple[str, ...]) -> list[ResolvedQuestion]:
     """The queries of a file by name; `NAME` also takes every `NAME[…]` of a sweep."""
     if not bound.queries:
         raise UsageError("the file asks nothing", remedy="add a `query NAME: …`; see docs/language.md")
     if not names:
         return list(bound.queries)
-    picked: list[BoundQuery] = []
+    picked: list[ResolvedQuestion] = []
     for name in names:
         found = [b for b in bound.queries if b.name == name or b.name.startswith(f"{name}[")]
         if not found and not bound.broken:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -26,7 +26,7 @@ from treesens.commands.common import (
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import failed, interruptible
+from treesens.solve.question import interruptible, result_of_error
 from treesens.visible import visible
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def command(
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(loaded, queries)
     disagreements: list[str] = []
-    rows: list[tuple[BoundQuery, list[Cell]]] = []
+    rows: list[tuple[ResolvedQuestion, list[Cell]]] = []
     with interruptible() as interruption, Progress(len(asked)) as progress:
         for number, bound in enumerate(asked):
             cells: list[Cell] = []
@@ -128,16 +128,16 @@ def command(
     return exit_code_of(loaded, INCONCLUSIVE if undecided else EXPECTED)
 
 
-def _answered(bound: BoundQuery, options: Options, stop: threading.Event) -> Result:
+def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
     from treesens.solve.question import answer
 
     try:
         return answer(bound.query, options, stop=stop)
     except TreesensError as error:
-        return failed(bound, options, error)
+        return result_of_error(bound, options, error)
 
 
-def disagreement(bound: BoundQuery, cells: list[Cell]) -> list[str]:
+def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
     """A sentence with both sides for every pair of contradicting verdicts (one pair per question is enough)."""
     from treesens.report.records import points_of
 
@@ -160,7 +160,7 @@ def timings(result: Result) -> dict[str, float]:
     return {"build": result.seconds.get("build", 0.0), "emit": emit, "solve": solve}
 
 
-def show(bound: BoundQuery, cells: list[Cell]) -> None:
+def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
     """A table per question."""
     from rich.text import Text
 

@@ -35,14 +35,21 @@ def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> 
     return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
 
 
-def decided(compilation: Compilation) -> Result | None:
+def decide_at_compile_time(compilation: Compilation) -> Result | None:
     """`none` where the compiler itself has found a contradiction."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
-    premises = compilation.compiled.premises
-    if premises:
+    proof_dependencies = compilation.compiled.proof_dependencies
+    if proof_dependencies:
         # The native engine has proved it, not the compiler.
         reason, backend = "bound-fixing: no cell is left that a solution could use", "search"
     else:
         reason, backend = "the compiler decides it: no cell of the domain satisfies the constraints", "compiler"
-    return Result(compilation.query.name, Verdict.NONE, reason, proof="exact", backend=backend, rests_on=premises)
+    return Result(
+        compilation.query.name,
+        Verdict.NONE,
+        reason,
+        proof="exact",
+        backend=backend,
+        proof_dependencies=proof_dependencies,
+    )

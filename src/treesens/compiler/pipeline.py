@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfied
+from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies
 from treesens.compiler.ir.verifier import verify
-from treesens.compiler.passes.base import Lift, Pass, Relation, pass_text, size_of
+from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, size_of
 from treesens.compiler.passes.registry import PASSES
 from treesens.errors import InternalError, PipelineError
 
@@ -65,7 +65,7 @@ class StepRecord:
     seconds: float
     size: dict[str, int]
     statistics: dict[str, int]
-    premises: tuple[str, ...] = ()
+    proof_dependencies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Compiled:
 
     source: Module
     module: Module
-    lifts: tuple[Lift, ...]
+    lifts: tuple[Postsolve, ...]
     relation: Relation
     records: tuple[StepRecord, ...]
 
@@ -85,9 +85,9 @@ class Compiled:
         return assignment
 
     @property
-    def premises(self) -> tuple[str, ...]:
+    def proof_dependencies(self) -> tuple[str, ...]:
         """What a `none` of this module rests on besides the solver."""
-        return tuple(dict.fromkeys(premise for record in self.records for premise in record.premises))
+        return tuple(dict.fromkeys(premise for record in self.records for premise in record.proof_dependencies))
 
     @property
     def found_survives(self) -> bool:
@@ -140,7 +140,7 @@ class Pipeline:
         `after(pass name, module)` is called after every pass.
         """
         source = module
-        lifts: list[Lift] = []
+        lifts: list[Postsolve] = []
         records: list[StepRecord] = []
         relation = Relation.EQUIVALENT
         if verify_each:
@@ -163,13 +163,15 @@ class Pipeline:
             relation = combined
             module = rewritten
             lifts.append(result.lift)
-            records.append(StepRecord(text, seconds, size_of(module), dict(result.statistics), result.premises))
+            records.append(
+                StepRecord(text, seconds, size_of(module), dict(result.statistics), result.proof_dependencies)
+            )
             if after is not None:
                 after(step.name, module)
         return Compiled(source, module, tuple(lifts), relation, tuple(records))
 
 
-def check_by_brute_force(before: Module, after: Module, lift: Lift, step: Pass) -> None:
+def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: Pass) -> None:
     """Raises `InternalError` where a rewritten module does not relate to its input as its pass says."""
     old, new = brute_force(before), brute_force(after)
     keeps_none = step.relation is not Relation.RESTRICTION
@@ -178,7 +180,7 @@ def check_by_brute_force(before: Module, after: Module, lift: Lift, step: Pass) 
         raise InternalError(f"`{step.name}` lost all solutions of {before.name}")
     if keeps_found and new.assignment is not None:
         lifted = lift.lift(new.assignment)
-        if not satisfied(before, lifted[None, :])[0]:
+        if not satisfies(before, lifted[None, :])[0]:
             raise InternalError(f"`{step.name}` lifts a solution of its output to no solution of its input")
         goal, kept = before.objective, after.objective
         if (

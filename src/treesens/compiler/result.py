@@ -187,7 +187,7 @@ class Result:
     count: RowCount | None = None
     core: Core | None = None
     refuted: tuple[NoValues, ...] = ()
-    rests_on: tuple[str, ...] = ()
+    proof_dependencies: tuple[str, ...] = ()
     """The parts of the proof of a `none` (and of the bound of an objective), where it has more than one."""
     started: bool = False
     """Whether the backend was given a solution of the native engine to start from."""

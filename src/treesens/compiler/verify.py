@@ -25,7 +25,7 @@ from treesens.compiler.query.query import AtLeast, Constraint, Query
 from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
 
-NativePredict = Callable[[NDArray[np.float64]], NDArray[Any]]
+LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def verify_cells(
     cells: Int32Array,
     *,
     near: FloatArray | None = None,
-    native: Sequence[NativePredict] | None = None,
+    native: Sequence[LibraryPredict] | None = None,
     pins: Mapping[Place, float] | None = None,
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or says why they are none.
@@ -63,7 +63,7 @@ def verify_cells(
 
 
 def verify_values(
-    query: Query, values: FloatArray, *, native: Sequence[NativePredict] | None = None
+    query: Query, values: FloatArray, *, native: Sequence[LibraryPredict] | None = None
 ) -> Witness | Rejected:
     """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
 
@@ -111,7 +111,7 @@ def _outside(query: Query, values: FloatArray) -> str | None:
     return None
 
 
-def _margins(query: Query, values: FloatArray, native: Sequence[NativePredict] | None) -> list[NDArray[Any]]:
+def _margins(query: Query, values: FloatArray, native: Sequence[LibraryPredict] | None) -> list[NDArray[Any]]:
     rows = []
     for number, point in enumerate(query.points):
         row = values[number : number + 1]

@@ -10,7 +10,7 @@ from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
 
 
-def fitted(model: LoadedModel, table: Table) -> Table:
+def align_table(model: LoadedModel, table: Table) -> Table:
     """The table with zeros for features that the model names and no tree asks about.
 
     DataError where others are missing, hold text, or numbers past the range of those that the model reads.

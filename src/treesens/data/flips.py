@@ -21,7 +21,7 @@ from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 
 MOST_COMBINATIONS = 1024
@@ -56,29 +56,29 @@ class Flips:
     def __len__(self) -> int:
         return len(self.index)
 
-    def flipping(self, high: Bound, low: Bound) -> BoolArray:
+    def flipping(self, high: LogRational, low: LogRational) -> BoolArray:
         """Rows whose score reaches at least `high` and at most `low`, bool[rows]; never one that does not."""
         top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
         return np.asarray((self.highest >= top) & (self.lowest + self.slack <= bottom), dtype=bool)
 
-    def swings(self, least: Bound) -> BoolArray:
+    def swings(self, least: LogRational) -> BoolArray:
         """Rows whose highest and lowest scores differ by at least `least`, bool[rows]."""
         return np.asarray(self.highest - (self.lowest + self.slack) >= least.ceil(self.shift), dtype=bool)
 
-    def falling(self, high: Bound) -> BoolArray:
+    def falling(self, high: LogRational) -> BoolArray:
         """Rows that are at or above `high` as they are, bool[rows]: a flip takes them down."""
         return np.asarray(self.own >= high.ceil(self.shift), dtype=bool)
 
-    def rising(self, low: Bound) -> BoolArray:
+    def rising(self, low: LogRational) -> BoolArray:
         """Rows that are at or below `low` as they are, bool[rows]: a flip takes them up."""
         return np.asarray(self.own + self.slack <= -((-low).ceil(self.shift)), dtype=bool)
 
-    def clearance(self, high: Bound, low: Bound) -> Int64Array:
+    def clearance(self, high: LogRational, low: LogRational) -> Int64Array:
         """By how much each row passes both thresholds, the lesser of the two, in units of 2**-shift."""
         top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
         return np.minimum(self.highest - top, bottom - self.lowest - self.slack)
 
-    def deficit(self, high: Bound, low: Bound) -> Int64Array:
+    def deficit(self, high: LogRational, low: LogRational) -> Int64Array:
         """What rows lack to pass both thresholds, added up, in units of 2**-shift; 0 for rows that pass both."""
         top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
         above, below = top - self.highest, self.lowest + self.slack - bottom
@@ -248,9 +248,9 @@ class FlipQuestion:
     features: tuple[int, ...]
     model: int
     output: int
-    high: Bound | None
-    low: Bound | None
-    swing: Bound | None
+    high: LogRational | None
+    low: LogRational | None
+    swing: LogRational | None
     only: bool
 
     def flipping(self, found: Flips) -> BoolArray:
@@ -285,8 +285,8 @@ def flip_question(query: Query) -> FlipQuestion | None:
         return None
     if query.points[0].model != query.points[1].model:
         return None
-    bounds: dict[tuple[int, int], tuple[int, Bound]] = {}  # (point, direction): output, bound
-    swing: tuple[int, int, Bound] | None = None
+    bounds: dict[tuple[int, int], tuple[int, LogRational]] = {}  # (point, direction): output, bound
+    swing: tuple[int, int, LogRational] | None = None
     others = 0
     for constraint in query.constraints:
         match constraint:

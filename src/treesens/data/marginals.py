@@ -13,7 +13,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ln_bounds
-from treesens.data.rows import SHIFT, Rounding, rounded
+from treesens.data.rows import SHIFT, Rounding, round_to_cell
 
 EMPTY = Fraction(1, 2)
 """How many rows an empty cell counts for."""
@@ -39,7 +39,7 @@ class Marginals:
 
 def _log(probability: Fraction, rounding: Rounding) -> int:
     low, high = ln_bounds(probability, SHIFT + 24)
-    return rounded({"down": low, "up": high, "nearest": (low + high) / 2}[rounding], rounding)
+    return round_to_cell({"down": low, "up": high, "nearest": (low + high) / 2}[rounding], rounding)
 
 
 def marginals(cells: Int32Array, n_cells: Int32Array) -> Marginals:

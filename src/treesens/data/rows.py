@@ -17,7 +17,7 @@ SHIFT = 40
 Rounding = Literal["down", "up", "nearest"]
 
 
-def rounded(value: Fraction, rounding: Rounding) -> int:
+def round_to_cell(value: Fraction, rounding: Rounding) -> int:
     """A rational in units of 2**-SHIFT."""
     scaled = value * (1 << SHIFT)
     match rounding:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
 
-NativePredict = Callable[[NDArray[np.float64]], NDArray[Any]]
+LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class LoadedModel:
 
     ensemble: Ensemble
     frontend: str
-    margins: NativePredict
-    leaf_ids: NativePredict | None = None
+    margins: LibraryPredict
+    leaf_ids: LibraryPredict | None = None
     notes: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 

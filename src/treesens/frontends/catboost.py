@@ -22,7 +22,7 @@ from treesens.compiler.base.floats import NumberType, float32_of_decimals
 from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import Nodes, ensemble_of, feature_tuple, stacked
+from treesens.frontends.columns import Nodes, ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
 
@@ -78,7 +78,7 @@ class CatBoostFrontend:
             raise root["scale_and_bias"].error(f"scores are multiplied by {scale}", "call set_scale_and_bias(1, bias)")
         trees, oblivious = _trees(root, columns, nan_left, len(bias))
         source = ModelSource("catboost-json", sha256=hashlib.sha256(data).hexdigest(), path=place)
-        nodes = stacked(trees)
+        nodes = stack_trees(trees)
         ensemble = ensemble_of(
             nodes,
             features,

@@ -44,7 +44,7 @@ class Nodes:
     left_sets: Mapping[int, Bools] = field(default_factory=dict)
 
 
-def stacked(trees: Sequence[Nodes]) -> Nodes:
+def stack_trees(trees: Sequence[Nodes]) -> Nodes:
     """The nodes of several trees (each with its own offsets from 0) as one."""
     starts = np.concatenate([[0], np.cumsum([tree.tree_offset[-1] for tree in trees])]).astype(np.int64)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
-from treesens.frontends.base import LoadedModel, NativePredict
+from treesens.frontends.base import LibraryPredict, LoadedModel
 from treesens.frontends.probes import Probe, probes
 
 # Rows on which exact sums (Python integers) are compared with the library's.
@@ -76,8 +76,8 @@ def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
 
 def check_ensemble(
     ensemble: Ensemble,
-    margins: NativePredict,
-    leaf_ids: NativePredict | None = None,
+    margins: LibraryPredict,
+    leaf_ids: LibraryPredict | None = None,
     *,
     rows: int = 1000,
     seed: int = 0,

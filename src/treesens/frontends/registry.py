@@ -12,7 +12,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel, VariantFrontend
-from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted
+from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
 # Bytes that content sniffing sees, and the largest file that is read at all.
 HEAD_BYTES = 1 << 16
@@ -105,7 +105,7 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
     _refuse_hopeless(place, size, head)
     if is_pickle(head):
         if not trust_pickle:
-            raise untrusted(place)
+            raise untrusted_pickle(place)
         return _named(load(open_pickle(path), name), path)
     name, _, variant = (name or "").partition(":")
     chosen = frontend(name) if name else _sniff(place, head)

@@ -33,7 +33,7 @@ from treesens.frontends.columns import (
     check_set_bytes,
     ensemble_of,
     feature_tuple,
-    stacked,
+    stack_trees,
 )
 from treesens.frontends.fields import Field
 
@@ -150,7 +150,7 @@ class TreeliteFrontend:
         per_output = len(trees) if (tree_output < 0).any() else len(trees) // outputs
         single = leaf_kind is NumberType.FLOAT32
         ensemble = ensemble_of(
-            stacked(trees),
+            stack_trees(trees),
             features,
             place,
             name=name,

@@ -20,7 +20,7 @@ _RELATIONS: dict[ast.Operator, str] = {
 
 def sentence(body: ast.Find | ast.Count) -> str:
     """The question of a body."""
-    conditions = listed([condition(c) for c in body.constraints])
+    conditions = list_words([condition(c) for c in body.constraints])
     match body:
         case ast.Find(points, _, objective, top, expect):
             asked = "Is there an input" if len(points) == 1 else "Are there inputs"
@@ -32,7 +32,7 @@ def sentence(body: ast.Find | ast.Count) -> str:
                 apart = ", each outside the widened regions of the others," if top.diverse else ""
                 text += f" The {top.number.value} best answers{apart} are wanted."
         case ast.Count(data, points, _, expect):
-            others = listed([p.name.text for p in points[1:]])
+            others = list_words([p.name.text for p in points[1:]])
             exists = f" some {others} exists so that" if others else ""
             text = f"For how many rows of {data.text}, each as {points[0].name.text}, is it true that{exists} {conditions}?"
         case _:
@@ -43,7 +43,7 @@ def sentence(body: ast.Find | ast.Count) -> str:
     return text
 
 
-def listed(parts: Iterable[str], word: str = "and") -> str:
+def list_words(parts: Iterable[str], word: str = "and") -> str:
     """`x`, `x and y`, `x, y and z`."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
@@ -52,12 +52,12 @@ def listed(parts: Iterable[str], word: str = "and") -> str:
 def _points(points: tuple[ast.Point, ...]) -> str:
     models = {p.model.text for p in points if p.model is not None}
     if len(models) == 1 and all(p.model is not None for p in points):
-        return f"{listed(p.name.text for p in points)} of the model {models.pop()}"
-    return listed(p.name.text + (f" of the model {p.model.text}" if p.model else "") for p in points)
+        return f"{list_words(p.name.text for p in points)} of the model {models.pop()}"
+    return list_words(p.name.text + (f" of the model {p.model.text}" if p.model else "") for p in points)
 
 
 def _but(varied: ast.Features | None) -> str:
-    return f" but {listed(n.text for n in varied.names)}" if varied is not None else ""
+    return f" but {list_words(n.text for n in varied.names)}" if varied is not None else ""
 
 
 def condition(node: ast.Formula) -> str:
@@ -70,7 +70,7 @@ def condition(node: ast.Formula) -> str:
         case ast.ClassIs(point, label, factor, margin):
             by = [f"at least {decimal(factor.value)} times as probable"] if factor else []
             by += [f"ahead by a margin of {decimal(margin.value)}"] if margin else []
-            ahead = f", {listed(by)} against every other class" if by else ""
+            ahead = f", {list_words(by)} against every other class" if by else ""
             return f"the model puts {point.text} into class {_label(label)}{ahead}"
         case ast.Comparison(left, operator, right):
             return f"{value(left)} {_RELATIONS[operator]} {value(right)}"
@@ -79,23 +79,23 @@ def condition(node: ast.Formula) -> str:
             ends = [
                 f"{end} itself not" for end, open_ in ((low, interval.low_open), (high, interval.high_open)) if open_
             ]
-            return f"{value(operand)} lies between {low} and {high}" + (f" ({listed(ends)})" if ends else "")
+            return f"{value(operand)} lies between {low} and {high}" + (f" ({list_words(ends)})" if ends else "")
         case ast.InSet(operand, values):
-            return f"{value(operand)} is {listed([_label(v) for v in values.values], 'or')}"
+            return f"{value(operand)} is {list_words([_label(v) for v in values.values], 'or')}"
         case ast.IsMissing(feature):
             return f"{value(feature)} is missing"
         case ast.Avoid(points, data, width, limit):
             tried = f", of which {limit.value} are looked at" if limit else ""
             return (
-                f"{listed(p.text for p in points)} lie in no box over at most {width.value} features that holds no row "
+                f"{list_words(p.text for p in points)} lie in no box over at most {width.value} features that holds no row "
                 f"of {data.text}{tried}"
             )
         case ast.Not(operand):
             return f"it is not so that {condition(operand)}"
         case ast.And(items):
-            return listed([condition(item) for item in items])
+            return list_words([condition(item) for item in items])
         case ast.Or(items):
-            return "either " + listed([condition(item) for item in items], "or")
+            return "either " + list_words([condition(item) for item in items], "or")
         case ast.Implies(premise, conclusion):
             return f"if {condition(premise)}, then {condition(conclusion)}"
         case _:
@@ -130,7 +130,7 @@ def value(node: ast.Expression) -> str:
         case ast.Absolute(ast.Sum((left, ast.Negate(right)))):
             return f"the distance between {value(left)} and {value(right)}"
         case ast.Product(factors) if not any(isinstance(f, ast.Number) for f in factors):
-            return "the product of " + listed([value(f) for f in factors])
+            return "the product of " + list_words([value(f) for f in factors])
         case ast.Sum((left, ast.Negate(right))):
             return f"{value(left)} minus {value(right)}"
         case _:

@@ -8,7 +8,7 @@ from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
 from treesens.backends.text.floats import MARGIN
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
@@ -20,11 +20,11 @@ from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.report.model import features_record
 
-_FORMULA = re.compile(r"^    ([a-zA-Z]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
-_BLOCKS = {"Order": "order block", "Unit": "unit block"}
+_FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
+_BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
 
 
-def explanation(bound: BoundQuery, pipeline: str, compiled: Compiled, backend: Backend) -> dict[str, Any]:
+def explanation(bound: ResolvedQuestion, pipeline: str, compiled: Compiled, backend: Backend) -> dict[str, Any]:
     """Everything `explain` shows of one question, JSON-ready. `compiled` is the question after that pipeline."""
     return {
         "query": bound.name,

@@ -11,9 +11,9 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import NumberType, shortest
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain
-from treesens.compiler.query.values import Scaled, ValueSum
+from treesens.compiler.query.values import LinearTerm, ValueSum
 
 DIGITS = 12
 
@@ -29,7 +29,7 @@ def number(value: Fraction) -> str:
     return f"{exact} ≈ {shown}" if len(exact) <= 24 else f"≈ {shown}"
 
 
-def bound_text(bound: Bound) -> str:
+def bound_text(bound: LogRational) -> str:
     """rational + sum of c ln(x), then its decimals where it is irrational."""
     parts = [f"{_coefficient(c)}ln({_plain(a)})" for c, a in bound.logs]
     if not parts:
@@ -118,7 +118,7 @@ def _sum_text(query: q.Query, relation: ValueSum) -> str:
     parts = []
     for term in relation.terms:
         name = f"{query.points[term.point].name}.{query.space.names[term.feature]}"
-        if isinstance(term, Scaled):
+        if isinstance(term, LinearTerm):
             parts.append(f"{_coefficient(term.factor)}{name}")
             continue
         other = "row" if term.other is None else query.points[term.other].name

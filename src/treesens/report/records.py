@@ -159,8 +159,8 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "model_free": result.core.model_free,
             "minimal": result.core.minimal,
         }
-    if result.rests_on:
-        data["rests_on"] = list(result.rests_on)
+    if result.proof_dependencies:
+        data["rests_on"] = list(result.proof_dependencies)
     if result.started:
         data["started_from"] = "native engine"
     if result.near_miss is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
 from treesens.report.records import as_expected, points_of, scores_of
 from treesens.report.terminal import Styled, console, say, styled
@@ -86,7 +86,7 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
         yield advance
 
 
-def show_result(bound: BoundQuery, result: Result) -> None:
+def show_result(bound: ResolvedQuestion, result: Result) -> None:
     """One answer: the verdict, the pair with the changed values marked, the scores, the objective, the reason.
 
     Written with click alone: an answer is seldom waited for as long as the libraries of tables take to be imported.
@@ -120,7 +120,7 @@ def show_result(bound: BoundQuery, result: Result) -> None:
     say("")
 
 
-def _show_found(bound: BoundQuery, result: Result) -> None:
+def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
         for line in _pair_lines(bound, result):
@@ -160,9 +160,9 @@ def _how(result: Result) -> str:
     seconds = sum(result.seconds.values())
     if result.verdict is Verdict.NONE:
         who = f"{result.proof} proof by {result.backend}"
-        if len(result.rests_on) > 1:
-            who += f", resting on {' and '.join(result.rests_on)}"
-        elif result.rests_on:
+        if len(result.proof_dependencies) > 1:
+            who += f", resting on {' and '.join(result.proof_dependencies)}"
+        elif result.proof_dependencies:
             who += ", whose bound refutes the question before a solver is asked"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
@@ -173,7 +173,7 @@ def _how(result: Result) -> str:
     return f"  {who}{confirmed}, {seconds:.2f} s"
 
 
-def _pair_lines(bound: BoundQuery, result: Result) -> Iterator[Styled]:
+def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
     """The points side by side, a line per feature, then their scores; features that differ are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None

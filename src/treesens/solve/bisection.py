@@ -121,10 +121,14 @@ class Bisection:
         assert self.best is not None
         value, bound = (shown_value(self.goal, float(self.sign * v)) for v in (self.reached, self._bound()))
         sense = "maximize" if self.goal.maximize else "minimize"
-        rests_on = tuple(dict.fromkeys(part for proof in self.proofs for part in proof.rests_on))
+        proof_dependencies = tuple(dict.fromkeys(part for proof in self.proofs for part in proof.proof_dependencies))
         if any(proof.proof != "exact" for proof in self.proofs):
-            rests_on = (
-                *rests_on,
+            proof_dependencies = (
+                *proof_dependencies,
                 *{f"infeasible by {p.backend} ({p.proof})" for p in self.proofs if p.proof != "exact"},
             )
-        return replace(self.best, objective=ObjectiveValue(value, bound, sense, self.goal.kind), rests_on=rests_on)
+        return replace(
+            self.best,
+            objective=ObjectiveValue(value, bound, sense, self.goal.kind),
+            proof_dependencies=proof_dependencies,
+        )

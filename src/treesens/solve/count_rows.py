@@ -31,7 +31,7 @@ from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
-from treesens.compiler.query.values import Apart
+from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Result, RowCount, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.flips import Flips, flips
@@ -184,7 +184,7 @@ class _Counter:
             term.feature: term.row
             for relation in firm_relations(self.query.constraints)
             for term in relation.terms
-            if isinstance(term, Apart) and term.point == 1 and term.other is None
+            if isinstance(term, DistanceTerm) and term.point == 1 and term.other is None
         }
         for column, f in enumerate(varied):
             domain, grid = space.domains[f], space.grid[f]

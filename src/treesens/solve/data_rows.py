@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import inputs_of, objective_value
@@ -32,7 +32,7 @@ _TRIED = 20
 _HINTS = 32
 
 
-def table_in_play(query: BoundQuery) -> tuple[str, FloatArray] | None:
+def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
     """The table that an answer is compared with: the first that the question uses, or that its domains come from."""
     name = next(iter([*query.tables, *query.rows]), None)
     return None if name is None else (name, query.rows[name])
@@ -124,7 +124,7 @@ def hints_of(query: Query, question: FlipQuestion, found: Flips, rows: FloatArra
     return result.astype(np.int32)
 
 
-def among_rows(query: BoundQuery, options: Options) -> tuple[Result | None, Options]:
+def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None, Options]:
     """An answer that is a row itself, or None and options with hints, where a table is in play."""
     table, question = table_in_play(query), flip_question(query.query)
     if table is None or question is None:
@@ -140,7 +140,7 @@ def among_rows(query: BoundQuery, options: Options) -> tuple[Result | None, Opti
     return None, replace(options, hints=hints_of(query.query, question, found, table[1]))
 
 
-def placed(query: BoundQuery, result: Result, options: Options) -> Result:
+def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
     """A found answer with its region and the nearest row, and with values near that row.
 
     Without an objective the point also moves to the cells of the region that are nearest to the row.
@@ -150,10 +150,10 @@ def placed(query: BoundQuery, result: Result, options: Options) -> Result:
         return result
     typed = query.query
     if table is None and not options.regions:
-        return valued(typed, result)
+        return recompute_objective(typed, result)
     region = RegionFinder(typed).region(witness.cells)
     if table is None:
-        return valued(typed, replace(result, region=region))
+        return recompute_objective(typed, replace(result, region=region))
     name, rows = table
     nearest = nearest_row(typed, name, rows, witness.cells, region)
     if result.backend != "rows" and (typed.objective is None or typed.objective.nearest is None):
@@ -167,7 +167,7 @@ def placed(query: BoundQuery, result: Result, options: Options) -> Result:
             nearest = replace(
                 nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
             )
-    return valued(typed, replace(result, witness=witness, region=region, nearest=nearest))
+    return recompute_objective(typed, replace(result, witness=witness, region=region, nearest=nearest))
 
 
 def worse(query: Query, moved: Witness, witness: Witness) -> bool:
@@ -179,7 +179,7 @@ def worse(query: Query, moved: Witness, witness: Witness) -> bool:
     return after < before if goal.maximize else after > before
 
 
-def valued(query: Query, result: Result) -> Result:
+def recompute_objective(query: Query, result: Result) -> Result:
     """The answer with the objective of the very point that it shows; `unknown` if its bound contradicts this value."""
     goal, known = query.objective, result.objective
     if goal is None or known is None or result.witness is None:

@@ -15,15 +15,15 @@ from math import ceil, floor, inf, nextafter
 import numpy as np
 
 from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination
-from treesens.backends.native.backend import SearchBackend
+from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.evaluate import satisfied
+from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
@@ -34,7 +34,7 @@ from treesens.solve.options import Options
 
 
 @dataclass
-class Candidate:
+class Incumbent:
     """The best verified witness so far, with its objective value (None for questions without one)."""
 
     witness: Witness | None = None
@@ -79,7 +79,7 @@ def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> 
     return verify_cells(compilation.query, cells, near=options.near, native=options.native)
 
 
-def tightened(query: Query) -> Query:
+def tighten(query: Query) -> Query:
     """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
     bands = [query.models[p.model].ensemble.bands() for p in query.points]
     averages = [query.models[p.model].ensemble.average for p in query.points]
@@ -91,7 +91,7 @@ def tightened(query: Query) -> Query:
                     (abs(t.coefficient) * bands[t.point][t.output] * averages[t.point] for t in constraint.form.scores),
                     Fraction(0),
                 )
-                return replace(constraint, bound=constraint.bound + Bound(2 * band))
+                return replace(constraint, bound=constraint.bound + LogRational(2 * band))
             case AllOf() | AnyOf():
                 return replace(constraint, parts=tuple(harder(part) for part in constraint.parts))
             case _:
@@ -100,12 +100,12 @@ def tightened(query: Query) -> Query:
     return replace(query, constraints=tuple(harder(c) for c in query.constraints))
 
 
-def with_backend(
+def solve_with(
     compilation: Compilation, backend: Backend, options: Options, *, stop: threading.Event | None = None
 ) -> Result:
     """One backend; refined where its point fails exact replay, tightened where only the library's arithmetic fails it."""
     deadline = time.monotonic() + options.time_limit
-    best = Candidate()
+    best = Incumbent()
     attempts: list[Attempt] = []
     reason = backend.available()
     if reason is not None:
@@ -115,28 +115,28 @@ def with_backend(
     if result is None and best.wants_clearance:
         # Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no: ask for a pair that
         # is clear of the numerical band.
-        result = clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
+        result = solve_clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
         label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
         result = replace(
-            unknown(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
+            unknown_result(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
         )
     near_miss = best.near_miss if result.verdict is Verdict.UNKNOWN else None
     return replace(result, backend=backend.name, attempts=tuple(attempts), near_miss=near_miss)
 
 
-def clear_of_band(
+def solve_clear_of_band(
     query: Query,
     backend: Backend,
     options: Options,
     deadline: float,
-    best: Candidate,
+    best: Incumbent,
     attempts: list[Attempt],
     stop: threading.Event | None,
 ) -> Result | None:
     """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
-    clear = compile_query(tightened(query), pipeline_for(backend.name, options.pipeline))
+    clear = compile_query(tighten(query), pipeline_for(backend.name, options.pipeline))
     clear.query = query
     result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None
@@ -147,7 +147,7 @@ def _refine(
     backend: Backend,
     options: Options,
     deadline: float,
-    best: Candidate,
+    best: Incumbent,
     attempts: list[Attempt],
     stop: threading.Event | None,
     *,
@@ -159,7 +159,7 @@ def _refine(
         artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
         left = max(0.0, deadline - time.monotonic())
-        if left == 0 and not isinstance(backend, SearchBackend):
+        if left == 0 and not isinstance(backend, NativeBackend):
             # Our own engine needs no time for a first bound.
             attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
             return None
@@ -168,12 +168,12 @@ def _refine(
         outcome = solve_outcome(backend, artifact, limits, stop)
         solve_seconds = time.perf_counter() - start
         best.near_miss = outcome.near_miss
-        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
+        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, NativeBackend))
         words = outcome.detail
         try:
             result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
         except ContradictoryBound as error:
-            result, words = unknown(compilation, error.reason), error.reason
+            result, words = unknown_result(compilation, error.reason), error.reason
         attempts.append(
             Attempt(
                 backend.name,
@@ -202,7 +202,7 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
     """What a backend gets: also the start of the module, if it is a solution and the backend takes one; the native engine
     gets the inputs worth trying first instead.
     """
-    if isinstance(backend, SearchBackend):
+    if isinstance(backend, NativeBackend):
         return backend.emit(compilation.module, precision=precision, hints=options.hints)
     artifact = backend.emit(compilation.module, precision=precision)
     return replace(artifact, start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
@@ -214,12 +214,12 @@ def start_of(module: Module) -> BoolArray | None:
         return None
     point = np.zeros(module.variables, bool)
     point[module.start.variables] = True
-    return point if satisfied(module, point[None, :])[0] else None
+    return point if satisfies(module, point[None, :])[0] else None
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is our own."""
-    if isinstance(backend, SearchBackend):
+    if isinstance(backend, NativeBackend):
         return backend.solve(artifact, limits, stop=stop)
     return solve_isolated(backend.name, artifact, limits, stop)
 
@@ -230,7 +230,7 @@ def conclude(
     artifact: Artifact,
     outcome: RawOutcome,
     options: Options,
-    best: Candidate,
+    best: Incumbent,
     *,
     restricted: bool = False,
 ) -> Result | None:
@@ -242,7 +242,7 @@ def conclude(
     if outcome.assignment is not None and compiled.found_survives:
         best.offer(query, judge(compilation, outcome.assignment, options))
     if best.witness is not None:
-        return found(
+        return found_result(
             compilation,
             backend,
             outcome,
@@ -253,16 +253,20 @@ def conclude(
     proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
     if proves and compiled.none_survives:
         proof = backend.capabilities.proof.value
-        parts = (*compiled.premises, f"infeasible by {backend.name} ({proof})") if compiled.premises else ()
-        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=proof, rests_on=parts)
+        parts = (
+            (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
+            if compiled.proof_dependencies
+            else ()
+        )
+        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=proof, proof_dependencies=parts)
     return None
 
 
-def found(
+def found_result(
     compilation: Compilation,
     backend: Backend,
     outcome: RawOutcome,
-    best: Candidate,
+    best: Incumbent,
     *,
     restricted: bool,
     started: bool = False,
@@ -294,7 +298,9 @@ def found(
             "maximize" if maximize else "minimize",
             query.objective.kind,
         )
-    premises = compilation.compiled.premises if objective is not None and objective.bound is not None else ()
+    proof_dependencies = (
+        compilation.compiled.proof_dependencies if objective is not None and objective.bound is not None else ()
+    )
     notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
     return Result(
         query.name,
@@ -303,7 +309,9 @@ def found(
         witness=best.witness,
         objective=objective,
         notes=notes,
-        rests_on=(*premises, f"bound of {backend.name} ({backend.capabilities.proof.value})") if premises else (),
+        proof_dependencies=(*proof_dependencies, f"bound of {backend.name} ({backend.capabilities.proof.value})")
+        if proof_dependencies
+        else (),
         started=started,
     )
 
@@ -318,6 +326,6 @@ def _reached(module: Module, outcome: RawOutcome) -> float | None:
     return nextafter(float(Fraction(total, 2**goal.shift)), inf)
 
 
-def unknown(compilation: Compilation, reason: str) -> Result:
+def unknown_result(compilation: Compilation, reason: str) -> Result:
     """No verdict, with the reason."""
     return Result(compilation.query.name, Verdict.UNKNOWN, reason)

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array
-from treesens.compiler.query.combinations import Combinations, Exact, loosened
+from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import NoValues, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
@@ -53,7 +53,7 @@ def left_open(result: Result) -> bool:
 
 
 @dataclass
-class Exhausting:
+class Enumeration:
     """One walk through combinations of cells, and what it has found so far."""
 
     query: Query
@@ -207,7 +207,7 @@ class Exhausting:
         bands = [query.models[p.model].ensemble.bands() for p in query.points]
         averages = [query.models[p.model].ensemble.average for p in query.points]
         by = [[2 * b * average for b in of_point] for of_point, average in zip(bands, averages, strict=True)]
-        loose = replace(loosened(query, by), objective=None)
+        loose = replace(loosen(query, by), objective=None)
         alive = self.combinations.all_of(loose.constraints)
         for number in np.flatnonzero(alive):
             values = concretise(loose, self.combinations.cells[number], None, self.combinations.pins(int(number)))
@@ -233,10 +233,10 @@ def walk_combinations(
     known: Witness | None,
 ) -> Result | None:
     """The walk for an objective that is a sum, or for none."""
-    return Exhausting(query, options, combinations, left, on_better, known).run()
+    return Enumeration(query, options, combinations, left, on_better, known).run()
 
 
-def exhausted(
+def finish_by_enumeration(
     query: Query,
     options: Options,
     before: Result,
@@ -262,7 +262,7 @@ def exhausted(
     words = f"{combinations.total} combinations of cells were gone through"
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
     if found.witness is not None and found.witness is before.witness:
-        found = replace(before, objective=found.objective, rests_on=())
+        found = replace(before, objective=found.objective, proof_dependencies=())
     return replace(
         found,
         attempts=(*before.attempts, attempt),

@@ -19,7 +19,7 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
 from treesens.solve.bounds import shown_value
-from treesens.solve.enumeration import Exhausting
+from treesens.solve.enumeration import Enumeration
 from treesens.solve.nearest_pair import distance_to_row
 from treesens.solve.options import Options
 
@@ -76,7 +76,7 @@ def through_rows(
 
 def _looking(
     query: Query, options: Options, combinations: Combinations, left: Callable[[], float], row: int
-) -> Exhausting:
+) -> Enumeration:
     """The same question about the distance to one row."""
     assert query.objective is not None
     assert query.objective.nearest is not None
@@ -84,7 +84,7 @@ def _looking(
     asked = replace(query, objective=distance_to_row(query.space, nearest, row))
     near = np.full(len(query.space.names), np.nan)
     near[list(nearest.features)] = nearest.values[row]
-    return Exhausting(asked, replace(options, near=near), combinations, left, None)
+    return Enumeration(asked, replace(options, near=near), combinations, left, None)
 
 
 def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known: Witness) -> _Best:

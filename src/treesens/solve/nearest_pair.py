@@ -26,7 +26,7 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.costs import best_of_cells
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Objective, Query, Space
-from treesens.compiler.query.values import Apart
+from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.clusters import Rows
@@ -60,7 +60,7 @@ class _Best:
 
 
 @dataclass
-class _Closest:
+class _NearestPair:
     answer: Callable[..., Result]
     query: Query
     nearest: NearestRows
@@ -356,7 +356,7 @@ class _Closest:
 def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
     """The distance to one of the rows as an objective of its own, chosen on values."""
     terms = tuple(
-        Apart(
+        DistanceTerm(
             nearest.point,
             f,
             None,
@@ -372,7 +372,7 @@ def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
     return Objective(best_of_cells(space, terms, False), False, f"distance {nearest.norm}", values=terms)
 
 
-def closest(
+def answer_nearest(
     answer: Callable[..., Result],
     query: Query,
     options: Options,
@@ -387,6 +387,6 @@ def closest(
     assert query.objective is not None
     assert query.objective.nearest is not None
     start = time.perf_counter()
-    result = _Closest(answer, query, query.objective.nearest, options, stop, on_better).run()
+    result = _NearestPair(answer, query, query.objective.nearest, options, stop, on_better).run()
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
     return replace(result, query=query.name, seconds=seconds, pipeline="search")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.verify import NativePredict
+from treesens.compiler.verify import LibraryPredict
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Options:
     threads: int = 1
     memory_limit: int | None = None
     seed: int = 0
-    native: Sequence[NativePredict] | None = None
+    native: Sequence[LibraryPredict] | None = None
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False

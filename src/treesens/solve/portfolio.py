@@ -15,16 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
-from treesens.backends.native.backend import SearchBackend
+from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import Flag, Worker, run_all
-from treesens.compiler.compilation import Compilation, compile_query, decided
+from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, Result, Verdict, Witness
 from treesens.errors import BackendError
 from treesens.solve.bounds import ContradictoryBound, consistent
-from treesens.solve.driver import Candidate, clear_of_band, conclude, emit, unknown, with_backend
+from treesens.solve.driver import Incumbent, conclude, emit, solve_clear_of_band, solve_with, unknown_result
 from treesens.solve.options import Options
 
 RACERS = ("cpsat", "highs", "z3")
@@ -41,7 +41,7 @@ _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.IN
 class EngineRun:
     """The native engine in a thread (it releases the interpreter lock); `over` is set when it has come back."""
 
-    backend: SearchBackend
+    backend: NativeBackend
     artifact: Artifact
     limits: Limits
     stop: threading.Event = field(default_factory=threading.Event)
@@ -105,7 +105,9 @@ def search_cells(
     text = pipeline_for(options.backend, options.pipeline)
     compilation = compile_query(query, text, verify_each=options.verify_each)
     build = time.perf_counter() - start
-    result = decided(compilation) or with_backend(compilation, get_backend(options.backend), options, stop=stop)
+    result = decide_at_compile_time(compilation) or solve_with(
+        compilation, get_backend(options.backend), options, stop=stop
+    )
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -124,7 +126,7 @@ def race(
     start = time.perf_counter()
     compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
     build = time.perf_counter() - start
-    result = decided(compilation) or _Race(compilation, options, stop, on_better).run()
+    result = decide_at_compile_time(compilation) or _Race(compilation, options, stop, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -142,7 +144,7 @@ class _Race:
         self.stop = stop
         self.on_better = on_better
         self.deadline = time.monotonic() + options.time_limit
-        self.best = Candidate()
+        self.best = Incumbent()
         self.attempts: list[Attempt] = []
         self.winner: Result | None = None
         self.won_by = ""
@@ -170,9 +172,9 @@ class _Race:
         if self._decided() or self._stopped() or self._cleared or not self.best.wants_clearance:
             return
         self._cleared = True
-        result = clear_of_band(
+        result = solve_clear_of_band(
             self.compilation.query,
-            SearchBackend(),
+            NativeBackend(),
             self.options,
             self.deadline,
             self.best,
@@ -183,7 +185,7 @@ class _Race:
             self.winner, self.won_by = result, "search"
 
     def _start_engine(self) -> EngineRun | None:
-        backend = SearchBackend()
+        backend = NativeBackend()
         try:
             artifact = emit(self.compilation, backend, self.options)
         except BackendError as error:
@@ -223,7 +225,7 @@ class _Race:
         backends = [b for b in backends if b.available() is None][:seats]
         by_name: dict[str, Backend] = {b.name: b for b in backends}
         solvers = self._for_solvers()
-        if (result := decided(solvers)) is not None:
+        if (result := decide_at_compile_time(solvers)) is not None:
             self.winner, self.won_by = result, "compiler"
             backends = []
         artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
@@ -262,9 +264,9 @@ class _Race:
 
     def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
         """What the facts of one runner add to the race."""
-        compilation = self.compilation if isinstance(backend, SearchBackend) else self._for_solvers()
+        compilation = self.compilation if isinstance(backend, NativeBackend) else self._for_solvers()
         known = self.best.witness
-        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, SearchBackend))
+        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, NativeBackend))
         result = None
         words = outcome.detail
         try:
@@ -274,7 +276,7 @@ class _Race:
                 result = with_tighter_bound(result, self.winner)
         except ContradictoryBound as error:
             # Who is wrong is not known: the race is over without an answer.
-            result, words = unknown(compilation, error.reason), error.reason
+            result, words = unknown_result(compilation, error.reason), error.reason
         self.attempts.append(
             Attempt(
                 backend.name,
@@ -310,7 +312,7 @@ class _Race:
                 words = label + self.best.rejected.reason
             else:
                 words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
-            winner = replace(unknown(self.compilation, words), refuted=tuple(self.best.refuted))
+            winner = replace(unknown_result(self.compilation, words), refuted=tuple(self.best.refuted))
         return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)
 
 
@@ -329,4 +331,4 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
         return new
     # The other runner may be one that rounds.
     known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
-    return replace(new, objective=replace(goal, bound=known), rests_on=old.rests_on)
+    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)

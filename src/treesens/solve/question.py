@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from treesens.binder.file import BoundQuery
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
-from treesens.solve.data_rows import among_rows, placed
+from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
 
@@ -24,7 +24,7 @@ CORE_SECONDS = 2.0
 """Most seconds on the clashing conjuncts of a question nobody asked them of."""
 
 
-def native_of(query: BoundQuery, replay: str) -> list[Callable[..., Any]] | None:
+def library_predicts(query: ResolvedQuestion, replay: str) -> list[Callable[..., Any]] | None:
     """The library's own predict per model where it is asked for, or (auto) where the library is already imported."""
     if replay == "emulated":
         return None
@@ -72,7 +72,7 @@ def interruptible() -> Iterator[Interruption]:
         signal.signal(signal.SIGINT, previous)
 
 
-def failed(query: BoundQuery, options: Options, error: TreesensError) -> Result:
+def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
     """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
     return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
@@ -102,7 +102,9 @@ def answer(
     walk = enumeration.walk_combinations
     if query.objective is not None and query.objective.nearest is not None:
         from treesens.solve.enumeration_rows import through_rows as walk
-    result = enumeration.exhausted(query, options, result, deadline, walk=walk, stop=stop, on_better=on_better)
+    result = enumeration.finish_by_enumeration(
+        query, options, result, deadline, walk=walk, stop=stop, on_better=on_better
+    )
     left = deadline - time.monotonic()
     if not enumeration.left_open(result) or left <= 0 or (stop is not None and stop.is_set()):
         return result
@@ -114,16 +116,16 @@ def search_for(query: Query) -> Callable[..., Result]:
     """The search that a typed question needs: over groups of rows, with refinement, or once over cells."""
     # What few questions need is imported only for them: every start of the command would pay for it.
     if query.objective is not None and query.objective.nearest is not None:
-        from treesens.solve.nearest_pair import closest
+        from treesens.solve.nearest_pair import answer_nearest
 
-        return partial(closest, answer)
-    from treesens.solve.refine import closed, needs_closing
+        return partial(answer_nearest, answer)
+    from treesens.solve.refine import answer_refined, needs_refinement
 
-    return closed if needs_closing(query) else search_cells
+    return answer_refined if needs_refinement(query) else search_cells
 
 
-def answer_bound(
-    query: BoundQuery,
+def answer_question(
+    query: ResolvedQuestion,
     options: Options,
     *,
     stop: threading.Event | None = None,
@@ -144,19 +146,19 @@ def answer_bound(
         notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
-        from treesens.solve.top_n import several
+        from treesens.solve.top_n import answer_top
 
-        return several(
+        return answer_top(
             query.query,
             options,
-            lambda asked, mine: answer_bound(replace(query, query=asked), mine, stop=stop, confirm=confirm),
+            lambda asked, mine: answer_question(replace(query, query=asked), mine, stop=stop, confirm=confirm),
             stop=stop,
         )
     start = time.perf_counter()
     result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
     if result is None or options.backend != "auto":
         result = answer(query.query, options, stop=stop)
-    result = placed(query, result, options)
+    result = locate(query, result, options)
     known = sum(result.seconds.values())
     result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
     if confirm is None or (stop is not None and stop.is_set()):
@@ -166,11 +168,16 @@ def answer_bound(
         "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
     )
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
-    return confirmed(result, second, confirm)
+    return join_opinions(result, second, confirm)
 
 
-def explained(
-    query: BoundQuery, result: Result, options: Options, *, stop: threading.Event | None = None, always: bool = False
+def explain_none(
+    query: ResolvedQuestion,
+    result: Result,
+    options: Options,
+    *,
+    stop: threading.Event | None = None,
+    always: bool = False,
 ) -> Result:
     """A `none` with the conjuncts that clash: where the compiler itself has found the contradiction, or `always`.
 
@@ -188,7 +195,7 @@ def explained(
     return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
 
-def confirmed(first: Result, second: Result, backend: str) -> Result:
+def join_opinions(first: Result, second: Result, backend: str) -> Result:
     """Two opinions as one answer. Raises `InternalError` where they contradict each other."""
     attempts = (*first.attempts, *second.attempts)
     if second.verdict is Verdict.UNKNOWN:

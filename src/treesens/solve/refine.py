@@ -18,7 +18,7 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
 from treesens.compiler.query.strengthening import stronger_questions
-from treesens.compiler.query.values import Apart, ValueSum
+from treesens.compiler.query.values import DistanceTerm, ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
@@ -39,13 +39,13 @@ _NOTE = "found by way of a stronger question: features bounded one by one"
 _VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
-def needs_closing(query: Query) -> bool:
+def needs_refinement(query: Query) -> bool:
     """Whether one search may leave something open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 @dataclass
-class _Closing:
+class _Refinement:
     query: Query
     options: Options
     stop: threading.Event | None
@@ -124,7 +124,7 @@ class _Closing:
             left = min(self.left(), until - time.monotonic())
             if left < _LEAST:
                 return None
-            found = closed(asked, replace(self.options, time_limit=left), stop=self.stop)
+            found = answer_refined(asked, replace(self.options, time_limit=left), stop=self.stop)
             self.attempts += found.attempts
             self._count(found)
             if found.witness is None:
@@ -192,7 +192,7 @@ class _Closing:
         assert result.objective is not None
         reached = objective_value(goal, inputs_of(self.query, result.witness.values))
         wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
-        if wanted < 0 and not goal.maximize and all(isinstance(t, Apart) and t.factor > 0 for t in goal.values):
+        if wanted < 0 and not goal.maximize and all(isinstance(t, DistanceTerm) and t.factor > 0 for t in goal.values):
             return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative
         better = better_than(goal, wanted)
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
@@ -240,7 +240,7 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
     return AnyOf(parts) if goal.maximize else AllOf(parts)
 
 
-def closed(
+def answer_refined(
     query: Query,
     options: Options,
     *,
@@ -248,4 +248,4 @@ def closed(
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
-    return _Closing(query, options, stop, on_better).run()
+    return _Refinement(query, options, stop, on_better).run()

@@ -22,7 +22,7 @@ _LEAST = 0.05
 """Fewest seconds that are worth a search."""
 
 
-def several(
+def answer_top(
     query: Query,
     options: Options,
     one: Callable[[Query, Options], Result],
@@ -126,4 +126,4 @@ class _Apart:
         return AnyOf(tuple(parts))
 
 
-__all__ = ["several"]
+__all__ = ["answer_top"]

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from treesens.binder.conflicts import Conjunct, merged, parts_of
-from treesens.binder.file import BoundQuery
+from treesens.binder.conflicts import Conjunct, merge_conjuncts, parts_of
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostic
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.query import Query
@@ -25,7 +25,7 @@ _LEAST = 0.05
 
 
 def core_of(
-    query: BoundQuery,
+    query: ResolvedQuestion,
     options: Options,
     one: Callable[[Query, Options], Result],
     *,
@@ -45,7 +45,7 @@ def core_of(
         if left < _LEAST or (stop is not None and stop.is_set()):
             unsure = True
             return False
-        constraints = merged([*parts_of(conjuncts), *query.background])
+        constraints = merge_conjuncts([*parts_of(conjuncts), *query.background])
         asked = replace(query.query, constraints=constraints, objective=None, rows=None, top=1, diverse=False)
         verdict = one(asked, replace(options, time_limit=max(_LEAST, left / searches))).verdict
         unsure |= verdict is Verdict.UNKNOWN

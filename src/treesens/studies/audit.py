@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.binder.file import BoundQuery, bind
+from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Link, Task
 from treesens.compiler.result import NearestRow, Result, Verdict, Witness
-from treesens.compiler.verify import NativePredict, verify_values
-from treesens.data.alignment import distinct, fitted
+from treesens.compiler.verify import LibraryPredict, verify_values
+from treesens.data.alignment import align_table, distinct
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
 from treesens.data.tables import Table
 from treesens.errors import DataError, UsageError
@@ -34,7 +34,7 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
-from treesens.solve.data_rows import hints_of, order_of_rows, placed, sweep_rows, table_in_play, witness_among_rows
+from treesens.solve.data_rows import hints_of, locate, order_of_rows, sweep_rows, table_in_play, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -86,9 +86,9 @@ class Questions:
     """The questions about one set of features: per gap one for a pair and one for the nearest pair, and the largest swing."""
 
     varied: tuple[str, ...]
-    gaps: list[tuple[Gap, BoundQuery]]
-    near: list[BoundQuery]
-    swing: BoundQuery
+    gaps: list[tuple[Gap, ResolvedQuestion]]
+    near: list[ResolvedQuestion]
+    swing: ResolvedQuestion
 
 
 @dataclass
@@ -202,7 +202,7 @@ def audit(
 ) -> Audit:
     """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
     start = time.perf_counter()
-    table = fitted(model, table)
+    table = align_table(model, table)
     groups = sets_of(model, varied)
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, gaps, diagnostics, options.real)
@@ -233,7 +233,7 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
                 yield running.pop(future), future.result()
 
 
-def one_at_a_time(predict: NativePredict) -> NativePredict:
+def one_at_a_time(predict: LibraryPredict) -> LibraryPredict:
     """Libraries load lazily and not all predict in several threads at once."""
     lock = threading.Lock()
 
@@ -248,7 +248,7 @@ class _SetAudit:
     """One set of features: the sweep, the largest swing, and every gap."""
 
     def __init__(
-        self, questions: Questions, options: AuditOptions, native: list[NativePredict] | None, stop: threading.Event
+        self, questions: Questions, options: AuditOptions, native: list[LibraryPredict] | None, stop: threading.Event
     ) -> None:
         self.questions = questions
         self.stop = stop
@@ -273,7 +273,7 @@ class _SetAudit:
         if len(found) == 0:
             raise DataError("no row of the table lies in the domain", place=table[0])
         self.deadline = time.monotonic() + self.limit
-        answers: list[tuple[Gap, BoundQuery, Result]] = []
+        answers: list[tuple[Gap, ResolvedQuestion, Result]] = []
         for (gap, query), near in zip(self.questions.gaps, self.questions.near, strict=True):
             if self.stop.is_set():
                 break
@@ -300,14 +300,14 @@ class _SetAudit:
         bound = trivial if known is None else min(known, trivial)
         return replace(result, objective=replace(result.objective, bound=max(bound, result.objective.value)))
 
-    def _answer(self, query: BoundQuery, found: Flips, rows: FloatArray, before: list[Result]) -> Result:
+    def _answer(self, query: ResolvedQuestion, found: Flips, rows: FloatArray, before: list[Result]) -> Result:
         """Rows first; then what smaller gaps have settled; then a search."""
         shape = flip_question(query.query)
         assert shape is not None
         pair = witness_among_rows(query.query, shape, found, rows, self.base)
         if pair is not None:
             result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
-            done = placed(query, result, self.base)
+            done = locate(query, result, self.base)
             return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
         for known in before:
             if known.verdict is Verdict.NONE:
@@ -315,37 +315,37 @@ class _SetAudit:
         hints = hints_of(query.query, shape, found, rows)
         left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
         options = replace(self.base, time_limit=left, hints=hints)
-        return placed(query, answer(query.query, options, stop=self.stop), options)
+        return locate(query, answer(query.query, options, stop=self.stop), options)
 
-    def _nearer(self, query: BoundQuery, result: Result) -> Result:
+    def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
         """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
         left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
         options = replace(self.base, time_limit=left)
-        found = placed(query, answer(query.query, options, stop=self.stop), options)
+        found = locate(query, answer(query.query, options, stop=self.stop), options)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
             return result
         return replace(
             result, witness=found.witness, region=found.region, nearest=found.nearest, objective=found.objective
         )
 
-    def _settled(self, query: BoundQuery, result: Result, swing: Result) -> Result:
+    def _settled(self, query: ResolvedQuestion, result: Result, swing: Result) -> Result:
         """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
         shape = flip_question(query.query)
         if result.verdict is not Verdict.UNKNOWN or shape is None or swing.objective is None:
             return result
         bound = swing.objective.bound
-        if bound is not None and bound < needed(shape, query) * (1 - 1e-9):
+        if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
             reason = f"the largest swing is at most {bound:.6g}"
             return Result(query.name, Verdict.NONE, reason, proof="bound", backend="search")
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, native=self.base.native)
             if isinstance(again, Witness):
                 pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="search")
-                return placed(query, pair, self.base)
+                return locate(query, pair, self.base)
         return result
 
     def _record(
-        self, gap: Gap, query: BoundQuery, result: Result, found: Flips, swing: Result, seconds: float
+        self, gap: Gap, query: ResolvedQuestion, result: Result, found: Flips, swing: Result, seconds: float
     ) -> dict[str, Any]:
         shape = flip_question(query.query)
         assert shape is not None
@@ -388,7 +388,7 @@ def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def row_labels(query: BoundQuery, row: FloatArray) -> dict[str, Any]:
+def row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
     """The values of a row as people read them."""
     space = query.query.space
     return {
@@ -398,12 +398,12 @@ def row_labels(query: BoundQuery, row: FloatArray) -> dict[str, Any]:
 
 
 def _nothing() -> Any:
-    from treesens.compiler.query.bounds import Bound
+    from treesens.compiler.query.bounds import LogRational
 
-    return Bound()
+    return LogRational()
 
 
-def needed(shape: FlipQuestion, query: BoundQuery) -> float:
+def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> float:
     """The swing of the margin that a question asks for at least."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:

@@ -15,16 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treesens.backends.native.backend import SearchArtifact, SearchBackend
+from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
-from treesens.binder.file import BoundQuery, bind
+from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.compilation import Compilation, compile_query, decided
+from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model import Link, Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.result import Verdict, Witness
-from treesens.compiler.verify import NativePredict, verify_cells
-from treesens.data.alignment import fitted
+from treesens.compiler.verify import LibraryPredict, verify_cells
+from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -47,7 +47,7 @@ class LargestGap:
     """
 
     varied: tuple[str, ...]
-    query: BoundQuery
+    query: ResolvedQuestion
     verdict: Verdict
     value: float | None
     bound: float | None
@@ -104,7 +104,7 @@ def questions_of(
     varied: Sequence[Sequence[str]],
     diagnostics: Diagnostics | None = None,
     real: Sequence[str] = (),
-) -> list[BoundQuery]:
+) -> list[ResolvedQuestion]:
     """One question per set: a pair on both sides of the threshold, over the table's domain where there is one."""
     ensemble = model.ensemble
     if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX or ensemble.task is Task.REGRESSION:
@@ -143,7 +143,7 @@ def largest_gaps(
 ) -> LargestGaps:
     """The largest gap of every set (default: every feature by itself). A set event keeps what is known by then."""
     options = options or LargestOptions()
-    table = None if table is None else fitted(model, table)
+    table = None if table is None else align_table(model, table)
     groups = sets_of(model, varied)
     halt = stop or threading.Event()
     diagnostics = Diagnostics()
@@ -161,9 +161,9 @@ def largest_gaps(
 
 def _one(
     varied: tuple[str, ...],
-    question: BoundQuery,
+    question: ResolvedQuestion,
     options: LargestOptions,
-    native: list[NativePredict] | None,
+    native: list[LibraryPredict] | None,
     stop: threading.Event,
 ) -> LargestGap | None:
     if stop.is_set():
@@ -171,12 +171,12 @@ def _one(
     start = time.perf_counter()
     asked = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
     compilation = compile_query(question.query, "search")
-    known = decided(compilation)
+    known = decide_at_compile_time(compilation)
     bare = LargestGap(varied, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
     if known is not None and known.verdict is not Verdict.FOUND:
         return replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
-    artifact = SearchBackend().emit(compilation.module, alike=True)
-    assert isinstance(artifact, SearchArtifact)
+    artifact = NativeBackend().emit(compilation.module, alike=True)
+    assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None:
         return replace(bare, reason="the domain leaves nothing to search for")
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
@@ -192,7 +192,7 @@ def _one(
 
 
 def _judged(
-    bare: LargestGap, compilation: Compilation, artifact: SearchArtifact, result: SearchResult, options: Options
+    bare: LargestGap, compilation: Compilation, artifact: NativeArtifact, result: SearchResult, options: Options
 ) -> LargestGap:
     """From the engine's facts to what they say: a pair counts when it is verified, a bound is a proof."""
     adapted, query = artifact.adapted, bare.query.query
@@ -226,7 +226,7 @@ def _judged(
     )
 
 
-def _reached(question: BoundQuery, witness: Witness) -> float:
+def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
     query = question.query
     inputs = inputs_of(query, witness.values)

@@ -209,7 +209,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "termination": result.attempts[-1].termination if result.attempts else "",
         "proof": result.proof,
         "decided_by": result.backend,
-        "rests_on": list(result.rests_on),
+        "rests_on": list(result.proof_dependencies),
         "started": result.started,
         "replay": None if result.witness is None else str(result.witness.replay),
         "build": round(result.seconds.get("build", 0.0), 6),

@@ -18,7 +18,7 @@ MODELS_AT_A_TIME = 6
 """Documents whose questions are mixed; workers keep that many open."""
 
 
-def ordered(questions: Sequence[Question]) -> list[Question]:
+def order_questions(questions: Sequence[Question]) -> list[Question]:
     """The order of asking."""
     documents = {digest: i for i, digest in enumerate(dict.fromkeys(q.document.digest for q in questions))}
     levels: dict[str, set[Fraction]] = defaultdict(set)
@@ -54,7 +54,7 @@ class Plan:
 
     def __init__(self, questions: Sequence[Question], *, share: bool = True) -> None:
         self.share = share
-        self.open: dict[str, Question] = {q.digest: q for q in ordered(questions)}
+        self.open: dict[str, Question] = {q.digest: q for q in order_questions(questions)}
         self.helpers: dict[str, str] = {}
         """Of an open question: the digest of an answered one whose pair is worth trying."""
         self._lock = threading.Lock()

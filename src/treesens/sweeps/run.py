@@ -220,7 +220,7 @@ class _Sweep:
         if outcome.clipped:
             return
         verdict = Verdict.UNKNOWN if outcome.result is None else outcome.result.verdict
-        record = outcome.record or unanswered(question, outcome, self.settings)
+        record = outcome.record or record_of_failure(question, outcome, self.settings)
         entry = self._keep(question, verdict, record, outcome)
         if verdict is Verdict.FOUND:
             self.summary.shared += outcome.implied_by is not None
@@ -282,7 +282,7 @@ class _Sweep:
             self._keep(other, Verdict.NONE, said, outcome)
 
 
-def unanswered(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
+def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """The record of a question that came back without an answer; a traceback's last line is its reason."""
     lines = [line for line in outcome.failure.splitlines() if line.strip()]
     shown = lines[-1 if outcome.own_fault else 0].strip() if lines else ""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens.binder.file import Asked, BoundQuery
+from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict, Witness
@@ -26,7 +26,7 @@ from treesens.compiler.verify import verify_values
 from treesens.errors import DataError, TreesensError
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answer_bound, native_of
+from treesens.solve.question import answer, answer_question, library_predicts
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
 
@@ -125,13 +125,13 @@ def leash(parent: int) -> None:
 
 
 def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
-    session, names = opened(shipment)
+    session, names = open_shipment(shipment)
     if task.question not in names:
         raise DataError(f"the document has no question `{task.question}`", place=shipment.document.name)
     query = session.question(names[task.question])
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
-    options = replace(task.options, native=native_of(query, task.replay), time_limit=max(left, 0.001))
+    options = replace(task.options, native=library_predicts(query, task.replay), time_limit=max(left, 0.001))
     before = cpu_seconds()
     implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
@@ -139,7 +139,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     elif task.bare or not (task.regions or query.tables or query.rows):
         result = answer(query.query, options, stop=stop)
     else:
-        result = answer_bound(query, options, stop=stop, confirm=task.confirm)
+        result = answer_question(query, options, stop=stop, confirm=task.confirm)
     cpu = cpu_seconds() - before
     return Outcome(
         task.key,
@@ -151,14 +151,14 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     )
 
 
-def _record(query: BoundQuery, result: Result, task: Task) -> dict[str, Any]:
+def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
     from treesens.report.records import record
 
     data = [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
     return record(query.query, result, seed=task.options.seed, data=data)
 
 
-def _tried(query: BoundQuery, task: Task, options: Options) -> Result | None:
+def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | None:
     """The pair of a harder question as an answer to this one, verified as any other."""
     assert task.try_first is not None
     start = time.perf_counter()
@@ -177,7 +177,7 @@ def _tried(query: BoundQuery, task: Task, options: Options) -> Result | None:
     )
 
 
-def opened(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
+def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
     """The session of a document and its questions by name, from the cache of this process where it is there."""
     digest = shipment.document.digest
     with _lock:

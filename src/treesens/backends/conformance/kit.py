@@ -28,7 +28,7 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.checks import Check, Outcome, Report
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import Case, cases, hard_module
-from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfied
+from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfies
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.verifier import verify
 from treesens.errors import BackendError
@@ -122,7 +122,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
     cleared[module.leaf_variables()] = False
     leaves, literals = leaf_implications(module)
     for x in (assignment, *leaf_choices(module, cleared, leaves, literals)):
-        if satisfied(module, x[None, :])[0]:
+        if satisfies(module, x[None, :])[0]:
             return x
     return None
 

@@ -1,11 +1,11 @@
 """From the IR to the flat arrays of the native engine, and back.
 
 order block, free Boolean   a variable (its cells; {0, 1})
-unit block                  a group per tree; copies of a tree carry one tree number and are joined by the engine
-Path, LeafSum               the boxes of the leaves
-Table                       the runs of a leaf's box; several runs make several boxes
+exactly-one block           a group per tree; copies of a tree carry one tree number and are joined by the engine
+LeafImplies, LeafSum        the boxes of the leaves
+Membership                  the runs of a leaf's box; several runs make several boxes
 Linear                      a constraint; predicates become terms per cell; `when` w adds M (1 - w)
-Clause, Const               clauses over ranges of cells, allowed cells
+Clauses, Facts              clauses over ranges of cells, allowed cells
 Objective                   the objective row, unless it only guides
 Equal                       merged beforehand (share-copies)
 """
@@ -23,7 +23,7 @@ from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.score_rows import Rows
 from treesens.backends.native.variables import Places, places_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
-from treesens.compiler.ir import Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table
+from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Order
 from treesens.errors import BackendError
 
 
@@ -110,10 +110,10 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
 
     for op in module.ops:
         match op:
-            case Clause():
+            case Clauses():
                 for start, end in itertools.pairwise(op.indptr.tolist()):
                     add(op.literals[start:end].tolist())
-            case Const():
+            case Facts():
                 for literal in op.literals.tolist():
                     if places.variable[literal >> 1] >= 0:
                         add([literal])
@@ -123,7 +123,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
                         raise BackendError(
                             "the native engine takes no leaf that must be reached; run drop-dead before it"
                         )
-            case Path() | LeafSum() | Linear() | Table():
+            case LeafImplies() | LeafSum() | Linear() | Membership():
                 pass  # boxes, rows and members
             case Equal():
                 raise BackendError("the native engine takes merged copies only; run share-copies before it")

@@ -14,8 +14,8 @@ from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.ir import Equal, Module
-from treesens.compiler.ir.evaluate import satisfied
-from treesens.compiler.passes.base import Chain, Lift
+from treesens.compiler.ir.evaluate import satisfies
+from treesens.compiler.passes.base import Chain, Postsolve
 from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
 
@@ -27,7 +27,7 @@ _SLICE = 0.25
 
 
 @dataclass(frozen=True)
-class SearchArtifact(Artifact):
+class NativeArtifact(Artifact):
     """The problem itself; there is no text to write. `lift` undoes the merging of copies done here.
 
     A module without variables leaves nothing to search; it is kept as it is.
@@ -35,17 +35,17 @@ class SearchArtifact(Artifact):
 
     module: Module | None = None
     adapted: Adapted | None = None
-    lift: Lift | None = None
+    lift: Postsolve | None = None
     merged_variables: int = 0
 
 
-class SearchBackend(Backend):
+class NativeBackend(Backend):
     name: ClassVar[str] = "search"
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
         threads=True,
-        native_ops=frozenset({"Path", "LeafSum", "Clause", "Linear", "Table", "Const"}),
+        native_ops=frozenset({"LeafImplies", "LeafSum", "Clauses", "Linear", "Membership", "Facts"}),
         rewrites={"Equal": "equal copies are merged into one (unaffected-leaves, share-copies)"},
         isolated=False,
     )
@@ -60,15 +60,15 @@ class SearchBackend(Backend):
         del precision
         asked = module
         if module.variables == 0:
-            return SearchArtifact("search", "", 0, has_objective=False, module=module)
-        steps: list[Lift] = []
+            return NativeArtifact("search", "", 0, has_objective=False, module=module)
+        steps: list[Postsolve] = []
         if any(True for _ in module.ops_of(Equal)):
             for step in (UnaffectedLeaves(), ShareCopies()):
                 result = step.run(module)
                 module = result.module
                 steps.append(result.lift)
         adapted = adapt(module, hints, alike=alike)
-        return SearchArtifact(
+        return NativeArtifact(
             "search",
             "",
             asked.variables,
@@ -86,10 +86,10 @@ class SearchBackend(Backend):
         on_incumbent: OnIncumbent | None = None,
         stop: threading.Event | None = None,
     ) -> RawOutcome:
-        assert isinstance(artifact, SearchArtifact)
+        assert isinstance(artifact, NativeArtifact)
         if artifact.module is not None:
             nothing = np.zeros(0, bool)
-            holds = bool(satisfied(artifact.module, nothing[None, :])[0])
+            holds = bool(satisfies(artifact.module, nothing[None, :])[0])
             return RawOutcome(Termination.SATISFIED, nothing) if holds else RawOutcome(Termination.INFEASIBLE)
         assert artifact.adapted is not None
         adapted = artifact.adapted
@@ -116,7 +116,7 @@ class SearchBackend(Backend):
             if done or time.monotonic() >= deadline or (stop is not None and stop.is_set()):
                 return self._outcome(artifact, adapted, result)
 
-    def _outcome(self, artifact: SearchArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
+    def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
         if result.reason == "internal":
             # Nothing that a search says which contradicts itself is used, not even its point.
             return RawOutcome(Termination.CRASH, detail=f"internal error of the native engine: {result.fault}")

@@ -17,7 +17,7 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     runs_of,
 )
-from treesens.compiler.ir import Module, Unit
+from treesens.compiler.ir import ExactlyOne, Module
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.errors import BackendError
 
@@ -40,7 +40,7 @@ def tree_groups(module: Module) -> Groups:
     tree: list[int] = []
     counts: list[int] = []
     leaves: list[Int32Array] = []
-    for block in module.blocks_of(Unit):
+    for block in module.blocks_of(ExactlyOne):
         tree += [numbers.setdefault((block.model, int(t)), len(numbers)) for t in block.tree]
         counts += np.diff(block.offset).tolist()
         leaves.append(block.variables)

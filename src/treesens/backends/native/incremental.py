@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treesens.backends.base import Limits, Termination
-from treesens.backends.native.backend import SearchArtifact, SearchBackend
+from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
-from treesens.compiler.compilation import compile_query, decided
+from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.errors import BackendError
@@ -53,8 +53,8 @@ class IncrementalSearch:
         steps = tuple(CellCost(point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in features)
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
         self.compilation = compile_query(self.query, "search", verify_each=verify_each)
-        self.decided = decided(self.compilation)
-        self.backend = SearchBackend()
+        self.decided = decide_at_compile_time(self.compilation)
+        self.backend = NativeBackend()
         self.seed, self.memory_limit = seed, memory_limit
         self.point = point
         module = self.compilation.module
@@ -62,10 +62,10 @@ class IncrementalSearch:
             raise BackendError("a repeated search needs copies of a feature merged")
         orders = [block for block in module.blocks if isinstance(block, Order)]
         self.variable = {b.feature: (i, b.cells) for i, b in enumerate(orders) if point in b.points}
-        self.artifact = SearchArtifact("search", "", 0, has_objective=False)
+        self.artifact = NativeArtifact("search", "", 0, has_objective=False)
         if self.decided is None and module.variables:
             artifact = self.backend.emit(module, hints=hints)
-            assert isinstance(artifact, SearchArtifact)
+            assert isinstance(artifact, NativeArtifact)
             self.artifact = artifact
 
     def solve(

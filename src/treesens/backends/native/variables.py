@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, runs_of
-from treesens.compiler.ir import Bool, Module, Order, Table
+from treesens.compiler.ir import Bool, Membership, Module, Order
 from treesens.errors import BackendError
 
 
@@ -52,7 +52,7 @@ def places_of(module: Module) -> Places:
             places.position[block.variables] = np.arange(len(block.variables))
             places.size.append(len(block.cells))
             places.feature.append(block.feature)
-    for table in module.ops_of(Table):
+    for table in module.ops_of(Membership):
         for i, member in enumerate(table.members):
             order = module.blocks[table.orders[i]]
             assert isinstance(order, Order)

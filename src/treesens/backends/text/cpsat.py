@@ -10,7 +10,19 @@ from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
-from treesens.compiler.ir import TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
+from treesens.compiler.ir import (
+    TRUE,
+    Clauses,
+    Equal,
+    ExactlyOne,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Module,
+    Order,
+)
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.legalise.rounding import floor_shift, round_row, total
 from treesens.compiler.legalise.rows import op_rows
@@ -45,7 +57,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
             case Order():
                 v = block.variables.tolist()
                 lines += [_implies(a, b) for a, b in pairwise(v)]
-            case Unit():
+            case ExactlyOne():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
                     leaves = variables[offset[t] : offset[t + 1]]
@@ -54,24 +66,24 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
     lines += [_implies(a, _literal(b)) for a, b in zip(leaf.tolist(), implied.tolist(), strict=True)]
     for op in module.ops:
         match op:
-            case Path() | LeafSum():
+            case LeafImplies() | LeafSum():
                 pass  # as implications above; exactly-one of the tree makes the aggregated rows
             case Equal():
                 for a, b in zip(op.left.tolist(), op.right.tolist(), strict=True):
                     lines += [_implies(_literal(a), _literal(b)), _implies(_literal(b), _literal(a))]
-            case Clause():
+            case Clauses():
                 rows = op.indptr.tolist()
                 for start, end in pairwise(rows):
                     row = [_literal(x) for x in op.literals[start:end].tolist()]
                     lines.append(f"constraints {{ bool_or {{ literals: {_list(row)} }} }}")
-            case Const():
+            case Facts():
                 lines += [f"constraints {{ bool_and {{ literals: [{_literal(x)}] }} }}" for x in op.literals.tolist()]
             case Linear():
                 scaled = round_row(op.coefficients, op.bound, bits=bits)
                 exact = exact and scaled.exact
                 when = "" if op.when == TRUE else f"enforcement_literal: {_literal(op.when)} "
                 lines.append(_linear(op.variables.tolist(), scaled.coefficients.tolist(), scaled.bound, _INT_MAX, when))
-            case Table():
+            case Membership():
                 for rows_of_table in op_rows(module, op):
                     bounds = rows_of_table.indptr.tolist()
                     for i in range(rows_of_table.count):

@@ -12,9 +12,9 @@ from typing import assert_never
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.names import told
-from treesens.compiler.ir import TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Unit
+from treesens.compiler.ir import TRUE, Clauses, Equal, ExactlyOne, Facts, LeafImplies, LeafSum, Linear, Module, Order
 from treesens.compiler.ir.implications import leaf_implications
-from treesens.compiler.ir.ops import Table
+from treesens.compiler.ir.ops import Membership
 from treesens.compiler.legalise.rows import op_rows
 
 
@@ -42,7 +42,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
             case Order():
                 v = block.variables.tolist()
                 lines += [f"(assert (or (not x{a}) x{b}))" for a, b in pairwise(v)]
-            case Unit():
+            case ExactlyOne():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
                     leaves = variables[offset[t] : offset[t + 1]]
@@ -93,25 +93,25 @@ def _ops(module: Module) -> list[str]:
             case Equal():
                 pairs = zip(op.left.tolist(), op.right.tolist(), strict=True)
                 lines += [f"(assert (= {_literal(a)} {_literal(b)}))" for a, b in pairs]
-            case Clause():
+            case Clauses():
                 rows = op.indptr.tolist()
                 for start, end in pairwise(rows):
                     parts = [_literal(x) for x in op.literals[start:end].tolist()]
                     body = "false" if not parts else parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})"
                     lines.append(f"(assert {body})")
-            case Const():
+            case Facts():
                 lines += [f"(assert {_literal(x)})" for x in op.literals.tolist()]
             case Linear():
                 row = f"(>= {_sum(op.variables.tolist(), op.coefficients.tolist())} {_number(op.bound)})"
                 lines.append(f"(assert {row})" if op.when == TRUE else f"(assert (=> {_literal(op.when)} {row}))")
-            case Table():
+            case Membership():
                 for block in op_rows(module, op):
                     bounds = block.indptr.tolist()
                     for i in range(block.count):
                         part = slice(bounds[i], bounds[i + 1])
                         total = _sum(block.variables[part].tolist(), block.coefficients[part].tolist())
                         lines.append(f"(assert (= {total} {_number(int(block.low[i]))}))")
-            case Path() | LeafSum():
+            case LeafImplies() | LeafSum():
                 pass  # the implications above; the equality of a root follows from exactly-one
             case _:
                 assert_never(op)

@@ -2,26 +2,37 @@
 
 from treesens.compiler.ir.literals import FALSE, TRUE
 from treesens.compiler.ir.module import FeatureInfo, Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
-from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.compiler.ir.ops import (
+    Clauses,
+    Equal,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Objective,
+    Op,
+    Start,
+)
+from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 
 __all__ = [
     "FALSE",
     "TRUE",
     "Block",
     "Bool",
-    "Clause",
-    "Const",
+    "Clauses",
     "Equal",
+    "ExactlyOne",
+    "Facts",
     "FeatureInfo",
+    "LeafImplies",
     "LeafSum",
     "Linear",
+    "Membership",
     "Module",
     "Objective",
     "Op",
     "Order",
-    "Path",
     "Start",
-    "Table",
-    "Unit",
 ]

@@ -13,12 +13,12 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, IntegerArray, r
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.literals import TRUE, literal_values
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Table
-from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Objective, Op
+from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import UsageError
 
 
-def satisfied(module: Module, assignments: BoolArray) -> BoolArray:
+def satisfies(module: Module, assignments: BoolArray) -> BoolArray:
     """Which of the assignments bool[N, variables] satisfy every block and every op; bool[N]."""
     result = np.ones(len(assignments), bool)
     for block in module.blocks:
@@ -59,7 +59,7 @@ def _block_holds(block: Block, x: BoolArray) -> BoolArray:
         case Order():
             chain = x[:, block.variables]
             return np.asarray(np.all(chain[:, :-1] <= chain[:, 1:], axis=1))
-        case Unit():
+        case ExactlyOne():
             if len(block.tree) == 0:
                 return np.ones(len(x), bool)
             reached = np.add.reduceat(x[:, block.variables].astype(np.int64), block.offset[:-1], axis=1)
@@ -80,7 +80,7 @@ def _row_sums(values: BoolArray, indptr: IntegerArray) -> IntegerArray:
 def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
     """Whether one op holds under assignments bool[N, variables]; bool[N]."""
     match op:
-        case Path():
+        case LeafImplies():
             return np.asarray(np.all(~x[:, op.leaves] | literal_values(op.literals, x), axis=1))
         case LeafSum():
             sums = _row_sums(x[:, op.leaves], op.indptr)
@@ -88,22 +88,22 @@ def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
             return np.asarray(np.all(np.where(op.equality, sums == limit, sums <= limit), axis=1))
         case Equal():
             return np.asarray(np.all(literal_values(op.left, x) == literal_values(op.right, x), axis=1))
-        case Clause():
+        case Clauses():
             return np.asarray(np.all(_row_sums(literal_values(op.literals, x), op.indptr) >= 1, axis=1))
         case Linear():
             holds = np.asarray(linear_value(op.variables, op.coefficients, x) >= op.bound, bool)
             if op.when != TRUE:
                 holds |= ~literal_values(np.array([op.when], np.int32), x)[:, 0]
             return holds
-        case Table():
+        case Membership():
             return _table_holds(module, op, x)
-        case Const():
+        case Facts():
             return np.asarray(np.all(literal_values(op.literals, x), axis=1))
         case _:
             assert_never(op)
 
 
-def _table_holds(module: Module, op: Table, x: BoolArray) -> BoolArray:
+def _table_holds(module: Module, op: Membership, x: BoolArray) -> BoolArray:
     holds = np.ones(len(x), bool)
     for i in range(len(op.members)):
         block = module.blocks[op.orders[i]]
@@ -133,7 +133,7 @@ def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
     value: int | None = None
     solutions = 0
     for chunk in _assignments(module, limit):
-        good = chunk[satisfied(module, chunk)]
+        good = chunk[satisfies(module, chunk)]
         solutions += len(good)
         if len(good) == 0:
             continue
@@ -151,7 +151,7 @@ def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
 def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     """Chunks bool[N, variables] of all assignments that respect the order blocks, the leaves and the tables."""
     orders = list(module.blocks_of(Order))
-    tables = list(module.ops_of(Table))
+    tables = list(module.ops_of(Membership))
     members = {int(v) for t in tables for v in t.members}
     fixed = module.leaf_variables()
     for block in orders:
@@ -203,7 +203,7 @@ def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Ar
         level_of[variables] = level
     clauses: list[Int32Array] = []
     for op in module.ops:
-        if isinstance(op, Clause):
+        if isinstance(op, Clauses):
             clauses += [op.literals[a:b] for a, b in pairwise(op.indptr.tolist())]
         elif isinstance(op, Equal):
             clauses += [
@@ -217,7 +217,7 @@ def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Ar
     return checks
 
 
-def _set_members(module: Module, tables: list[Table], x: BoolArray) -> None:
+def _set_members(module: Module, tables: list[Membership], x: BoolArray) -> None:
     for op in tables:
         for i in range(len(op.members)):
             block = module.blocks[op.orders[i]]
@@ -232,7 +232,7 @@ def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: I
     open_leaf = module.leaf_variables()
     open_leaf[leaves[~literal_values(literals, x)]] = False
     partial = [x]
-    for block in module.blocks_of(Unit):
+    for block in module.blocks_of(ExactlyOne):
         for t in range(len(block.tree)):
             variables = block.variables[block.offset[t] : block.offset[t + 1]]
             grown = []

@@ -6,7 +6,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, distinct, row_of
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import LeafSum, Path
+from treesens.compiler.ir.ops import LeafImplies, LeafSum
 
 
 def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
@@ -15,8 +15,8 @@ def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
     A leaf sum of at most a literal says that each of its leaves implies that literal. The converse direction of an
     equality row needs no pair: the other leaves of the tree imply the negation by another row.
     """
-    leaves = [op.leaves for op in module.ops_of(Path)]
-    literals = [op.literals for op in module.ops_of(Path)]
+    leaves = [op.leaves for op in module.ops_of(LeafImplies)]
+    literals = [op.literals for op in module.ops_of(LeafImplies)]
     for op in module.ops_of(LeafSum):
         leaves.append(op.leaves)
         literals.append(op.literals[row_of(op.indptr)])

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
-from treesens.compiler.ir.ops import Clause, Objective, Op, Start
-from treesens.compiler.ir.types import Block, Order, Unit
+from treesens.compiler.ir.ops import Clauses, Objective, Op, Start
+from treesens.compiler.ir.types import Block, ExactlyOne, Order
 
 Kind = TypeVar("Kind")
 
@@ -65,7 +65,7 @@ class Module:
     @property
     def contradictory(self) -> bool:
         """True where an empty clause stands in the module: it has no solution."""
-        return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clause))
+        return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clauses))
 
     def cells(self, assignment: BoolArray) -> Int32Array:
         """The cell of every feature for every point [points, features] under an assignment bool[variables].
@@ -82,6 +82,6 @@ class Module:
     def leaf_variables(self) -> BoolArray:
         """Mask bool[variables] of leaf indicators."""
         mask = np.zeros(self.variables, bool)
-        for block in self.blocks_of(Unit):
+        for block in self.blocks_of(ExactlyOne):
             mask[block.variables] = True
         return mask

@@ -12,7 +12,7 @@ from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, In
 
 
 @dataclass(frozen=True, eq=False)
-class Path(ArrayRecord):
+class LeafImplies(ArrayRecord):
     """A leaf implies its guards: leaves[i] -> literals[i]; int32[n] each."""
 
     leaves: Int32Array
@@ -43,7 +43,7 @@ class Equal(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Clause(ArrayRecord):
+class Clauses(ArrayRecord):
     """Disjunctions of literals in CSR form: `indptr` int64[r+1], `literals` int32[nnz]. An empty row is false."""
 
     indptr: Int64Array
@@ -69,7 +69,7 @@ class Linear(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Table(ArrayRecord):
+class Membership(ArrayRecord):
     """Membership: members[i] is true exactly where the cell of order block orders[i] lies in the runs of row i.
 
     `members` int32[r] are variables, `orders` int32[r] indices into the blocks of the module, `indptr` int64[r+1] with
@@ -85,13 +85,13 @@ class Table(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Const(ArrayRecord):
+class Facts(ArrayRecord):
     """Literals that are true; int32[n]."""
 
     literals: Int32Array
 
 
-Op: TypeAlias = Path | LeafSum | Equal | Clause | Linear | Table | Const
+Op: TypeAlias = LeafImplies | LeafSum | Equal | Clauses | Linear | Membership | Facts
 
 
 @dataclass(frozen=True, eq=False)

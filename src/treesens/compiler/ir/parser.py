@@ -13,11 +13,11 @@ from treesens.compiler.base.arrays import IntegerArray
 from treesens.compiler.ir.module import FeatureInfo, Module
 from treesens.compiler.ir.ops import Objective, Op, Start
 from treesens.compiler.ir.printer import KINDS
-from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import IRError
 
 _FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\.)*"|\S+)')
-_BLOCKS = {Order, Unit, Bool}
+_BLOCKS = {Order, ExactlyOne, Bool}
 _DTYPES: dict[str, Any] = {"indptr": np.int64, "offset": np.int64, "equality": bool, "coefficients": np.int64}
 _MAX_ENTRIES = 10_000_000
 _MAX_OF_FILE = 50_000_000

@@ -21,20 +21,31 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
-from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.compiler.ir.ops import (
+    Clauses,
+    Equal,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Objective,
+    Op,
+    Start,
+)
+from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 
 KINDS: dict[type, str] = {
     Order: "order",
-    Unit: "unit",
+    ExactlyOne: "unit",
     Bool: "bool",
-    Path: "path",
+    LeafImplies: "path",
     LeafSum: "leaf-sum",
     Equal: "equal",
-    Clause: "clause",
+    Clauses: "clause",
     Linear: "linear",
-    Table: "table",
-    Const: "const",
+    Membership: "table",
+    Facts: "const",
 }
 
 

@@ -25,8 +25,19 @@ from treesens.compiler.base.arrays import (
 )
 from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Objective, Op, Path, Start, Table
-from treesens.compiler.ir.types import Block, Bool, Order, Unit
+from treesens.compiler.ir.ops import (
+    Clauses,
+    Equal,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Objective,
+    Op,
+    Start,
+)
+from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import InternalError
 
 
@@ -74,7 +85,7 @@ def substitute(module: Module, by: Substitution) -> Module:
     ops: list[Op] = []
     for op in module.ops:
         ops.extend(_op(op, by, kept, extra))
-    for block in module.blocks_of(Unit):
+    for block in module.blocks_of(ExactlyOne):
         ops.extend(_fixed_trees(block, by, extra))
     if extra:
         literals = distinct(np.concatenate(extra))
@@ -82,15 +93,15 @@ def substitute(module: Module, by: Substitution) -> Module:
             ops.append(contradiction())
         literals = literals[literals >= 0]
         if len(literals):
-            ops.append(Const(literals.astype(np.int32)))
+            ops.append(Facts(literals.astype(np.int32)))
     objective = None if module.objective is None else _objective(module.objective, by)
     start = None if module.start is None else _start(module.start, by)
     return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective, start=start)
 
 
-def contradiction() -> Clause:
+def contradiction() -> Clauses:
     """The empty clause."""
-    return Clause(np.zeros(2, np.int64), np.zeros(0, np.int32))
+    return Clauses(np.zeros(2, np.int64), np.zeros(0, np.int32))
 
 
 def _positions(blocks: Iterable[Block], by: Substitution, _: dict[int, int]) -> Int32Array:
@@ -107,7 +118,7 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
     match block:
         case Order():
             return (_order(block, by),)
-        case Unit():
+        case ExactlyOne():
             return _unit(block, by)
         case Bool():
             target = by.target[block.variables]
@@ -135,7 +146,7 @@ def _order(block: Order, by: Substitution) -> Order:
     return replace(block, cells=cells.astype(np.int32), variables=variables.astype(np.int32))
 
 
-def _unit(block: Unit, by: Substitution) -> tuple[Unit, ...]:
+def _unit(block: ExactlyOne, by: Substitution) -> tuple[ExactlyOne, ...]:
     target = by.target[block.variables]
     keep = target >= 0
     # A tree with a leaf that is always reached says nothing any more.
@@ -148,7 +159,7 @@ def _unit(block: Unit, by: Substitution) -> tuple[Unit, ...]:
     if not live.any():
         return ()
     return (
-        Unit(
+        ExactlyOne(
             block.model,
             block.points,
             block.tree[live],
@@ -159,7 +170,7 @@ def _unit(block: Unit, by: Substitution) -> tuple[Unit, ...]:
     )
 
 
-def _fixed_trees(block: Unit, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+def _fixed_trees(block: ExactlyOne, by: Substitution, extra: list[Int32Array]) -> list[Op]:
     """Exactly-one of a tree whose leaves were fixed: all others are false, or none is left and that is a contradiction."""
     target = by.target[block.variables]
     tree_row = row_of(block.offset)
@@ -176,19 +187,19 @@ def _fixed_trees(block: Unit, by: Substitution, extra: list[Int32Array]) -> list
 
 def _op(op: Op, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
     match op:
-        case Path():
+        case LeafImplies():
             return _path(op, by, extra)
         case LeafSum():
             return _leaf_sum(op, by, extra)
         case Equal():
             return _equal(op, by, extra)
-        case Clause():
+        case Clauses():
             return _clause(op, by)
         case Linear():
             return _linear(op, by)
-        case Table():
+        case Membership():
             return _table(op, by, kept, extra)
-        case Const():
+        case Facts():
             extra.append(_without_true(by.literal(op.literals)))
             return []
         case _:
@@ -200,7 +211,7 @@ def _without_true(literals: Int32Array) -> Int32Array:
     return kept
 
 
-def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
+def _path(op: LeafImplies, by: Substitution, extra: list[Int32Array]) -> list[Op]:
     leaves, literals = by.literal(op.leaves * np.int32(2)), by.literal(op.literals)
     extra.append(_without_true(literals[leaves == TRUE]))
     extra.append(leaves[(leaves >= 0) & (literals == FALSE)] ^ np.int32(1))
@@ -208,7 +219,7 @@ def _path(op: Path, by: Substitution, extra: list[Int32Array]) -> list[Op]:
     if not keep.any():
         return []
     key = distinct(leaves[keep].astype(np.int64) << 32 | literals[keep])
-    return [Path((key >> 33).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32))]
+    return [LeafImplies((key >> 33).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32))]
 
 
 def _leaf_sum(op: LeafSum, by: Substitution, extra: list[Int32Array]) -> list[Op]:
@@ -272,7 +283,7 @@ def _equal(op: Equal, by: Substitution, extra: list[Int32Array]) -> list[Op]:
     return [Equal(left[keep], right[keep])] if keep.any() else []
 
 
-def _clause(op: Clause, by: Substitution) -> list[Op]:
+def _clause(op: Clauses, by: Substitution) -> list[Op]:
     rows = row_of(op.indptr)
     literals = by.literal(op.literals)
     satisfied = np.zeros(len(op.indptr) - 1, bool)
@@ -288,7 +299,7 @@ def _clause(op: Clause, by: Substitution) -> list[Op]:
     if not seen:
         return []
     return [
-        Clause(indptr_of([len(k) for k in seen]), np.array([x for k in seen for x in k], np.int32)),
+        Clauses(indptr_of([len(k) for k in seen]), np.array([x for k in seen for x in k], np.int32)),
     ]
 
 
@@ -320,7 +331,7 @@ def _linear(op: Linear, by: Substitution) -> list[Op]:
             return []
         if when == TRUE:
             return [contradiction()]
-        return [Const(np.array([when ^ 1], np.int32))]
+        return [Facts(np.array([when ^ 1], np.int32))]
     return [replace(op, variables=variables, coefficients=coefficients, bound=bound, when=when)]
 
 
@@ -342,7 +353,7 @@ def _start(start: Start, by: Substitution) -> Start:
     return Start(np.flatnonzero(moved).astype(np.int32))
 
 
-def _table(op: Table, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
+def _table(op: Membership, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
     members = by.literal(op.members * np.int32(2))
     if np.any((members >= 0) & is_negative(members)):
         raise InternalError("a table member may not be replaced by a negation")

@@ -1,6 +1,6 @@
 """Typed blocks of Boolean variables.
 
-All variables of a module are Booleans 0 .. n-1; blocks are typed views on them. Order and unit blocks are constraints by
+All variables of a module are Booleans 0 .. n-1; blocks are typed views on them. Order and exactly-one blocks are constraints by
 type: a backend that is given a block must enforce its type (the chain, exactly one), and passes may rely on it.
 """
 
@@ -27,12 +27,12 @@ class Order(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Unit(ArrayRecord):
+class ExactlyOne(ArrayRecord):
     """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
 
     `tree` int32[T] names the trees of model `model`, `offset` int64[T+1] delimits their leaves, `leaf` int32[L] are the
     leaf numbers in the ensemble and `variables` int32[L] their indicators. A variable that means the same leaf for two
-    points may stand in two unit blocks.
+    points may stand in two exactly-one blocks.
     """
 
     model: int
@@ -51,4 +51,4 @@ class Bool(ArrayRecord):
     variables: Int32Array
 
 
-Block: TypeAlias = Order | Unit | Bool
+Block: TypeAlias = Order | ExactlyOne | Bool

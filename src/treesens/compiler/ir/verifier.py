@@ -8,8 +8,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, distinct
 from treesens.compiler.ir.module import Module
-from treesens.compiler.ir.ops import Clause, Const, Equal, LeafSum, Linear, Path, Table
-from treesens.compiler.ir.types import Order, Unit
+from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership
+from treesens.compiler.ir.types import ExactlyOne, Order
 from treesens.errors import IRError
 
 Check = Callable[[Module], Iterator[str]]
@@ -36,18 +36,18 @@ def _variables_in_range(module: Module) -> Iterator[str]:
 def _literals_of(module: Module, index: int) -> list[Int32Array]:
     op = module.ops[index]
     match op:
-        case Path():
+        case LeafImplies():
             return [op.leaves * np.int32(2), op.literals]
         case LeafSum():
             return [op.leaves * np.int32(2), op.literals]
         case Equal():
             return [op.left, op.right]
-        case Clause() | Const():
+        case Clauses() | Facts():
             return [op.literals]
         case Linear():
             when = np.zeros(0, np.int32) if op.when == -1 else np.array([op.when], np.int32)
             return [op.variables * np.int32(2), when]
-        case Table():
+        case Membership():
             return [op.members * np.int32(2)]
 
 
@@ -89,7 +89,7 @@ def _unit_blocks(module: Module) -> Iterator[str]:
     for chain in module.blocks_of(Order):
         order[chain.variables] = True
     for i, block in enumerate(module.blocks):
-        if not isinstance(block, Unit):
+        if not isinstance(block, ExactlyOne):
             continue
         bad = (
             len(block.offset) != len(block.tree) + 1
@@ -114,9 +114,9 @@ def _ragged(module: Module) -> Iterator[str]:
             case LeafSum():
                 good = op.indptr[-1] == len(op.leaves) and len(op.indptr) == len(op.literals) + 1
                 good = good and len(op.equality) == len(op.literals)
-            case Clause():
+            case Clauses():
                 good = bool(op.indptr[-1] == len(op.literals))
-            case Table():
+            case Membership():
                 good = op.indptr[-1] == len(op.low) == len(op.high) and len(op.indptr) == len(op.members) + 1
                 good = good and len(op.orders) == len(op.members)
             case _:
@@ -127,7 +127,7 @@ def _ragged(module: Module) -> Iterator[str]:
 
 def _pairs(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
-        if (isinstance(op, Path) and len(op.leaves) != len(op.literals)) or (
+        if (isinstance(op, LeafImplies) and len(op.leaves) != len(op.literals)) or (
             isinstance(op, Equal) and len(op.left) != len(op.right)
         ):
             yield f"op {i} ({type(op).__name__})"
@@ -136,7 +136,7 @@ def _pairs(module: Module) -> Iterator[str]:
 def _leaves_are_leaves(module: Module) -> Iterator[str]:
     leaf = module.leaf_variables()
     for i, op in enumerate(module.ops):
-        if isinstance(op, Path | LeafSum) and not np.all(leaf[op.leaves]):
+        if isinstance(op, LeafImplies | LeafSum) and not np.all(leaf[op.leaves]):
             yield f"op {i} ({type(op).__name__})"
 
 
@@ -160,7 +160,7 @@ def _linear_rows(module: Module) -> Iterator[str]:
 
 def _tables(module: Module) -> Iterator[str]:
     for i, op in enumerate(module.ops):
-        if isinstance(op, Table):
+        if isinstance(op, Membership):
             for order in op.orders:
                 if not (0 <= order < len(module.blocks)) or not isinstance(module.blocks[order], Order):
                     yield f"op {i}: block {order} is no order block"
@@ -170,7 +170,7 @@ RULES: tuple[tuple[str, str, Check], ...] = (
     ("R1", "literals and variables lie within the module", _variables_in_range),
     ("R2", "every variable stands in a block", _every_variable_typed),
     ("R3", "order blocks: one per feature and point, cells ascending and inside the grid", _order_blocks),
-    ("R4", "unit blocks: offsets delimit distinct leaf indicators", _unit_blocks),
+    ("R4", "exactly-one blocks: offsets delimit distinct leaf indicators", _unit_blocks),
     ("R5", "row pointers start at 0, do not decrease and end at their entries", _ragged),
     ("R6", "paths and equalities have two sides of equal length", _pairs),
     ("R7", "paths and leaf sums are over leaf indicators", _leaves_are_leaves),

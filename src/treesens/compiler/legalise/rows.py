@@ -3,14 +3,14 @@
 Source: any module. Target: rows low <= sum c_i x_i <= high over 0/1 variables with exact integer coefficients.
 
     order block         p[i] - p[i+1] <= 0
-    unit block          sum of the leaves of a tree = 1
-    Path                l - g <= 0
+    exactly-one block   sum of the leaves of a tree = 1
+    LeafImplies         l - g <= 0
     LeafSum             sum l - g <= 0 (= 0 at a root)
     Equal               a - b = 0
-    Clause              sum g >= 1
+    Clauses             sum g >= 1
     Linear              sum c x >= b; with `when` literal w: sum c x >= b - M (1 - w), M = b - least value of the sum
-    Table               per run of cells one 0/1 difference of predicates: m - sum (p[high] - p[low-1]) = 0
-    Const               g = 1
+    Membership          per run of cells one 0/1 difference of predicates: m - sum (p[high] - p[low-1]) = 0
+    Facts               g = 1
 
 A negated literal not v is 1 - v throughout.
 """
@@ -31,7 +31,20 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
-from treesens.compiler.ir import TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Op, Order, Path, Table, Unit
+from treesens.compiler.ir import (
+    TRUE,
+    Clauses,
+    Equal,
+    ExactlyOne,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Module,
+    Op,
+    Order,
+)
 
 NO_BOUND = None
 
@@ -75,7 +88,7 @@ def to_rows(module: Module) -> Rows:
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables) > 1:
             blocks.append(_chain(block))
-        elif isinstance(block, Unit) and len(block.tree):
+        elif isinstance(block, ExactlyOne) and len(block.tree):
             ones = np.ones(len(block.tree), np.int64)
             blocks.append(_block("unit", block.offset, block.variables, _ones(block.variables), ones, ones))
     for op in module.ops:
@@ -90,24 +103,24 @@ def count_rows(module: Module) -> tuple[int, int]:
         if isinstance(block, Order) and len(block.variables) > 1:
             rows += len(block.variables) - 1
             entries += 2 * (len(block.variables) - 1)
-        elif isinstance(block, Unit):
+        elif isinstance(block, ExactlyOne):
             rows += len(block.tree)
             entries += len(block.variables)
     for op in module.ops:
         match op:
-            case Path():
+            case LeafImplies():
                 rows, entries = rows + len(op.leaves), entries + 2 * len(op.leaves)
             case LeafSum():
                 rows, entries = rows + len(op.literals), entries + len(op.leaves) + len(op.literals)
             case Equal():
                 rows, entries = rows + len(op.left), entries + 2 * len(op.left)
-            case Clause():
+            case Clauses():
                 rows, entries = rows + len(op.indptr) - 1, entries + len(op.literals)
             case Linear():
                 rows, entries = rows + 1, entries + len(op.variables)
-            case Table():
+            case Membership():
                 rows, entries = rows + len(op.members), entries + len(op.members) + 2 * len(op.low)
-            case Const():
+            case Facts():
                 rows, entries = rows + len(op.literals), entries + len(op.literals)
             case _:
                 assert_never(op)
@@ -149,7 +162,7 @@ def _chain(block: Order) -> RowBlock:
     return _block("chain", np.arange(count + 1) * 2, pairs.ravel(), signs, None, np.zeros(count, np.int64))
 
 
-def signed(literals: Int32Array) -> tuple[Int32Array, Int64Array, Int64Array]:
+def sign_literals(literals: Int32Array) -> tuple[Int32Array, Int64Array, Int64Array]:
     """Literals as linear terms: variable, coefficient (1 or -1) and constant (0 or 1)."""
     negative = (literals & 1).astype(np.int64)
     return (literals >> 1).astype(np.int32), 1 - 2 * negative, negative
@@ -158,31 +171,31 @@ def signed(literals: Int32Array) -> tuple[Int32Array, Int64Array, Int64Array]:
 def op_rows(module: Module, op: Op) -> list[RowBlock]:
     """The rows of one op."""
     match op:
-        case Path():
-            variable, sign, constant = signed(op.literals)
+        case LeafImplies():
+            variable, sign, constant = sign_literals(op.literals)
             pairs = np.stack((op.leaves, variable), axis=1).ravel().astype(np.int32)
             signs = np.stack((_ones(op.leaves), -sign), axis=1).ravel()
             return [_block("path", np.arange(len(op.leaves) + 1) * 2, pairs, signs, None, constant)]
         case LeafSum():
             return [_leaf_sums(op)]
         case Equal():
-            left, a, c = signed(op.left)
-            right, b, d = signed(op.right)
+            left, a, c = sign_literals(op.left)
+            right, b, d = sign_literals(op.right)
             pairs = np.stack((left, right), axis=1).ravel().astype(np.int32)
             signs = np.stack((a, -b), axis=1).ravel()
             value = d - c
             return [_block("equal", np.arange(len(left) + 1) * 2, pairs, signs, value, value)]
-        case Clause():
-            variable, sign, constant = signed(op.literals)
+        case Clauses():
+            variable, sign, constant = sign_literals(op.literals)
             fixed = np.zeros(len(op.indptr) - 1, np.int64)
             np.add.at(fixed, row_of(op.indptr), constant)
             return [_block("clause", op.indptr, variable, sign, 1 - fixed, None)]
         case Linear():
             return [_linear(op)]
-        case Table():
+        case Membership():
             return [_table(module, op)]
-        case Const():
-            variable, sign, constant = signed(op.literals)
+        case Facts():
+            variable, sign, constant = sign_literals(op.literals)
             value = sign * (1 - constant)  # v = 1, or -v = 0 written as -v between 0 and 0
             return [_block("const", np.arange(len(variable) + 1), variable, sign, value, value)]
         case _:
@@ -190,7 +203,7 @@ def op_rows(module: Module, op: Op) -> list[RowBlock]:
 
 
 def _leaf_sums(op: LeafSum) -> RowBlock:
-    variable, sign, constant = signed(op.literals)
+    variable, sign, constant = sign_literals(op.literals)
     counts = np.diff(op.indptr)
     indptr = indptr_of(counts + 1)
     variables = np.empty(int(indptr[-1]), np.int32)
@@ -225,7 +238,7 @@ def _linear(op: Linear) -> RowBlock:
     return _block(op.name, indptr, variables.astype(np.int32), coefficients, low, None, op.shift)
 
 
-def _table(module: Module, op: Table) -> RowBlock:
+def _table(module: Module, op: Membership) -> RowBlock:
     variables: list[int] = []
     coefficients: list[int] = []
     counts, value = [], []

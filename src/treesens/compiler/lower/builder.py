@@ -7,7 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indptr_of, runs_of
-from treesens.compiler.ir import FALSE, TRUE, Block, Bool, Clause, Const, Equal, Linear, Op, Order, Table, Unit
+from treesens.compiler.ir import (
+    FALSE,
+    TRUE,
+    Block,
+    Bool,
+    Clauses,
+    Equal,
+    ExactlyOne,
+    Facts,
+    Linear,
+    Membership,
+    Op,
+    Order,
+)
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
 
@@ -20,7 +33,7 @@ class Builder:
     variables: int = 0
     blocks: list[Block] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
-    units: dict[int, Unit] = field(default_factory=dict)
+    units: dict[int, ExactlyOne] = field(default_factory=dict)
     roots: dict[Place, Place] | None = None
     """The first of each group of equal features, once it is known (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
@@ -128,7 +141,7 @@ class Builder:
         if self._tables:
             runs = [runs_of(mask) for _, _, mask in self._tables]
             ops.append(
-                Table(
+                Membership(
                     np.array([t[0] for t in self._tables], np.int32),
                     np.array([t[1] for t in self._tables], np.int32),
                     indptr_of([len(low) for low, _ in runs]),
@@ -137,10 +150,10 @@ class Builder:
                 )
             )
         if self._facts:
-            ops.append(Const(distinct(np.array(self._facts, np.int32))))
+            ops.append(Facts(distinct(np.array(self._facts, np.int32))))
         if self._clauses:
             ops.append(
-                Clause(
+                Clauses(
                     indptr_of([len(c) for c in self._clauses]),
                     np.array([x for c in self._clauses for x in c], np.int32),
                 )

@@ -14,10 +14,10 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array, IntegerArray
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import merged_mask
 from treesens.compiler.query.costs import cell_reaches
-from treesens.compiler.query.values import Apart, Term, ValueSum
+from treesens.compiler.query.values import DistanceTerm, Term, ValueSum
 
 Part = tuple[Int32Array, IntegerArray, int]
 """Variables, coefficients and the shift of their unit."""
@@ -25,7 +25,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
     """Whether a sum does nothing but count features in which two points differ."""
-    return bool(terms) and all(isinstance(t, Apart) and t.unordered and t.other is not None for t in terms)
+    return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 
 def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
@@ -33,14 +33,16 @@ def row_of_changes(relation: ValueSum, terms: tuple[Term, ...]) -> q.AtLeast:
     scale = lcm(*(t.factor.denominator for t in terms))
     groups: dict[tuple[int, int, Fraction], list[int]] = {}
     for term in terms:
-        assert isinstance(term, Apart)
+        assert isinstance(term, DistanceTerm)
         assert term.other is not None
         groups.setdefault((term.point, term.other, term.factor), []).append(term.feature)
     changes = tuple(
         q.Changes(left, right, tuple(features), -int(factor * scale), most=factor < 0)
         for (left, right, factor), features in groups.items()
     )
-    return q.AtLeast(q.LinearForm(changes=changes), Bound(-relation.limit * scale), relation.strict, relation.name)
+    return q.AtLeast(
+        q.LinearForm(changes=changes), LogRational(-relation.limit * scale), relation.strict, relation.name
+    )
 
 
 def lower_changes(builder: Builder, change: q.Changes, multiplier: int, parts: list[Part]) -> Fraction:

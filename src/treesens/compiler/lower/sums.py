@@ -18,10 +18,10 @@ from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.changes import counts_changes, row_of_changes
 from treesens.compiler.lower.differences import lower_difference
 from treesens.compiler.query import query as q
-from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.concretise import equal_groups, merged_mask, rooted
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.concretise import canonical_terms, equal_groups, merged_mask
 from treesens.compiler.query.costs import cell_reaches, least_of_cells, pair_cost
-from treesens.compiler.query.values import Apart, Place, Scaled, Term, ValueSum
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 
 _BITS = 30
 """The bound of a row whose exact coefficients are too long, which become whole numbers up to it."""
@@ -43,7 +43,7 @@ def roots_of(builder: Builder) -> dict[Place, Place]:
 
 def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | None:
     """Adds what single cells say of a relation; returns the row that is left to add, if any."""
-    terms = rooted(relation.terms, roots_of(builder))
+    terms = canonical_terms(relation.terms, roots_of(builder))
     guard = [when ^ 1] if when != TRUE else []
     if not terms:
         if not relation.allows(Fraction(0)):
@@ -51,9 +51,9 @@ def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | N
         return None
     for term in terms:
         missing = builder.query.space.grid[term.feature].missing_cell
-        if isinstance(term, Scaled) and missing >= 0:
+        if isinstance(term, LinearTerm) and missing >= 0:
             builder.clause([*guard, builder.at_most(term.point, term.feature, missing - 1)])
-    if len(terms) == 2 and all(isinstance(term, Scaled) for term in terms):
+    if len(terms) == 2 and all(isinstance(term, LinearTerm) for term in terms):
         lower_difference(builder, _difference(relation, terms), when)
         return None
     if counts_changes(terms):
@@ -63,8 +63,8 @@ def row_of_sum(builder: Builder, relation: ValueSum, when: int) -> q.AtLeast | N
 
 def _difference(relation: ValueSum, terms: tuple[Term, ...]) -> q.Difference:
     one, other = terms
-    assert isinstance(one, Scaled)
-    assert isinstance(other, Scaled)
+    assert isinstance(one, LinearTerm)
+    assert isinstance(other, LinearTerm)
     return q.Difference(
         one.point,
         one.feature,
@@ -85,9 +85,9 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
     pairs: list[tuple[Fraction, q.PairCost]] = []
     slack = -relation.limit  # sum of the greatest least values, minus the limit
     for term in terms:
-        if isinstance(term, Apart) and term.other is not None:
+        if isinstance(term, DistanceTerm) and term.other is not None:
             sign = 1 if term.factor > 0 else -1
-            cost = pair_cost(space, Apart(**{**vars(term), "factor": Fraction(sign)}))
+            cost = pair_cost(space, DistanceTerm(**{**vars(term), "factor": Fraction(sign)}))
             pairs.append((abs(term.factor), cost))
             allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
             slack += abs(term.factor) * Fraction(int(allowed.max(initial=0)), 2**cost.shift)
@@ -132,7 +132,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
     wanted = slack * scale
     least_whole = wanted.__floor__() + 1 if relation.strict else -((-wanted).__floor__())
     form = q.LinearForm(costs=tuple(costs), pairs=tuple(shown))
-    return q.AtLeast(form, Bound(Fraction(least_whole) - constant), False, relation.name)
+    return q.AtLeast(form, LogRational(Fraction(least_whole) - constant), False, relation.name)
 
 
 def _scale(

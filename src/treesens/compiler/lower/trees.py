@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, distinct, indptr_of
-from treesens.compiler.ir import FALSE, TRUE, LeafSum, Unit
+from treesens.compiler.ir import FALSE, TRUE, ExactlyOne, LeafSum
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.cells import CellEnsemble
 
@@ -59,14 +59,14 @@ def leaf_layout(model: CellEnsemble) -> LeafLayout:
 
 
 def lower_trees(builder: Builder) -> None:
-    """A unit block and the rows of every inner node, for every point. The rows of one model are laid out once."""
+    """A exactly-one block and the rows of every inner node, for every point. The rows of one model are laid out once."""
     layouts: dict[int, LeafLayout] = {}
     for number, point in enumerate(builder.query.points):
         model = builder.query.models[point.model]
         layout = layouts.setdefault(point.model, leaf_layout(model))
         variables = builder.fresh(len(layout.leaf))
         trees = np.arange(len(model.root), dtype=np.int32)
-        builder.units[number] = Unit(point.model, (number,), trees, layout.offset, layout.leaf, variables)
+        builder.units[number] = ExactlyOne(point.model, (number,), trees, layout.offset, layout.leaf, variables)
         rows = _node_rows(builder, model, layout, number)
         if len(rows.literals):
             builder.ops.append(rows)

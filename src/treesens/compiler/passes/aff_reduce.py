@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array, distinct
-from treesens.compiler.ir import TRUE, Linear, Module, Unit
+from treesens.compiler.ir import TRUE, ExactlyOne, Linear, Module
 from treesens.compiler.ir.rewrite import Substitution, fold_terms
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes, smallest_of_class
 from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
@@ -83,7 +83,7 @@ def _leaf_identity(module: Module) -> tuple[Int64Array, Int64Array]:
     """Of every variable: a number for (model, leaf), -1 if it is no leaf; and its point, -1 where several share it."""
     key = np.full(module.variables, -1, np.int64)
     point = np.full(module.variables, -2, np.int64)
-    for block in module.blocks_of(Unit):
+    for block in module.blocks_of(ExactlyOne):
         key[block.variables] = (np.int64(block.model) << 40) | block.leaf
         here = block.points[0] if len(block.points) == 1 else -1
         seen = point[block.variables]

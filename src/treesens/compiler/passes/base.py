@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.ir import Equal, Module, Order, Table
+from treesens.compiler.ir import Equal, Membership, Module, Order
 
 
 class Relation(Enum):
@@ -36,13 +36,13 @@ class Relation(Enum):
         return None
 
 
-class Lift(Protocol):
+class Postsolve(Protocol):
     """Maps assignments of the new module back to the old one."""
 
     def lift(self, assignment: BoolArray) -> BoolArray: ...
 
 
-class IdentityLift:
+class IdentityPostsolve:
     """The lift of a pass that leaves the variables alone."""
 
     def lift(self, assignment: BoolArray) -> BoolArray:
@@ -53,7 +53,7 @@ class IdentityLift:
 class Chain:
     """Several lifts in a row, undone in reverse."""
 
-    steps: tuple[Lift, ...]
+    steps: tuple[Postsolve, ...]
 
     def lift(self, assignment: BoolArray) -> BoolArray:
         for step in reversed(self.steps):
@@ -69,9 +69,9 @@ class PassResult:
     """
 
     module: Module
-    lift: Lift = field(default_factory=IdentityLift)
+    lift: Postsolve = field(default_factory=IdentityPostsolve)
     statistics: dict[str, int] = field(default_factory=dict)
-    premises: tuple[str, ...] = ()
+    proof_dependencies: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -134,7 +134,7 @@ def guard_classes(module: Module) -> np.ndarray:
     """`classes_of_equal`, in which members of tables with equal rows over equal order blocks coincide too."""
     representative = classes_of_equal(module)
     seen: dict[tuple[int, bytes, bytes, bytes, bytes], int] = {}
-    for op in module.ops_of(Table):
+    for op in module.ops_of(Membership):
         for i, member in enumerate(op.members):
             runs = slice(op.indptr[i], op.indptr[i + 1])
             block = module.blocks[op.orders[i]]

@@ -13,7 +13,20 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, groups_of
-from treesens.compiler.ir import FALSE, TRUE, Clause, Const, Equal, LeafSum, Linear, Module, Order, Path, Table, Unit
+from treesens.compiler.ir import (
+    FALSE,
+    TRUE,
+    Clauses,
+    Equal,
+    ExactlyOne,
+    Facts,
+    LeafImplies,
+    LeafSum,
+    Linear,
+    Membership,
+    Module,
+    Order,
+)
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.passes.base import Chain, PassResult, Relation
@@ -29,7 +42,7 @@ class DropDead:
     def run(self, module: Module) -> PassResult:
         target = np.arange(module.variables, dtype=np.int32) * 2
         leaf = module.leaf_variables()
-        for op in module.ops_of(Const):
+        for op in module.ops_of(Facts):
             # Facts on order predicates are merge-guards' business: they take the chain with them.
             mine = op.literals[leaf[op.literals >> 1]]
             target[mine >> 1] = np.where(mine & 1 == 0, TRUE, FALSE)
@@ -87,7 +100,7 @@ def _last_leaf_standing(module: Module, target: np.ndarray) -> None:
     before = -1
     while before != (fixed := int(np.count_nonzero(target < 0))):
         before = fixed
-        for block in module.blocks_of(Unit):
+        for block in module.blocks_of(ExactlyOne):
             alive = target[block.variables] != FALSE
             counts = np.add.reduceat(alive.astype(np.int64), block.offset[:-1])
             reached = np.add.reduceat((target[block.variables] == TRUE).astype(np.int64), block.offset[:-1])
@@ -104,7 +117,7 @@ def _unused_predicates(module: Module) -> BoolArray:
     used = np.zeros(module.variables, bool)
     for op in module.ops:
         match op:
-            case Path() | LeafSum() | Clause() | Const():
+            case LeafImplies() | LeafSum() | Clauses() | Facts():
                 used[op.literals >> 1] = True
             case Equal():
                 used[op.left >> 1] = True
@@ -113,7 +126,7 @@ def _unused_predicates(module: Module) -> BoolArray:
                 used[op.variables] = True
                 if op.when >= 0:
                     used[op.when >> 1] = True
-            case Table():
+            case Membership():
                 for order in op.orders:
                     used[module.blocks[order].variables] = True
     if module.objective is not None:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges, distinct
-from treesens.compiler.ir import LeafSum, Module, Op, Order, Path, Unit
+from treesens.compiler.ir import ExactlyOne, LeafImplies, LeafSum, Module, Op, Order
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
 
@@ -37,7 +37,7 @@ class LeafRows:
         if len(leaves) == 0:
             return PassResult(module, statistics={"rows": 0})
         rows = _aggregate(module, leaves, literals, self.intervals)
-        ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | Path)]
+        ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | LeafImplies)]
         before = sum(len(op.literals) for op in module.ops_of(LeafSum))
         return PassResult(
             replace(module, ops=(rows, *ops)), statistics={"rows before": before, "rows": len(rows.literals)}
@@ -45,13 +45,13 @@ class LeafRows:
 
 
 def _tree_of(module: Module) -> list[Int64Array]:
-    """For every unit block the tree number of each variable (-1 where it has none), numbered across blocks.
+    """For every exactly-one block the tree number of each variable (-1 where it has none), numbered across blocks.
 
     A leaf that two points share belongs to a tree in each of their blocks, so it may stand in rows of both.
     """
     result = []
     offset = 0
-    for block in module.blocks_of(Unit):
+    for block in module.blocks_of(ExactlyOne):
         tree = np.full(module.variables, -1, np.int64)
         tree[block.variables] = np.repeat(np.arange(len(block.tree)), np.diff(block.offset)) + offset
         offset += len(block.tree)

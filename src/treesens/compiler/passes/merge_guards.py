@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.compiler.ir import FALSE, TRUE, Clause, Const, Module, Order
+from treesens.compiler.ir import FALSE, TRUE, Clauses, Facts, Module, Order
 from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.passes.base import Chain, PassResult, Relation
 
@@ -40,7 +40,7 @@ class MergeGuards:
 def _merge(module: Module) -> Substitution:
     true = np.zeros(module.variables, bool)
     false = np.zeros(module.variables, bool)
-    for op in module.ops_of(Const):
+    for op in module.ops_of(Facts):
         true[op.literals[op.literals & 1 == 0] >> 1] = True
         false[op.literals[op.literals & 1 == 1] >> 1] = True
     joined = _hole_clauses(module)
@@ -66,7 +66,7 @@ def _merge(module: Module) -> Substitution:
 def _hole_clauses(module: Module) -> set[tuple[int, int]]:
     """Pairs (p, q) with the clause p or not q: with p <= q by type they are equal."""
     pairs: set[tuple[int, int]] = set()
-    for op in module.ops_of(Clause):
+    for op in module.ops_of(Clauses):
         for r in np.flatnonzero(np.diff(op.indptr) == 2):
             a, b = sorted(op.literals[op.indptr[r] : op.indptr[r + 1]].tolist(), key=lambda x: x & 1)
             if a & 1 == 0 and b & 1 == 1:

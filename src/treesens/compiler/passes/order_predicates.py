@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.ir import Linear, Module, Op, Order, Table
+from treesens.compiler.ir import Linear, Membership, Module, Op, Order
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
 
@@ -39,7 +39,9 @@ class OrderPredicates:
         for place, source in zip(numbers, ranked, strict=True):
             blocks[place] = module.blocks[source]
             position[source] = place
-        ops: list[Op] = [replace(op, orders=position[op.orders]) if isinstance(op, Table) else op for op in module.ops]
+        ops: list[Op] = [
+            replace(op, orders=position[op.orders]) if isinstance(op, Membership) else op for op in module.ops
+        ]
         moved = sum(a != b for a, b in zip(numbers, ranked, strict=True))
         return PassResult(replace(module, blocks=tuple(blocks), ops=tuple(ops)), statistics={"blocks moved": moved})
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, IntegerArray
-from treesens.compiler.ir import TRUE, Const, Linear, Module, Op, Order, Unit
+from treesens.compiler.ir import TRUE, ExactlyOne, Facts, Linear, Module, Op, Order
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
 
@@ -40,13 +40,13 @@ class ScoreBounds:
                 continue
             if bounds.greatest < op.bound:
                 decided += 1
-                ops.append(contradiction() if op.when == TRUE else Const(np.array([op.when ^ 1], np.int32)))
+                ops.append(contradiction() if op.when == TRUE else Facts(np.array([op.when ^ 1], np.int32)))
                 continue
             ops.append(op)
             if op.when == TRUE:
                 dead |= bounds.hopeless(bounds.greatest - op.bound)
         if dead.any():
-            ops.append(Const((np.flatnonzero(dead) * 2 + 1).astype(np.int32)))
+            ops.append(Facts((np.flatnonzero(dead) * 2 + 1).astype(np.int32)))
         statistics = {"rows decided": decided, "leaves out of reach": int(dead.sum())}
         return PassResult(replace(module, ops=tuple(ops)), statistics=statistics)
 
@@ -61,9 +61,9 @@ class RowBounds:
         rest = np.zeros(module.variables, bool)
         rest[row.variables] = True
         self.greatest = self.smallest = 0
-        self._trees: list[tuple[Unit, IntegerArray, IntegerArray, BoolArray]] = []
+        self._trees: list[tuple[ExactlyOne, IntegerArray, IntegerArray, BoolArray]] = []
         for block in module.blocks:
-            if isinstance(block, Unit):
+            if isinstance(block, ExactlyOne):
                 self._unit(block, dense, rest)
             elif isinstance(block, Order) and len(block.variables):
                 # The value of cell i is the sum of the coefficients of the predicates from i on.
@@ -75,7 +75,7 @@ class RowBounds:
         self.greatest += int(left[left > 0].sum()) if len(left) else 0
         self.smallest += int(left[left < 0].sum()) if len(left) else 0
 
-    def _unit(self, block: Unit, dense: IntegerArray, rest: BoolArray) -> None:
+    def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
         """Trees one by one; a tree whose leaves were counted already (shared with another point) is counted once.
 
         Where some leaves of a tree are shared and others not, the shared ones count in the first block and as zero here.

@@ -2,7 +2,7 @@
 
 Source: two copies with `Equal` ops (eq. same, and UnAff where `unaffected-leaves` ran before).
 Target: one variable per class of equal variables; order blocks that have become one are merged, trees whose leaves are all
-shared stand in one unit block for both points, and rows that have become the same stand once.
+shared stand in one exactly-one block for both points, and rows that have become the same stand once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, concatenated_ranges, distinct, indptr_of, row_of
-from treesens.compiler.ir import Block, LeafSum, Module, Op, Order, Path, Table, Unit
+from treesens.compiler.ir import Block, ExactlyOne, LeafImplies, LeafSum, Membership, Module, Op, Order
 from treesens.compiler.ir.rewrite import Substitution, dedupe_leaf_sums, substitute
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 
@@ -52,7 +52,7 @@ def _merge_orders(module: Module) -> Module:
         moved.append(len(blocks))
         blocks.append(block)
     position = np.array(moved, np.int32)
-    ops = tuple(replace(op, orders=position[op.orders]) if isinstance(op, Table) else op for op in module.ops)
+    ops = tuple(replace(op, orders=position[op.orders]) if isinstance(op, Membership) else op for op in module.ops)
     return replace(module, blocks=tuple(blocks), ops=ops)
 
 
@@ -61,7 +61,7 @@ def _merge_units(module: Module) -> Module:
     trees: dict[tuple[int, int, bytes], tuple[set[int], Int32Array, Int32Array]] = {}
     rest: list[Block] = []
     for block in module.blocks:
-        if not isinstance(block, Unit):
+        if not isinstance(block, ExactlyOne):
             rest.append(block)
             continue
         for t in range(len(block.tree)):
@@ -73,7 +73,7 @@ def _merge_units(module: Module) -> Module:
     for (model, tree, _), (points, leaf, variables) in trees.items():
         groups.setdefault((model, tuple(sorted(points))), []).append((tree, leaf, variables))
     units = [
-        Unit(
+        ExactlyOne(
             model,
             points,
             np.array([tree for tree, _, _ in members], np.int32),
@@ -92,8 +92,8 @@ def _merge_units(module: Module) -> Module:
 def _merge_rows(module: Module) -> Module:
     """All leaf sums in one op and all paths in one op, equal rows once."""
     sums = list(module.ops_of(LeafSum))
-    paths = list(module.ops_of(Path))
-    ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | Path)]
+    paths = list(module.ops_of(LeafImplies))
+    ops: list[Op] = [op for op in module.ops if not isinstance(op, LeafSum | LeafImplies)]
     if sums:
         counts = np.concatenate([np.diff(op.indptr) for op in sums])
         indptr = indptr_of(counts)
@@ -113,7 +113,7 @@ def _merge_rows(module: Module) -> Module:
     if paths:
         leaves = np.concatenate([op.leaves for op in paths]).astype(np.int64)
         key = distinct(leaves << 32 | np.concatenate([op.literals for op in paths]))
-        ops.insert(0, Path((key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)))
+        ops.insert(0, LeafImplies((key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)))
     return replace(module, ops=tuple(ops))
 
 
@@ -122,7 +122,7 @@ def _merge_tables(module: Module) -> Module:
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:
-        if not isinstance(op, Table):
+        if not isinstance(op, Membership):
             ops.append(op)
             continue
         _, first = np.unique(op.members, return_index=True)
@@ -130,5 +130,5 @@ def _merge_tables(module: Module) -> Module:
         seen.update(op.members.tolist())
         counts = np.diff(op.indptr)[keep]
         index = concatenated_ranges(op.indptr[:-1][keep], counts)
-        ops.append(Table(op.members[keep], op.orders[keep], indptr_of(counts), op.low[index], op.high[index]))
+        ops.append(Membership(op.members[keep], op.orders[keep], indptr_of(counts), op.low[index], op.high[index]))
     return replace(module, ops=tuple(ops))

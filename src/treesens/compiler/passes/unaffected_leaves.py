@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, begins_run, distinct, first_equal_rows
-from treesens.compiler.ir import Equal, Module, Unit
+from treesens.compiler.ir import Equal, ExactlyOne, Module
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 
@@ -35,8 +35,8 @@ class UnaffectedLeaves:
 
 
 def copies(module: Module) -> list[tuple[Int32Array, Int32Array]]:
-    """For every two unit blocks of one model: the variables of the leaves that both of them have."""
-    units = list(module.blocks_of(Unit))
+    """For every two exactly-one blocks of one model: the variables of the leaves that both of them have."""
+    units = list(module.blocks_of(ExactlyOne))
     result = []
     for i, left in enumerate(units):
         for right in units[i + 1 :]:

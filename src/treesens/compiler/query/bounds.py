@@ -15,26 +15,26 @@ from treesens.errors import InternalError
 
 
 @dataclass(frozen=True)
-class Bound:
+class LogRational:
     """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1."""
 
     rational: Fraction = Fraction(0)
     logs: tuple[tuple[Fraction, Fraction], ...] = ()
 
     @staticmethod
-    def ln(argument: Fraction) -> Bound:
+    def ln(argument: Fraction) -> LogRational:
         """ln(argument) for a positive rational."""
-        return Bound() if argument == 1 else Bound(Fraction(0), ((Fraction(1), argument),))
+        return LogRational() if argument == 1 else LogRational(Fraction(0), ((Fraction(1), argument),))
 
-    def __neg__(self) -> Bound:
+    def __neg__(self) -> LogRational:
         return self * Fraction(-1)
 
-    def __mul__(self, factor: Fraction | int) -> Bound:
+    def __mul__(self, factor: Fraction | int) -> LogRational:
         f = Fraction(factor)
-        return Bound(self.rational * f, tuple((c * f, a) for c, a in self.logs if f))
+        return LogRational(self.rational * f, tuple((c * f, a) for c, a in self.logs if f))
 
-    def __add__(self, other: Bound) -> Bound:
-        return Bound(self.rational + other.rational, self.logs + other.logs)
+    def __add__(self, other: LogRational) -> LogRational:
+        return LogRational(self.rational + other.rational, self.logs + other.logs)
 
     def enclose(self, bits: int) -> tuple[Fraction, Fraction]:
         """A rigorous enclosure of width at most about 2**-bits times the size of the coefficients."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.query.bounds import Bound
-from treesens.compiler.query.concretise import equal_groups, merged_mask, relations_of, rooted
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.concretise import canonical_terms, equal_groups, merged_mask, relations_of
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.query import (
     AllOf,
@@ -173,7 +173,7 @@ class Combinations:
 
     def _small(self, relation: ValueSum) -> BoolArray:
         """Where the sum of the least values of the terms is within the limit; a missing value satisfies no linear term."""
-        total, denominator, possible = self._best_sum(rooted(relation.terms, self.roots), upwards=False)
+        total, denominator, possible = self._best_sum(canonical_terms(relation.terms, self.roots), upwards=False)
         limit = relation.limit * denominator
         highest = -(-limit).__floor__() - 1 if relation.strict else limit.__floor__()
         return np.asarray(possible & (total <= highest), bool)
@@ -214,9 +214,9 @@ class Combinations:
         if not goal.values:
             return self.best_of_form(goal.form, upwards=goal.maximize)
         if not goal.largest:
-            total, denominator, _ = self._best_sum(rooted(goal.values, self.roots), upwards=goal.maximize)
+            total, denominator, _ = self._best_sum(canonical_terms(goal.values, self.roots), upwards=goal.maximize)
             return total, denominator
-        parts = [self._best_sum(rooted((t,), self.roots), upwards=goal.maximize)[:2] for t in goal.values]
+        parts = [self._best_sum(canonical_terms((t,), self.roots), upwards=goal.maximize)[:2] for t in goal.values]
         common = lcm(*(d for _, d in parts)) if parts else 1
         most = np.zeros(self.count, np.int64)
         for values, denominator in parts:
@@ -336,14 +336,14 @@ def _size(values: Exact) -> int:
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
-def loosened(query: Query, by: Sequence[Sequence[Fraction]]) -> Query:
+def loosen(query: Query, by: Sequence[Sequence[Fraction]]) -> Query:
     """The question with every score constraint easier by `by[point][output]` per unit of its score."""
 
     def easier(constraint: Constraint) -> Constraint:
         match constraint:
             case AtLeast():
                 slack = sum((abs(t.coefficient) * by[t.point][t.output] for t in constraint.form.scores), Fraction(0))
-                return replace(constraint, bound=constraint.bound + Bound(-slack))
+                return replace(constraint, bound=constraint.bound + LogRational(-slack))
             case AllOf(parts) | AnyOf(parts):
                 return replace(constraint, parts=tuple(map(easier, parts)))
         return constraint

@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
-from treesens.compiler.query.propagation import Choice, Ranges, culprits, places_of, widened
+from treesens.compiler.query.propagation import Choice, Ranges, conflict, generalise_conflict, places_of
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -23,7 +23,16 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.values import Apart, Place, Reach, Scaled, Term, ValueSum, joined, reach_of_cell
+from treesens.compiler.query.values import (
+    DistanceTerm,
+    LinearTerm,
+    Place,
+    Term,
+    ValueRange,
+    ValueSum,
+    join_ranges,
+    reach_of_cell,
+)
 
 MOST_CASES = 64
 """Combinations of alternatives that are tried for one candidate."""
@@ -70,7 +79,7 @@ class _Concrete:
     def run(self) -> FloatArray | NoValues:
         firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
         firm = [r for r in firm if r.terms or not r.allows(Fraction(0))]
-        refuted = culprits(self._ranges(firm), firm)
+        refuted = conflict(self._ranges(firm), firm)
         if refuted is not None:
             return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
         proved = True
@@ -79,7 +88,7 @@ class _Concrete:
                 proved = False
                 break
             relations = [*firm, *(self._rooted(r) for r in case)]
-            pulls = [t for r in relations for t in r.terms if isinstance(t, Apart)]
+            pulls = [t for r in relations for t in r.terms if isinstance(t, DistanceTerm)]
             choice = Choice(relations, [*self._objective_terms(), *pulls], self._preferred())
             found = choice.run(self._ranges(relations, choice.pulls))
             if found is not None:
@@ -92,21 +101,21 @@ class _Concrete:
 
     def _rooted(self, relation: ValueSum) -> ValueSum:
         """A relation over the first of each group of equal places; a distance between equal places is 0."""
-        return ValueSum(rooted(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
+        return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
 
     def _objective_terms(self) -> tuple[Term, ...]:
         goal = self.query.objective
         if goal is None or not goal.values:
             return ()
         sign = -1 if goal.maximize else 1
-        terms = [Apart(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
-        return rooted(terms, self.roots)
+        terms = [DistanceTerm(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
+        return canonical_terms(terms, self.roots)
 
-    def _reach(self, place: Place) -> Reach | None:
+    def _reach(self, place: Place) -> ValueRange | None:
         point, feature = place
         space = self.query.space
         if place in self.pins:
-            return Reach(self.pins[place], self.pins[place], space.grid[feature].number_type)
+            return ValueRange(self.pins[place], self.pins[place], space.grid[feature].number_type)
         return reach_of_cell(space.domains[feature], space.grid[feature], int(self.cells[point, feature]))
 
     def _ranges(self, relations: Sequence[ValueSum], pulls: Sequence[Term] = ()) -> Ranges:
@@ -186,7 +195,7 @@ class _Concrete:
                 continue
             one = Fraction(1)
             for sign in (one, -one):
-                terms = (Scaled(constraint.left, f, sign), Scaled(constraint.right, f, -sign))
+                terms = (LinearTerm(constraint.left, f, sign), LinearTerm(constraint.right, f, -sign))
                 relations.append(ValueSum(terms, Fraction(0)))
         return [tuple(relations)]
 
@@ -204,17 +213,17 @@ class _Concrete:
         def last(place: Place) -> int:
             return space.grid[place[1]].present_cells - 1
 
-        def range_of(place: Place, first: int, final: int) -> Reach | None:
+        def range_of(place: Place, first: int, final: int) -> ValueRange | None:
             f = place[1]
             found = None
             for cell in range(first, final + 1):
                 here = reach_of_cell(space.domains[f], space.grid[f], cell)
                 if here is not None:
-                    found = here if found is None else joined(found, here)
+                    found = here if found is None else join_ranges(found, here)
             return found
 
         runs = {p: (int(self.cells[p]), int(self.cells[p])) for p in places_of(refuted)}
-        return self._outside(widened(runs, last, range_of, refuted))
+        return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
         """These cells only: of the related features where nothing else decides, of all of them otherwise."""
@@ -237,20 +246,20 @@ class _Concrete:
         return AnyOf(tuple(parts))
 
 
-def rooted(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
+def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
     """Terms over the first of each group of equal places: equal linear terms are added up, distances of 0 left out."""
     linear: dict[Place, Fraction] = {}
     result: list[Term] = []
     for term in terms:
-        if isinstance(term, Scaled):
+        if isinstance(term, LinearTerm):
             root = roots[term.point, term.feature]
             linear[root] = linear.get(root, Fraction(0)) + term.factor
             continue
         point, _ = roots[term.point, term.feature]
         other = term.other if term.other is None else roots[term.other, term.feature][0]
         if other != point:
-            result.append(Apart(**{**vars(term), "point": point, "other": other}))
-    return (*(Scaled(p, f, factor) for (p, f), factor in linear.items()), *result)
+            result.append(DistanceTerm(**{**vars(term), "point": point, "other": other}))
+    return (*(LinearTerm(p, f, factor) for (p, f), factor in linear.items()), *result)
 
 
 def places_named(constraint: Constraint) -> set[Place] | None:
@@ -277,8 +286,8 @@ def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
     if isinstance(constraint, ValueSum):
         return (constraint,)
     d = constraint
-    terms = (Scaled(d.left, d.feature, d.left_factor), Scaled(d.right, d.other, -d.right_factor))
-    turned = tuple(Scaled(t.point, t.feature, -t.factor) for t in terms)
+    terms = (LinearTerm(d.left, d.feature, d.left_factor), LinearTerm(d.right, d.other, -d.right_factor))
+    turned = tuple(LinearTerm(t.point, t.feature, -t.factor) for t in terms)
     sides = []
     if d.high is not None:
         sides.append(ValueSum(terms, d.high, d.high_strict))

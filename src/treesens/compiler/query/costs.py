@@ -14,19 +14,21 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
 from treesens.compiler.query.query import CellCost, LinearForm, PairCost, Space
-from treesens.compiler.query.values import Apart, Reach, Term, extremes, reaches
+from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges
 
 UNARY_SHIFT = 40
 PAIR_SHIFTS = {1: 24, 2: 18}
 """Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances have twice the shift."""
 
 
-def cell_reaches(space: Space, feature: int) -> list[Reach | None]:
+def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
     """The legal values of every cell of a feature."""
-    return reaches(space.domains[feature], space.grid[feature])
+    return value_ranges(space.domains[feature], space.grid[feature])
 
 
-def least_of_cells(space: Space, term: Term, ranges: list[Reach | None], legal: BoolArray) -> list[Fraction | None]:
+def least_of_cells(
+    space: Space, term: Term, ranges: list[ValueRange | None], legal: BoolArray
+) -> list[Fraction | None]:
     """The least value of a unary term in every legal cell; None elsewhere, and where a linear term is missing."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(ranges, legal, strict=True):
@@ -35,7 +37,7 @@ def least_of_cells(space: Space, term: Term, ranges: list[Reach | None], legal: 
     return result
 
 
-def cell_cost(space: Space, term: Apart) -> CellCost:
+def cell_cost(space: Space, term: DistanceTerm) -> CellCost:
     """The least value of a distance to a row in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
     ranges = cell_reaches(space, term.feature)
     least = least_of_cells(space, term, ranges, space.legal[term.feature])
@@ -45,7 +47,7 @@ def cell_cost(space: Space, term: Apart) -> CellCost:
     return CellCost(term.point, term.feature, frozen(costs), UNARY_SHIFT)
 
 
-def distances_of_cells(space: Space, term: Apart, upwards: bool) -> list[Fraction | None]:
+def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[Fraction | None]:
     """The least (greatest) value of a term of one place in every cell; None in cells without legal values."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True):
@@ -54,7 +56,7 @@ def distances_of_cells(space: Space, term: Apart, upwards: bool) -> list[Fractio
     return result
 
 
-def distances_reached(space: Space, terms: Sequence[Apart], upwards: bool, most: int) -> list[Fraction] | None:
+def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
     """Every best distance of a cell or of a pair of cells, ascending; None where there are more than `most` to look at.
 
     The largest of several distances is one of these wherever values can be as good as their cells allow.
@@ -74,7 +76,7 @@ def distances_reached(space: Space, terms: Sequence[Apart], upwards: bool, most:
     return sorted(found)
 
 
-def pair_cost(space: Space, term: Apart) -> PairCost:
+def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
     """The least value of the distance between two points in every pair of cells, for a factor of 1 or -1."""
     assert term.other is not None
     feature, shift = term.feature, PAIR_SHIFTS[term.power]
@@ -96,7 +98,7 @@ def pair_cost(space: Space, term: Apart) -> PairCost:
     return PairCost((term.point, feature), (term.other, feature), frozen(signed, np.int64), shift * term.power)
 
 
-def best_of_cells(space: Space, terms: tuple[Apart, ...], upwards: bool) -> LinearForm:
+def best_of_cells(space: Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> LinearForm:
     """The least (greatest) distance that every cell, or pair of cells, allows."""
     sign = -1 if upwards else 1
     signed = [replace(term, factor=term.factor * sign) for term in terms]
@@ -108,7 +110,7 @@ def best_of_cells(space: Space, terms: tuple[Apart, ...], upwards: bool) -> Line
     )
 
 
-def _between(ranges: list[Reach | None], width: Fraction, shift: int, near: bool) -> Int64Array:
+def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
     """Least (greatest) distances of all pairs of cells; cells without values get those of a neighbour."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     known = [i for i, r in enumerate(ranges) if r is not None]

@@ -27,7 +27,7 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.values import Apart, ValueSum
+from treesens.compiler.query.values import DistanceTerm, ValueSum
 from treesens.errors import InternalError
 
 _CHUNK = 4096
@@ -155,7 +155,7 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             left = x.values[constraint.left, :, constraint.feature]
             right = x.values[constraint.right, :, constraint.other]
             return np.array([difference_holds(constraint, a, b) for a, b in zip(left, right, strict=True)], bool)
-        case ValueSum() if all(isinstance(t, Apart) and t.unordered for t in constraint.terms):
+        case ValueSum() if all(isinstance(t, DistanceTerm) and t.unordered for t in constraint.terms):
             return _sum_of_changes(constraint, x)
         case ValueSum():
             columns = {place: x.values[place[0], :, place[1]].tolist() for place in constraint.places}
@@ -181,7 +181,7 @@ def _sum_of_changes(relation: ValueSum, x: ManyInputs) -> BoolArray:
     """A sum of terms that are 0 where two values are equal (missing equals missing), at every row."""
     total = np.full(len(x), Fraction(0), object)
     for term in relation.terms:
-        assert isinstance(term, Apart)
+        assert isinstance(term, DistanceTerm)
         one = x.values[term.point, :, term.feature]
         other = np.full(len(x), term.row) if term.other is None else x.values[term.other, :, term.feature]
         differ = (one != other) & ~(np.isnan(one) & np.isnan(other))

@@ -14,18 +14,18 @@ from math import isqrt
 
 from treesens.compiler.query.domain import round_value
 from treesens.compiler.query.values import (
-    Apart,
+    DistanceTerm,
+    LinearTerm,
     Place,
-    Reach,
-    Scaled,
     Term,
+    ValueRange,
     ValueSum,
     extremes,
     least_sum,
     reach_of_row,
 )
 
-Ranges = dict[Place, Reach | None]
+Ranges = dict[Place, ValueRange | None]
 """The values that are left for every place; None is missing."""
 
 ROUNDS = 12
@@ -51,7 +51,7 @@ def root_below(value: Fraction, power: int) -> Fraction:
     return Fraction(isqrt((value.numerator << 2 * _BITS) // value.denominator), 1 << _BITS)
 
 
-def propagated(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
+def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
     """Ranges without values that no solution has; None where there is no solution. Exact over legal values."""
     if _opposed(relations):
         return None
@@ -108,7 +108,7 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
     """Narrows the places of a term to term <= cap; whether something changed, None where nothing is left."""
-    if isinstance(term, Scaled):
+    if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:
             return _keep(ranges, term.places[0], None, bound, high_open=strict)
@@ -183,17 +183,17 @@ class Choice:
     preferred: Mapping[Place, float]
     left: int = CHOICES
     proved: bool = True
-    toward: dict[Place, list[Apart]] = field(default_factory=dict)
+    toward: dict[Place, list[DistanceTerm]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for term in self.pulls:
-            if isinstance(term, Apart):
+            if isinstance(term, DistanceTerm):
                 for place in term.places:
                     self.toward.setdefault(place, []).append(term)
 
     def run(self, ranges: Ranges) -> dict[Place, float] | None:
         """Values for all places (NaN is missing); None where none were found."""
-        start = propagated(ranges, self.relations)
+        start = propagate(ranges, self.relations)
         if start is None:
             return None
         straight = self._straight(start)
@@ -252,20 +252,20 @@ class Choice:
                     return found
         return None
 
-    def _with(self, ranges: Ranges, place: Place, reach: Reach) -> dict[Place, float] | None:
-        narrowed = propagated({**ranges, place: reach}, self.relations)
+    def _with(self, ranges: Ranges, place: Place, reach: ValueRange) -> dict[Place, float] | None:
+        narrowed = propagate({**ranges, place: reach}, self.relations)
         return None if narrowed is None else self._descend(narrowed)
 
     @staticmethod
-    def _width(reach: Reach | None) -> Fraction:
+    def _width(reach: ValueRange | None) -> Fraction:
         return Fraction(0) if reach is None else Fraction(reach.high) - Fraction(reach.low)
 
     @staticmethod
-    def _count(reach: Reach) -> int:
+    def _count(reach: ValueRange) -> int:
         assert reach.values is not None
         return int(((reach.values >= reach.low) & (reach.values <= reach.high)).sum())
 
-    def _candidates(self, place: Place, reach: Reach, ranges: Ranges) -> list[float]:
+    def _candidates(self, place: Place, reach: ValueRange, ranges: Ranges) -> list[float]:
         target = self._target(place, reach, ranges)
         first = reach.nearest(target) if target is not None else None
         if reach.values is not None and self._count(reach) <= FEW:
@@ -277,7 +277,7 @@ class Choice:
         picked.append(reach.nearest(_short(Fraction(reach.low), Fraction(reach.high))))
         return list(dict.fromkeys(picked))
 
-    def _target(self, place: Place, reach: Reach, ranges: Ranges) -> Fraction | None:
+    def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
         """Where a value ought to be: close to (far from) what the first term about it says, or where it is preferred."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
@@ -312,26 +312,26 @@ def _short(low: Fraction, high: Fraction) -> Fraction:
 # --- proofs -------------------------------------------------------------------------------------------------------------------
 
 
-def culprits(ranges: Ranges, relations: Sequence[ValueSum]) -> tuple[ValueSum, ...] | None:
+def conflict(ranges: Ranges, relations: Sequence[ValueSum]) -> tuple[ValueSum, ...] | None:
     """Relations that propagation alone refutes, few where few suffice; None where it refutes nothing."""
     for relation in relations:
         least = least_sum(relation, ranges.__getitem__)
         if least is None or not relation.allows(least):
             return (relation,)
-    if propagated(ranges, relations) is not None:
+    if propagate(ranges, relations) is not None:
         return None
     kept = list(relations)
     for relation in list(relations):
         fewer = [r for r in kept if r is not relation]
-        if fewer and propagated(ranges, fewer) is None:
+        if fewer and propagate(ranges, fewer) is None:
             kept = fewer
     return tuple(kept)
 
 
-def widened(
+def generalise_conflict(
     runs: dict[Place, tuple[int, int]],
     last: Callable[[Place], int],
-    range_of: Callable[[Place, int, int], Reach | None],
+    range_of: Callable[[Place, int, int], ValueRange | None],
     relations: Sequence[ValueSum],
 ) -> dict[Place, tuple[int, int]]:
     """A box of cells (first and last of every place) without a solution, every side moved outwards as far as that holds.
@@ -341,7 +341,7 @@ def widened(
 
     def refuted(box: Mapping[Place, tuple[int, int]]) -> bool:
         ranges: Ranges = {p: range_of(p, *run) for p, run in box.items()}
-        return propagated(ranges, relations) is None
+        return propagate(ranges, relations) is None
 
     box = dict(runs)
     for place, (start, end) in runs.items():

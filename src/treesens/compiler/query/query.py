@@ -15,9 +15,9 @@ from typing import ClassVar, TypeAlias
 from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
-from treesens.compiler.query.bounds import Bound
+from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain
-from treesens.compiler.query.values import Apart, Place, ValueSum
+from treesens.compiler.query.values import DistanceTerm, Place, ValueSum
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class AtLeast(ArrayRecord):
     """form >= bound (> bound if strict)."""
 
     form: LinearForm
-    bound: Bound
+    bound: LogRational
     strict: bool = False
     name: str = "linear"
 
@@ -255,7 +255,7 @@ class Objective(ArrayRecord):
     unit: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
     nearest: NearestRows | None = None
-    values: tuple[Apart, ...] = ()
+    values: tuple[DistanceTerm, ...] = ()
     largest: bool = False
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.query.query import CellCost, Objective, Query, Space
-from treesens.compiler.query.values import Apart, Reach, extremes, joined, reach_of_cell
+from treesens.compiler.query.values import DistanceTerm, ValueRange, extremes, join_ranges, reach_of_cell
 
 Range = tuple[Fraction | None, Fraction | None]
 """Least and greatest value; None where nothing is said."""
@@ -36,11 +36,11 @@ def _of_values(space: Space, goal: Objective) -> Range:
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 
-def _of_term(space: Space, term: Apart) -> tuple[Fraction, Fraction]:
+def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
     """A term over everything legal: the present values as one range, and missing."""
     present = _present(space, term.feature)
     options = [present] if present is not None else []
-    choices: list[Reach | None] = [*options]
+    choices: list[ValueRange | None] = [*options]
     missing = space.grid[term.feature].missing_cell
     if missing >= 0 and space.legal[term.feature][missing]:
         choices.append(None)
@@ -49,13 +49,13 @@ def _of_term(space: Space, term: Apart) -> tuple[Fraction, Fraction]:
     return min(low for low, _ in found), max(high for _, high in found)
 
 
-def _present(space: Space, feature: int) -> Reach | None:
+def _present(space: Space, feature: int) -> ValueRange | None:
     grid = space.grid[feature]
     cells = np.flatnonzero(space.legal[feature][: grid.present_cells])
     if len(cells) == 0:
         return None
     first, last = (reach_of_cell(space.domains[feature], grid, int(c)) for c in (cells[0], cells[-1]))
-    return None if first is None or last is None else joined(first, last)
+    return None if first is None or last is None else join_ranges(first, last)
 
 
 def _of_cost(space: Space, cost: CellCost) -> tuple[Fraction, Fraction]:

@@ -13,7 +13,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.query.costs import cell_reaches
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept, Space
-from treesens.compiler.query.values import Place, Reach, ValueSum
+from treesens.compiler.query.values import Place, ValueRange, ValueSum
 
 FEW = 64
 """Values of a feature that get a slot each."""
@@ -27,7 +27,7 @@ class Slots:
     """
 
     cells: Int32Array
-    reaches: Sequence[Reach | None]
+    reaches: Sequence[ValueRange | None]
     split: bool = False
 
     @property
@@ -47,7 +47,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
     if not split:
         return whole
     cells: list[int] = []
-    singles: list[Reach | None] = []
+    singles: list[ValueRange | None] = []
     for cell in np.flatnonzero(space.legal[feature]).tolist():
         found = values_of(reaches[cell])
         if found is None or len(singles) + len(found) > FEW:
@@ -57,7 +57,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
     return Slots(np.array(cells, np.int32), singles, split=True)
 
 
-def values_of(reach: Reach | None) -> list[Reach | None] | None:
+def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
     """Every legal value alone; None where there are more than a few. A missing value stays as it is."""
     if reach is None or reach.single:
         return [reach]
@@ -67,7 +67,7 @@ def values_of(reach: Reach | None) -> list[Reach | None] | None:
         inside = [float(v) for v in range(int(reach.low), int(reach.high) + 1)]
     else:
         return None
-    return [Reach(v, v, reach.number_type) for v in inside] if len(inside) <= FEW else None
+    return [ValueRange(v, v, reach.number_type) for v in inside] if len(inside) <= FEW else None
 
 
 def related_features(query: Query) -> set[int]:

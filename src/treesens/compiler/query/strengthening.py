@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from treesens.compiler.query.propagation import root_below
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept
-from treesens.compiler.query.values import Apart, ValueSum
+from treesens.compiler.query.values import DistanceTerm, ValueSum
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:
@@ -41,9 +41,9 @@ def _distances(constraint: Constraint) -> Iterator[ValueSum]:
                 yield from _distances(part)
 
 
-def _apart(relation: ValueSum) -> list[Apart]:
+def _apart(relation: ValueSum) -> list[DistanceTerm]:
     """The terms of a bound on a distance between two points; none where the relation is of another kind."""
-    terms = [t for t in relation.terms if isinstance(t, Apart) and t.other is not None and t.factor > 0]
+    terms = [t for t in relation.terms if isinstance(t, DistanceTerm) and t.other is not None and t.factor > 0]
     same = {(t.point, t.other) for t in terms}
     return terms if len(terms) == len(relation.terms) and len(same) == 1 else []
 
@@ -58,7 +58,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
             return constraint
 
 
-def _bounds(query: Query, relation: ValueSum, terms: Sequence[Apart], moving: frozenset[int]) -> Constraint:
+def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
     """The points agree on what the distance counts, but for the features that move: each has an equal share of the limit."""
     counted = {term.feature for term in terms}
     mine = [term for term in terms if term.feature in moving]

@@ -25,7 +25,7 @@ Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Scaled:
+class LinearTerm:
     """factor * stored value of a feature at a point. A missing value satisfies no relation."""
 
     point: int
@@ -41,7 +41,7 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class Apart:
+class DistanceTerm:
     """factor * (distance / width) ** power of a feature at a point from another point, or (`other` None) from a value.
 
     Missing is one width away from every value and 0 from missing; so are unequal values where `unordered`.
@@ -74,14 +74,14 @@ class Apart:
         return Fraction(1) if self.unordered else abs(Fraction(one) - Fraction(other)) / self.width
 
 
-Term: TypeAlias = Scaled | Apart
+Term: TypeAlias = LinearTerm | DistanceTerm
 
 
 def changed_features(
     left: int, right: int, features: Sequence[int], factor: Fraction = Fraction(1)
-) -> tuple[Apart, ...]:
+) -> tuple[DistanceTerm, ...]:
     """factor * the number of features in which two points have different values (missing equals missing)."""
-    return tuple(Apart(left, f, right, 0.0, Fraction(1), unordered=True, factor=factor) for f in features)
+    return tuple(DistanceTerm(left, f, right, 0.0, Fraction(1), unordered=True, factor=factor) for f in features)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fractio
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class ValueRange:
     """Legal values low .. high of a feature, both ends legal: all floats of the type, the whole ones, or `values` ascending."""
 
     low: float
@@ -136,7 +136,7 @@ class Reach:
 
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
-    ) -> Reach | None:
+    ) -> ValueRange | None:
         """The legal values between two bounds; None where there are none. Exact: ends move to legal values."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
@@ -171,7 +171,7 @@ class Reach:
     def _previous(self, bound: Fraction, is_open: bool) -> float | None:
         """The last legal value at or below (below) a bound."""
         mirrored = None if self.values is None else -self.values[::-1]
-        turned = Reach(-self.high, -self.low, self.number_type, self.whole, mirrored)
+        turned = ValueRange(-self.high, -self.low, self.number_type, self.whole, mirrored)
         found = turned._next(-bound, is_open)
         return None if found is None else -found
 
@@ -185,55 +185,57 @@ class Reach:
         return (Fraction(self.low) + Fraction(self.high)) / 2
 
 
-def reach_of_cell(domain: Domain, grid: FeatureGrid, cell: int) -> Reach | None:
+def reach_of_cell(domain: Domain, grid: FeatureGrid, cell: int) -> ValueRange | None:
     """The legal values of a cell; None for the missing cell and for cells without any."""
     if cell == grid.missing_cell:
         return None
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
-        return Reach(float(inside[0]), float(inside[-1]), grid.number_type, values=inside) if len(inside) else None
+        return ValueRange(float(inside[0]), float(inside[-1]), grid.number_type, values=inside) if len(inside) else None
     low, high = cell_range(domain, grid, cell)
     if low > high:
         return None
-    return Reach(low, high, grid.number_type, whole=domain.whole)
+    return ValueRange(low, high, grid.number_type, whole=domain.whole)
 
 
-def reaches(domain: Domain, grid: FeatureGrid) -> list[Reach | None]:
+def value_ranges(domain: Domain, grid: FeatureGrid) -> list[ValueRange | None]:
     """`reach_of_cell` for every cell."""
     if isinstance(domain, RealDomain):
         return [reach_of_cell(domain, grid, cell) for cell in range(grid.n_cells)]
     cells = grid.cell_of(domain.values)
     order = np.argsort(cells, kind="stable")
     ends = np.searchsorted(cells[order], np.arange(grid.n_cells + 1))
-    result: list[Reach | None] = []
+    result: list[ValueRange | None] = []
     for cell in range(grid.n_cells):
         inside = domain.values[order[ends[cell] : ends[cell + 1]]]
         missing = cell == grid.missing_cell or len(inside) == 0
-        result.append(None if missing else Reach(float(inside[0]), float(inside[-1]), grid.number_type, values=inside))
+        result.append(
+            None if missing else ValueRange(float(inside[0]), float(inside[-1]), grid.number_type, values=inside)
+        )
     return result
 
 
-def reach_of_row(term: Apart) -> Reach | None:
+def reach_of_row(term: DistanceTerm) -> ValueRange | None:
     """The value of a row as a range; None where it is missing."""
-    return None if isnan(term.row) else Reach(term.row, term.row, NumberType.FLOAT64)
+    return None if isnan(term.row) else ValueRange(term.row, term.row, NumberType.FLOAT64)
 
 
-def joined(one: Reach | None, other: Reach | None) -> Reach | None:
+def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange | None:
     """A range that holds both, without holes: what a box of several cells may take at most."""
     if one is None or other is None:
         return None
-    return Reach(min(one.low, other.low), max(one.high, other.high), one.number_type)
+    return ValueRange(min(one.low, other.low), max(one.high, other.high), one.number_type)
 
 
 # --- least values over ranges -------------------------------------------------------------------------------------------------
 
 
-def extremes(term: Term, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fraction] | None:
+def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
     """Least and greatest value of a term over ranges of its places (None is missing); None where it has no value.
 
     Exact, except that sets of values with holes count as intervals where two of them meet, and to a value inside a hole.
     """
-    if isinstance(term, Scaled):
+    if isinstance(term, LinearTerm):
         if ranges[0] is None:
             return None
         return _ordered(term.factor, Fraction(ranges[0].low), Fraction(ranges[0].high))
@@ -245,7 +247,7 @@ def _ordered(factor: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction,
     return (factor * low, factor * high) if factor >= 0 else (factor * high, factor * low)
 
 
-def _apart(term: Apart, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fraction]:
+def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction]:
     """Least and greatest distance in widths, before the power."""
     zero, one = Fraction(0), Fraction(1)
     left = ranges[0]
@@ -264,7 +266,7 @@ def _apart(term: Apart, ranges: Sequence[Reach | None]) -> tuple[Fraction, Fract
     return near / term.width, max(high2 - low1, high1 - low2) / term.width
 
 
-def least_sum(relation: ValueSum, ranges: Callable[[Place], Reach | None]) -> Fraction | None:
+def least_sum(relation: ValueSum, ranges: Callable[[Place], ValueRange | None]) -> Fraction | None:
     """No values in the ranges give less; None where a linear term is missing."""
     total = Fraction(0)
     for term in relation.terms:

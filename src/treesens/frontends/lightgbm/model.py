@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
 from treesens.errors import ModelError
-from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stacked
+from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stack_trees
 
 # kZeroThreshold of meta.h: the float32 nearest to 1e-35, as a double.
 ZERO_BAND = float(np.float32(1e-35))
@@ -88,7 +88,7 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     features = tuple(
         as_categorical(f, counts[i], labels.get(i), truncates=True) if i in counts else f for i, f in enumerate(plain)
     )
-    nodes = stacked([_nodes(tree, counts) for tree in trees])
+    nodes = stack_trees([_nodes(tree, counts) for tree in trees])
     classes = {Task.BINARY: (0, 1), Task.MULTICLASS: tuple(range(outputs))}.get(task, ())
     return ensemble_of(
         nodes,

@@ -55,7 +55,7 @@ class Column:
         return self.present is _same and self.images is None
 
 
-def transformed(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     """The columns after a fitted transformer; ModelError names steps that cannot be followed."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return list(columns)
@@ -72,7 +72,7 @@ def transformed(step: Any, columns: Sequence[Column], place: str) -> list[Column
 
 def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     for name, part in step.steps:
-        columns = transformed(part, columns, f"{place}.{name}")
+        columns = transform_columns(part, columns, f"{place}.{name}")
     return list(columns)
 
 
@@ -84,7 +84,7 @@ def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> lis
             continue
         chosen = [columns[i] for i in indices[name]]
         if chosen:
-            result += transformed(part, chosen, f"{place}.{name}")
+            result += transform_columns(part, chosen, f"{place}.{name}")
     return result
 
 

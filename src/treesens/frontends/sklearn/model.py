@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, Task
 from treesens.errors import ModelError
-from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stacked
+from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.trees import histogram_nodes, tree_nodes
 
 Call = Callable[[Any, Any], Any]
@@ -121,7 +121,7 @@ def _task(classes: tuple[str | int, ...]) -> Task:
 
 def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
     """Decision trees and forests: the mean of leaf values, which for classifiers are probabilities per class."""
-    nodes = stacked([tree_nodes(tree, place) for tree in trees])
+    nodes = stack_trees([tree_nodes(tree, place) for tree in trees])
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
     return Read(
@@ -162,7 +162,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
     rounds, outputs = estimator.estimators_.shape
     scaled = bool(classes) and estimator.loss == "exponential"
     link = Link.IDENTITY if not classes else Link.SOFTMAX if outputs > 1 else Link.RAW if scaled else Link.LOGISTIC
-    nodes = stacked([tree_nodes(tree, place) for tree in estimator.estimators_.ravel()])
+    nodes = stack_trees([tree_nodes(tree, place) for tree in estimator.estimators_.ravel()])
     return Read(
         nodes=nodes,
         features=feature_tuple(names_of(estimator), place),
@@ -210,7 +210,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
     else:
         link = {"LogLink": Link.EXP, "IdentityLink": Link.IDENTITY}[type(estimator._loss.link).__name__]
     return Read(
-        nodes=stacked([histogram_nodes(p, columns, known, place) for p in predictors]),
+        nodes=stack_trees([histogram_nodes(p, columns, known, place) for p in predictors]),
         features=tuple(features),
         outputs=outputs,
         task=_task(classes),
@@ -252,7 +252,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
         trees.append(tree_nodes(tree, place, votes=votes.astype(np.float64)))
     total = float(np.sum(estimator.estimator_weights_))
     return Read(
-        nodes=stacked(trees),
+        nodes=stack_trees(trees),
         features=feature_tuple(names_of(estimator), place),
         outputs=1 if k == 2 else k,
         task=_task(classes),

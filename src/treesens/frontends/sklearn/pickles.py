@@ -32,7 +32,7 @@ def is_pickle(head: bytes) -> bool:
     return head.startswith(_STARTS + _STARTS_OF_XZ)
 
 
-def untrusted(place: str) -> ModelError:
+def untrusted_pickle(place: str) -> ModelError:
     """Why a pickle is not opened."""
     return ModelError(
         "this is a pickle (or joblib file), which can run any code when it is opened",

@@ -19,7 +19,7 @@ from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
-from treesens.frontends.sklearn.columns import Column, transformed
+from treesens.frontends.sklearn.columns import Column, transform_columns
 from treesens.frontends.sklearn.rows import RowMaker, predictor
 
 Float64 = NDArray[np.float64]
@@ -36,7 +36,7 @@ def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str)
     n = int(first.n_features_in_)
     columns: Sequence[Column] = [Column(i) for i in range(n)]
     for name, step in pipeline.steps[:-1]:
-        columns = transformed(step, columns, f"{place}.{name}")
+        columns = transform_columns(step, columns, f"{place}.{name}")
     model = load(pipeline.steps[-1][1])
     if len(columns) != model.ensemble.n_features:
         raise ModelError(

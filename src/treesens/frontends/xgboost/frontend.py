@@ -26,7 +26,7 @@ from treesens.frontends.documents import is_json, is_ubjson, parse_document
 from treesens.frontends.fields import Field
 from treesens.frontends.xgboost.categories import cut_names
 from treesens.frontends.xgboost.model import read_ensemble
-from treesens.frontends.xgboost.native import NativeXGBoost, converted
+from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
 from treesens.frontends.xgboost.trees import InexactDecimalError
 
 _FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
@@ -52,14 +52,14 @@ class XGBoostFrontend:
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         if data.startswith(_OLD):
-            data = converted(data, str(path))
+            data = convert_file(data, str(path))
         return self._read(data, str(path), path.stem)
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
         """All rounds of a file, or those up to the best one, which the scikit-learn wrapper uses after early stopping."""
         if variant == "all":
             return replace(self.load(path, data), notes=())
-        data = converted(data, str(path)) if data.startswith(_OLD) else data
+        data = convert_file(data, str(path)) if data.startswith(_OLD) else data
         best = _best_iteration(Field(parse_document(data, str(path)), str(path)))
         if best is None:
             raise ModelError(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from treesens.errors import ModelError
 
 
-def converted(data: bytes, place: str) -> bytes:
+def convert_file(data: bytes, place: str) -> bytes:
     """A model in XGBoost's old binary format as UBJSON, by the library: versions up to 3.0 read it."""
     try:
         import xgboost

@@ -20,7 +20,7 @@ class BruteBackend(Backend):
         proof=Proof.EXACT,
         bounds=False,
         threads=False,
-        native_ops=frozenset({"Path", "LeafSum", "Equal", "Clause", "Linear", "Table", "Const"}),
+        native_ops=frozenset({"LeafImplies", "LeafSum", "Equal", "Clauses", "Linear", "Membership", "Facts"}),
     )
 
     def available(self) -> str | None:

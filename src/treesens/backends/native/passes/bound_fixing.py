@@ -25,7 +25,7 @@ import numpy as np
 from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import HELP_BYTES, Solver
 from treesens.compiler.base.arrays import BoolArray, Int32Array, distinct, indptr_of, runs_of
-from treesens.compiler.ir import Bool, Clause, Const, Module, Op, Order, Table
+from treesens.compiler.ir import Bool, Clauses, Facts, Membership, Module, Op, Order
 from treesens.compiler.ir.rewrite import contradiction
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.errors import BackendError
@@ -58,17 +58,19 @@ class BoundFixing:
             # What the engine does not read, or refuses after checking it, or what does not fit.
             return PassResult(module, statistics={"declined": 1})
         if fixing.infeasible:
-            return PassResult(module.with_ops(contradiction()), statistics={"refuted": 1}, premises=(PREMISE,))
+            return PassResult(
+                module.with_ops(contradiction()), statistics={"refuted": 1}, proof_dependencies=(PREMISE,)
+            )
         cells = _facts_of_cells(module, adapted, fixing.cells)
         leaves = distinct(adapted.leaf_variable[~fixing.leaves]) * 2 + 1
         literals = np.concatenate([cells.literals, leaves]).astype(np.int32)
-        known = np.concatenate([np.zeros(0, np.int32), *(op.literals for op in module.ops_of(Const))])
+        known = np.concatenate([np.zeros(0, np.int32), *(op.literals for op in module.ops_of(Facts))])
         literals = literals[~np.isin(literals, known)]
-        ops: list[Op] = [Const(literals)] if len(literals) else []
+        ops: list[Op] = [Facts(literals)] if len(literals) else []
         if cells.holes:
-            ops.append(Clause(indptr_of([2] * len(cells.holes)), np.array(cells.holes, np.int32).ravel()))
+            ops.append(Clauses(indptr_of([2] * len(cells.holes)), np.array(cells.holes, np.int32).ravel()))
         statistics = {"cells out of reach": cells.count, "leaves out of reach": len(leaves)}
-        return PassResult(module.with_ops(*ops), statistics=statistics, premises=(PREMISE,) if ops else ())
+        return PassResult(module.with_ops(*ops), statistics=statistics, proof_dependencies=(PREMISE,) if ops else ())
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Fa
     literals: list[int] = []
     holes: list[tuple[int, int]] = []
     members = np.zeros(module.variables, bool)
-    for table in module.ops_of(Table):
+    for table in module.ops_of(Membership):
         members[table.members] = True  # members stand for cells of a feature, and follow from them
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables):
@@ -114,7 +116,7 @@ def _new(module: Module, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Holes of which the module has no clause yet."""
     known = {
         tuple(sorted(op.literals[a:b].tolist()))
-        for op in module.ops_of(Clause)
+        for op in module.ops_of(Clauses)
         for a, b in zip(op.indptr[:-1], op.indptr[1:], strict=True)
     }
     return [hole for hole in holes if tuple(sorted(hole)) not in known]

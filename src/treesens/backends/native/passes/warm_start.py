@@ -18,7 +18,7 @@ from treesens.backends.native.problem import Mode
 from treesens.backends.native.solver import HELP_BYTES, Solver
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Module, Start
-from treesens.compiler.ir.evaluate import satisfied
+from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.literals import literal_values
 from treesens.compiler.passes.base import PassResult, Relation
@@ -46,7 +46,7 @@ class WarmStart:
         if result.assignment is None or not result.is_witness:
             return PassResult(module, statistics={"starts": 0})
         point = with_leaves(module, adapted.assignment(result.assignment, module.variables))
-        if not satisfied(module, point[None, :])[0]:
+        if not satisfies(module, point[None, :])[0]:
             # Rows that had to be rounded for the engine, or leaves that a pass has dropped with a fact of its own.
             return PassResult(module, statistics={"starts": 0})
         start = Start(np.flatnonzero(point).astype(np.int32))

@@ -15,19 +15,19 @@ from treesens.compiler.ir import (
     TRUE,
     Block,
     Bool,
-    Clause,
-    Const,
+    Clauses,
     Equal,
+    ExactlyOne,
+    Facts,
     FeatureInfo,
+    LeafImplies,
     LeafSum,
     Linear,
+    Membership,
     Module,
     Objective,
     Op,
     Order,
-    Path,
-    Table,
-    Unit,
 )
 from treesens.compiler.ir.literals import negative, positive
 
@@ -77,9 +77,9 @@ class Sketch:
         count = len(guards)
         tree = np.arange(first, first + count, dtype=np.int32)
         leaf = np.arange(2 * first, 2 * (first + count), dtype=np.int32)
-        self.blocks.append(Unit(0, points or (0,), tree, np.arange(count + 1, dtype=np.int64) * 2, leaf, made))
+        self.blocks.append(ExactlyOne(0, points or (0,), tree, np.arange(count + 1, dtype=np.int64) * 2, leaf, made))
         literals = np.array([x for g in guards for x in (g, g ^ 1)], np.int32)
-        self.ops.append(Path(made, literals))
+        self.ops.append(LeafImplies(made, literals))
         return [made[2 * i : 2 * i + 2] for i in range(count)]
 
     def leaves(self, count: int, *points: int, tree: int = 0) -> Int32Array:
@@ -87,7 +87,7 @@ class Sketch:
         made = self._fresh(count)
         offset = np.array([0, count], np.int64)
         leaf = np.arange(10 * tree, 10 * tree + count, dtype=np.int32)
-        self.blocks.append(Unit(0, points or (0,), np.array([tree], np.int32), offset, leaf, made))
+        self.blocks.append(ExactlyOne(0, points or (0,), np.array([tree], np.int32), offset, leaf, made))
         return made
 
     def linear(
@@ -106,10 +106,10 @@ class Sketch:
 
     def clause(self, *rows: Sequence[int]) -> None:
         literals = np.array([x for row in rows for x in row], np.int32)
-        self.ops.append(Clause(indptr_of([len(row) for row in rows]), literals))
+        self.ops.append(Clauses(indptr_of([len(row) for row in rows]), literals))
 
     def fact(self, *literals: int) -> None:
-        self.ops.append(Const(np.array(literals, np.int32)))
+        self.ops.append(Facts(np.array(literals, np.int32)))
 
     def table(self, order: int, runs: Sequence[Sequence[tuple[int, int]]]) -> Int32Array:
         """One member per row of runs over the order block with this number."""
@@ -118,7 +118,7 @@ class Sketch:
         flat = [run for row in runs for run in row]
         low, high = (np.array([run[end] for run in flat], np.int32) for end in (0, 1))
         orders = np.full(len(runs), order, np.int32)
-        self.ops.append(Table(made, orders, indptr_of([len(row) for row in runs]), low, high))
+        self.ops.append(Membership(made, orders, indptr_of([len(row) for row in runs]), low, high))
         return made
 
     def module(self, name: str, objective: Objective | None = None) -> Module:

@@ -112,7 +112,7 @@ def equal_except(s: Sketch) -> None:
     s.linear([int(left[0][0]), int(right[0][0])], [1, 1], 2)
 
 
-@case("two points that share an order block and a unit block")
+@case("two points that share an order block and a exactly-one block")
 def shared_blocks(s: Sketch) -> None:
     p = s.order(0, 0, 1)
     u, v = s.order(1, 0), s.order(1, 1)
