@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,13 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
         False,
         1.5,
     ),
-    "catboost": (models_boosted.train_catboost, NUMBERS, False, 1),
+    "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
-    "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1),
+    "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1.5),
 }
 """By name: the trainer, its kinds of features, whether features have no names, and its share."""
+DOMAINS_FROM_DATA = 0.15
+"""Share of cases with `domain from`."""
 LARGEST = 20_000
 WIDEST = 1_200
 
@@ -61,6 +63,8 @@ class Case:
     labels: dict[str, str | None] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     """Tables of which the text takes the first rows only (`rows N`)."""
+    domain: str | None = None
+    """The table of `domain from`."""
 
     def header(self) -> str:
         """All declarations of the text."""
@@ -69,6 +73,8 @@ class Case:
             label = f' label "{self.labels[name]}"' if self.labels.get(name) else ""
             rows = f" rows {self.limits[name]}" if name in self.limits else ""
             lines.append(f'data {name} from "{name}"{label}{rows}')
+        if self.domain is not None:
+            lines.append(f"domain from {self.domain}")
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 
@@ -81,6 +87,9 @@ def draw_case(seed: int, questions: int = 12) -> Case:
     for _ in range(50):
         try:
             features, models = _models(rng, trainer)
+            source = None
+            if rng.random() < DOMAINS_FROM_DATA:
+                features, source = domain_from_table(rng, features)
             if combinations(features) > LARGEST:
                 continue
             space = complete(features)
@@ -90,13 +99,13 @@ def draw_case(seed: int, questions: int = 12) -> Case:
         break
     else:
         raise RuntimeError(f"seed {seed}: nothing that {trainer} takes")
-    tables = {"D": draw_table(rng, space.features, models, "D")}
+    tables = {"D": draw_table(rng, space.features, models, "D", source)}
     if rng.random() < 0.3:
         tables["E"] = draw_table(rng, space.features, models, "E")
     world = World(space, points, tables)
     draw = Draw(rng, space, models, points, tables, WIDEST)
     asked = [question for k in range(questions) for question in draw_questions(draw, f"q{k}")]
-    case = Case(seed, list(features), models, world, asked, trainer)
+    case = Case(seed, list(features), models, world, asked, trainer, domain=None if source is None else "D")
     for name, rows in tables.items():
         case.frames[name], case.labels[name] = table_frame(rng, rows.stored, features)
         if rng.random() < 0.15:
@@ -112,8 +121,6 @@ def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict
     most = 400 if rng.random() < 0.85 else 6000
     features = draw_features(rng, plain=plain, kinds=kinds, most=most)
     if plain:
-        from dataclasses import replace
-
         features = [replace(f, name=f"f{i}") for i, f in enumerate(features)]
     kind = str(rng.choice(["binary", "binary", "multi", "regression"]))
     models = {"m": train(rng, features, "m", kind)}
@@ -142,18 +149,34 @@ def second_trainer(rng: np.random.Generator, features: Sequence[Feature]) -> Cal
     return TRAINERS[str(rng.choice(["xgboost", "lightgbm", "sklearn", "catboost"]))][0]
 
 
-def draw_table(rng: np.random.Generator, features: Sequence[Feature], models: Mapping[str, Model], name: str) -> Rows:
-    """Rows of the domain, and a few with values outside it or missing."""
+def draw_table(
+    rng: np.random.Generator, features: Sequence[Feature], models: Mapping[str, Model], name: str,
+    given_places: np.ndarray | None = None,
+) -> Rows:  # fmt: skip
+    """Rows of the domain, and a few with values outside it or missing; `given_places` are those of the table of domains."""
+    places = draw_places(rng, features) if given_places is None else given_places
+    user = np.stack([np.array(f.user)[places[:, i]] for i, f in enumerate(features)], axis=1)
+    stored = [column(f.stored)[places[:, i]] for i, f in enumerate(features)]
+    if given_places is None and rng.random() < 0.3:
+        _outside(rng, features, places, user, stored)
+    return rows_of(name, features, models, places, user, stored)
+
+
+def draw_places(rng: np.random.Generator, features: Sequence[Feature]) -> np.ndarray:
+    """Places of the values of 3 to 29 rows, int[rows, features]."""
     count = int(rng.integers(3, 30))
     places = np.stack([rng.integers(0, len(f.typed), count) for f in features], axis=1)
     for group in {f.group for f in features if f.group is not None}:
         members = [i for i, f in enumerate(features) if f.group == group]
         places[:, members] = 0
         places[np.arange(count), rng.choice(members, count)] = 1
-    user = np.stack([np.array(f.user)[places[:, i]] for i, f in enumerate(features)], axis=1)
-    stored = [column(f.stored)[places[:, i]] for i, f in enumerate(features)]
-    if rng.random() < 0.3:
-        _outside(rng, features, places, user, stored)
+    return places
+
+
+def rows_of(
+    name: str, features: Sequence[Feature], models: Mapping[str, Model], places: np.ndarray, user: np.ndarray,
+    stored: list[np.ndarray],
+) -> Rows:  # fmt: skip
     inside = (places >= 0).all(axis=1)
     for group in {f.group for f in features if f.group is not None}:
         inside &= np.sum([user[:, i] == 1 for i, f in enumerate(features) if f.group == group], axis=0) == 1
@@ -162,6 +185,64 @@ def draw_table(rng: np.random.Generator, features: Sequence[Feature], models: Ma
     rows.stored = stored
     rows.gaps = not inside.all()
     return rows
+
+
+def domain_from_table(rng: np.random.Generator, features: Sequence[Feature]) -> tuple[list[Feature], np.ndarray | None]:
+    """Features some of which range over what the first table holds, and the places of its rows; None if none does."""
+    places = draw_places(rng, features)
+    made = list(features)
+    for i, f in enumerate(features):
+        undeclared = f.declaration is None
+        if f.group is not None or f.unit is not None or f.codes == "label" or (not undeclared and rng.random() < 0.3):
+            if undeclared and f.codes == "label":
+                return list(features), None  # which labels a table leaves is a matter of the model, too
+            continue
+        found = ranged(f, places[:, i], str(rng.choice(["undeclared", "undeclared", "interval"])))
+        if found is None:
+            if undeclared:
+                return list(features), None
+            continue
+        made[i], places[:, i] = found
+    return (made, places) if any(x is not y for x, y in zip(made, features, strict=True)) else (list(features), None)
+
+
+def ranged(f: Feature, places: np.ndarray, how: str) -> tuple[Feature, np.ndarray] | None:
+    """The feature over its column (docs/language.md, `domain from`), and the new places of the rows.
+
+    Few values of a column are all there are (12 whole ones at most, or 12 of any kind with four rows for each); of others, and
+    of features declared without an interval, it is the range.
+    """
+    user = np.array(f.user)
+    present = np.unique(user[places])
+    present = present[~np.isnan(present)]
+    gaps = bool(np.isnan(user[places]).any())
+    if len(present) < 2 or f.kind == "category":
+        return None
+    whole = bool((present == np.round(present)).all())
+    few = len(present) <= 12 and (whole or len(places) >= 4 * len(present))
+    declared = how == "interval" and (f.kind == "real" or f.codes == "number")
+    if declared or not few:
+        kept = (user >= present[0]) & (user <= present[-1])
+        if f.kind == "real" and whole and not declared:
+            return None
+    else:
+        kept = np.isin(user, present)
+    text = None
+    if declared:
+        text = f.kind + (" or missing" if f.missing else "")
+    if f.missing and (gaps or declared):
+        kept |= np.isnan(user)
+    elif gaps:
+        return None
+    chosen = np.flatnonzero(kept)
+    small = replace(
+        f, typed=tuple(f.typed[k] for k in chosen), user=tuple(f.user[k] for k in chosen),
+        stored=tuple(f.stored[k] for k in chosen), declaration=text, width=float(present[-1] - present[0]),
+        missing_text=f.missing_text and bool(np.isnan(user[chosen]).any()),
+    )  # fmt: skip
+    back = np.full(len(user), -1)
+    back[chosen] = np.arange(len(chosen))
+    return small, back[places]
 
 
 def table_cells(model: Model, stored: list[np.ndarray], features: Sequence[Feature], user: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ Constraints (P and Q are names of points, F of features, `data` of tables, numbe
     ["missing", P, F]                      ["abs", P, F, Q, op, number]
     ["class", P, op, C, by, number]        by: "" | "factor" | "margin"
     ["classes", P, op, Q]                  ["changes", P, Q, op, number]
-    ["cavities", [P..], data, width]
+    ["cavities", [P..], data, width] or ["cavities", [P..], data, width, limit]
 Terms: ["feature", P, F] ["prob"|"margin"|"value", P, class or None] ["distance", P, Q, norm]
     ["rowdistance", P, data, row, norm] ["nearest", P, data, norm] ["likelihood", [[P, data]..]] ["changes", P, Q]
 A question: name, points [[P, model]..], count (data or None), constraints, objective [sense, sum] or None, top, diverse,
@@ -105,7 +105,9 @@ _WRITERS: dict[str, Any] = {
     "class": _class,
     "classes": lambda p, op, q: f"class({p}) {op} class({q})",
     "changes": lambda p, q, op, c: f"changes({p}, {q}) {op} {c}",
-    "cavities": lambda points, data, width: f"{', '.join(points)} avoid cavities({data}, width = {width})",
+    "cavities": lambda points, data, width, *limit: (
+        f"{', '.join(points)} avoid cavities({data}, width = {width}" + "".join(f", limit = {n}" for n in limit) + ")"
+    ),
 }
 
 
@@ -144,8 +146,10 @@ def constructs(question: dict[str, Any]) -> Iterator[str]:
         yield "two models"
     if question.get("wording"):
         yield "shorthand"
+    if question.get("near"):
+        yield f"near using {question['near']}"
     if question.get("loop"):
-        yield "for each"
+        yield question.get("construct", "every pair of classes")
     for node in question["constraints"]:
         yield from _parts(node)
     if question.get("objective"):
@@ -172,8 +176,10 @@ def _parts(node: Node) -> Iterator[str]:
         yield "comparison of sums" if len(terms) > 1 else "comparison"
         yield from {f"{t[0]} {t[-1]}" if "distance" in t[0] else t[0] for t in terms}
     elif kind == "cavities":
-        yield f"cavities {rest[2]}"
+        yield f"cavities {rest[2]}" + (" limit" if len(rest) > 3 else "")
     elif kind == "class" and rest[3]:
-        yield f"class by {rest[3]}"
+        yield f"class by {rest[3]}" + (
+            f" {rest[4]}" if rest[4] in ("0", "1") and (rest[3] == "factor") == (rest[4] == "1") else ""
+        )
     else:
         yield kind

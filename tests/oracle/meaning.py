@@ -283,7 +283,8 @@ def likelihood(s: Setting, p: str, data: str) -> np.ndarray:
     return out[s.at[p]]
 
 
-def _cavities(s: Setting, names: list[str], data: str, width: int) -> Truth:
+def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | None = None) -> Truth:
+    """In no empty box of at most `width` features. With a limit some boxes are left out, and only that is known."""
     from itertools import combinations
 
     truth = np.ones(len(s.at[names[0]]), bool)
@@ -295,7 +296,7 @@ def _cavities(s: Setting, names: list[str], data: str, width: int) -> Truth:
                 kept = {tuple(row) for row in theirs[:, chosen].tolist()}
                 ok &= np.array([tuple(cell) in kept for cell in points.cells[:, chosen].tolist()])
         truth &= ok[s.at[p]]
-    return s.both(truth)
+    return s.both(truth) if limit is None else (truth, np.ones_like(truth))
 
 
 def _category(s: Setting, p: str, f: str, op: str, label: str) -> Truth:
@@ -335,7 +336,7 @@ def _class(s: Setting, p: str, op: str, c: str, by: str, size: str) -> Truth:
         return ~may, ~sure
     points = s.points[p]
     wanted = points.model.class_of(c)
-    if not by:
+    if not by or Fraction(size) == (1 if by == "factor" else 0):
         sure, may = predicted(s, points, wanted)
         return sure[s.at[p]], may[s.at[p]]
     sure, may = wins(points, wanted, by, float(Fraction(size)), 0.0 if s.exact else points.band)

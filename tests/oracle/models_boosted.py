@@ -266,12 +266,13 @@ def train_catboost(rng: np.random.Generator, features: Sequence[Feature], name: 
         iterations=int(rng.integers(1, 5)), depth=int(rng.integers(1, 4)), learning_rate=0.5, thread_count=1, random_seed=1,
         allow_writing_files=False, verbose=0, nan_mode=str(rng.choice(["Min", "Max"])), boost_from_average=False,
         grow_policy=str(rng.choice(["SymmetricTree", "Lossguide", "Depthwise"])),
+        border_count=int(rng.choice([3, 254])), l2_leaf_reg=float(rng.choice([0.1, 3.0])),
     )  # fmt: skip
     model.fit(catboost.Pool(matrix(columns, np.float32), y, feature_names=[f.name for f in features]))
-    return _catboost_model(model, name, kind, features)
+    return _catboost_model(model, name, kind, features, live=bool(rng.random() < 0.3))
 
 
-def _catboost_model(model: Any, name: str, kind: str, features: Sequence[Feature]) -> Model:
+def _catboost_model(model: Any, name: str, kind: str, features: Sequence[Feature], *, live: bool) -> Model:
     path = folder() / f"{name}.{id(model)}.{np.random.default_rng().integers(1 << 40)}.json"
     model.save_model(str(path), format="json")
     outputs = 3 if kind == "multi" else 1
@@ -291,10 +292,17 @@ def _catboost_model(model: Any, name: str, kind: str, features: Sequence[Feature
     def shorten(count: int) -> Model:
         cut = model.copy()
         cut.shrink(count)
-        return _catboost_model(cut, name, kind, features)
+        return _catboost_model(cut, name, kind, features, live=live)
+
+    cuttable = model.get_param("grow_policy") == "SymmetricTree"
+
+    def save(place: Path) -> str:
+        model.save_model(str(place / f"{name}.json"), format="json")
+        return f"{name}.json"
 
     return Model(
-        name, "catboost", kind, LINKS[kind], str(path), margins, classes if kind != "regression" else None, None,
+        name, "catboost", kind, LINKS[kind], model if live else str(path), margins,
+        classes if kind != "regression" else None, None,
         tuple("012"[: COUNTS[kind]]), borders, False, tuple(bool(borders.get(f.name)) for f in features), False, False,
-        np.float32, shorten, model.tree_count_, feature_names=tuple(f.name for f in features),
+        np.float32, shorten if cuttable else None, model.tree_count_, save=save, feature_names=tuple(f.name for f in features),
     )  # fmt: skip

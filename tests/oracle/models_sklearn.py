@@ -347,42 +347,52 @@ def train_onnx(rng: np.random.Generator, features: Sequence[Feature], name: str,
 def train_treelite(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     import treelite
 
-    if rng.random() < 0.5:
-        raise_if = any(f.codes == "code" for f in features)
-        if raise_if:
-            raise ValueError("treelite models are asked over numbers")
-        base = train_xgboost(rng, features, name, kind)
-        if base.categorical or base.link == "exp":
-            raise ValueError("treelite models are asked over numbers")
-        made = (
-            treelite.frontend.load_xgboost_model(base.source, format_choice="use_suffix")
-            if base.source.endswith(".json")
-            else None
-        )
-        single = True
-    else:
-        base = train_lightgbm(rng, features, name, kind)
-        if base.categorical or base.link in ("exp", "ova"):
-            raise ValueError("treelite models are asked over numbers")
-        made = treelite.frontend.load_lightgbm_model(base.source)
-        single = False
-    if made is None:
-        raise ValueError("treelite reads JSON")
+    made, base, single = _imported_by_treelite(rng, features, name, kind)
     path = folder() / f"{name}.{rng.integers(1 << 40)}.tl"
     made.serialize(str(path))
     kind_of = np.float32 if single else np.float64
-    outputs = 3 if kind == "multi" else 1
+    outputs = 3 if kind == "multi" else 2 if kind == "binary" and base.link == "identity" else 1
+    raw = base.link != "identity"
 
     def margins(c: Columns) -> np.ndarray:
-        given = treelite.gtil.predict(made, matrix(c, kind_of), nthread=1, pred_margin=True)
+        given = treelite.gtil.predict(made, matrix(c, kind_of), nthread=1, pred_margin=raw)
         return np.asarray(given, float).reshape(len(c[0]), -1)[:, :outputs]
 
     def classes(c: Columns) -> np.ndarray:
         scores = margins(c)
-        return (scores[:, 0] > 0).astype(int) if kind == "binary" else scores.argmax(axis=1)
+        return (scores[:, 0] > 0).astype(int) if outputs == 1 else scores.argmax(axis=1)
+
+    def save(place: Path) -> str:
+        made.serialize(str(place / f"{name}.tl"))
+        return f"{name}.tl"
 
     return Model(
-        name, "treelite", kind, base.link, str(path), margins, classes if kind != "regression" else None, None,
-        base.classes, base.thresholds, base.strict, base.used, False, single, kind_of, None, base.trees,
-        dyadic=base.dyadic, feature_names=base.feature_names,
+        name, "treelite", kind, base.link, made if rng.random() < 0.3 else str(path), margins,
+        classes if kind != "regression" else None, None, tuple("012"[: COUNTS[kind]]), base.thresholds, base.strict, base.used,
+        False, single, kind_of, None, base.trees, save=save, dyadic=base.dyadic, feature_names=base.feature_names,
     )  # fmt: skip
+
+
+def _imported_by_treelite(
+    rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str
+) -> tuple[Any, Model, bool]:
+    """A model as treelite imports it, what it was made from, and whether it reads float32."""
+    import treelite
+
+    source = str(rng.choice(["xgboost", "lightgbm", "sklearn"]))
+    if source == "sklearn":
+        base = train_sklearn(rng, features, name, kind)
+        if base.link == "votes" or any(f.missing or f.missing_text for f in features):
+            raise ValueError("treelite imports no AdaBoost, and no missing values of scikit-learn")
+        try:
+            return treelite.sklearn.import_model(base.source), base, False
+        except treelite.TreeliteError as error:
+            raise ValueError(str(error)) from error
+    base = (train_xgboost if source == "xgboost" else train_lightgbm)(rng, features, name, kind)
+    if base.categorical or base.link in ("exp", "ova"):
+        raise ValueError("treelite models are asked over numbers")
+    if source == "lightgbm":
+        return treelite.frontend.load_lightgbm_model(base.source), base, False
+    if not base.source.endswith(".json"):
+        raise ValueError("treelite reads JSON")
+    return treelite.frontend.load_xgboost_model(base.source, format_choice="use_suffix"), base, True

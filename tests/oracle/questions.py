@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from tests.oracle.spaces import Feature, Space, quoted
 
 OPS = ["<", "<=", "=", "!=", ">=", ">"]
 NORMS = ["l0", "l1", "l2", "linf"]
+MOST_OF_A_LOOP = 8
+"""Questions of one `for each`."""
 NOTHING: dict[str, Any] = {"objective": None, "top": None, "expect": None, "count": None}
 
 
@@ -68,24 +71,38 @@ def every_pair(d: Draw, name: str) -> list[dict[str, Any]]:
 
 
 def loop(d: Draw, name: str) -> list[dict[str, Any]]:
-    """`for each f in features` or `in {..}`: the question of every feature, named NAME[f]."""
+    """`for each f in features`, `in {..}` or `in pairs`: a question per choice, named NAME[f] or NAME[f+g]."""
     model = d.pick(list(d.models))
     names = [f.name for f in d.space.features if quoted(f.name) == f.name]
-    some = [str(n) for n in d.rng.permutation(names)[:2]]
-    if not some:
+    some = [str(n) for n in d.rng.permutation(names)[:3]]
+    if len(some) < 2:
         return [draw_question(d, name)]
-    everything = len(names) == len(d.space.features) and d.chance(0.5)
+    every = len(names) == len(d.space.features)
     points = [["a", model], ["b", model]]
+    form = d.pick(["features", "pairs", "two in pairs", "set", "set"] if every else ["set", "groups"])
+    parameters = ["f", "g"] if form == "two in pairs" else ["f"]
+    if form in ("pairs", "two in pairs"):
+        choices, head = [list(pair) for pair in combinations(names, 2)], "pairs"
+    elif form == "features":
+        choices, head = [[n] for n in names], "features"
+    elif form == "groups" and len(some) == 3:
+        choices, head = [some[:1], some[1:]], f"{{{some[0]}, {{{some[1]}, {some[2]}}}}}"
+    else:
+        choices, head = [[n] for n in some[:2]], f"{{{some[0]}, {some[1]}}}"
+    if len(choices) > MOST_OF_A_LOOP:
+        return [draw_question(d, name)]
     more = [draw_constraint(d, points, ["f"], depth=2) for _ in range(int(d.rng.integers(1, 3)))]
     lines = "".join(f"\n      {constraint(node)}" for node in more)
-    head = "features" if everything else "{" + ", ".join(some) + "}"
-    text = f"for each f in {head}:\n  query {name}:\n    find a, b in {model} such that\n      a = b except f{lines}\n"
+    free = "{f, g}" if len(parameters) == 2 else "f"
+    text = f"for each {', '.join(parameters)} in {head}:\n  query {name}:\n    find a, b in {model} such that\n"
+    text += f"      a = b except {free}{lines}\n"
     return [
         {
-            "name": f"{name}[{f}]", "points": points, "constraints": [["equal", "a", "b", [f]], *more],
-            "objective": None, "top": None, "expect": None, "count": None, "loop": text,
+            **NOTHING, "name": f"{name}[{'+'.join(chosen)}]", "points": points,
+            "constraints": [["equal", "a", "b", chosen], *more], "loop": text,
+            "construct": f"for each in {'pairs' if 'pairs' in form else form}",
         }
-        for f in (names if everything else some)
+        for chosen in choices
     ]  # fmt: skip
 
 
@@ -226,7 +243,7 @@ def score(d: Draw, points: list[list[str]]) -> Node:
             "=",
             quoted_class(c),
             "factor" if factor else "margin",
-            d.pick(["1.5", "2", "1.1", "4"] if factor else ["0.25", "0.5", "1", "0.125"]),
+            d.pick(["1.5", "2", "1.1", "4", "1"] if factor else ["0.25", "0.5", "1", "0.125", "0"]),
         ]
     if form == "prob":
         if m.linear:
@@ -331,7 +348,10 @@ def cavity(d: Draw, points: list[list[str]]) -> Node:
     if not whole:
         return unary(d, points)
     some = [p for p, _ in points[: int(d.rng.integers(1, 3))]]
-    return ["cavities", some, d.pick(whole), int(d.rng.integers(1, 4))]
+    width = int(d.rng.integers(1, 4))
+    if d.chance(0.3):
+        return ["cavities", some, d.pick(whole), width, int(d.pick([1, 3, 10, 100]))]
+    return ["cavities", some, d.pick(whole), width]
 
 
 def ordered(d: Draw) -> list[Feature]:
@@ -493,13 +513,17 @@ def exact_sum(x: str, y: str) -> str:
 
 
 def _near(d: Draw, made: dict[str, Any], m: Model) -> None:
-    using = d.pick(["likelihood", "distance"] if m.celled and whole_tables(d) else ["distance"])
-    data = d.pick(whole_tables(d) if using == "likelihood" else list(d.tables))
-    made["wording"] += f" near {data} using {using}"
-    if using == "likelihood":
-        made["objective"] = ["maximize", [["1", ["likelihood", [["a", data], ["b", data]]]]]]
-    else:
+    using = d.pick(["likelihood", "cavities", "both", "", "distance"] if m.celled and whole_tables(d) else ["distance"])
+    data = d.pick(list(d.tables) if using == "distance" else whole_tables(d))
+    made["wording"] += f" near {data}" + (f" using {using}" if using else "")
+    made["near"] = using or "both"
+    if using == "distance":
         made["objective"] = ["minimize", [["1", ["nearest", "a", data, "l2"]]]]
+        return
+    if using != "cavities":
+        made["objective"] = ["maximize", [["1", ["likelihood", [["a", data], ["b", data]]]]]]
+    if using != "likelihood":
+        made["constraints"].append(["cavities", ["a", "b"], data, 3])
 
 
 def shorthand_of_classes(d: Draw, model: str) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from typing import Any
 
 from tests.oracle.coverage import Coverage
 
+ELSEWHERE = ("open elsewhere", "lost elsewhere")
+"""What other backends than `search` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
+
 HANG = 150.0
 """Seconds without a word after which a worker is ended, and its case is a failure."""
 
@@ -24,9 +27,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=None, help="stop starting cases after this time")
     parser.add_argument("--seed", type=int, default=None, help="the first seed (the time of day without it)")
     parser.add_argument("--cases", type=int, default=None, help="how many seeds")
-    parser.add_argument("--questions", type=int, default=12, help="questions of a case")
+    parser.add_argument("--questions", type=int, default=24, help="questions of a case")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--others", type=float, default=0.12, help="share of cases asked of other backends than search")
+    parser.add_argument("--others", type=float, default=0.2, help="share of cases asked of other backends than search")
     parser.add_argument("--only", default=None, help="cases of this kind of model only")
     parser.add_argument(
         "--output", type=Path, default=Path("build/oracle"), help="folder of reproductions and of the table"
@@ -122,7 +125,7 @@ class Parent:
         )
         print(", ".join(f"{n} {k}" for k, n in kinds.most_common()) if kinds else "no failure")
         tolerated = set(self.options.tolerate.split(","))
-        return 1 if any(f["kind"] not in tolerated for f in self.failures) else 0
+        return 1 if any(f["kind"] not in tolerated and f["kind"] not in ELSEWHERE for f in self.failures) else 0
 
 
 def interpreter() -> list[str]:
@@ -153,7 +156,11 @@ class Worker:
             command += ["--seconds", str(max(self.deadline - time.monotonic(), 0.1))]
         if o.cases is not None:
             command += ["--cases", str(o.cases)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        pseudo_boolean = f"{sys.executable} {Path(__file__).parents[1] / 'backends' / 'opb_program.py'}"
+        environment = (
+            {"TREESENS_PB_SOLVER": pseudo_boolean} | os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
         self.rest, self.last = b"", time.monotonic()

@@ -61,6 +61,8 @@ def candidates(case: Case) -> Iterator[Callable[[], Case]]:
             for count in range(1, model.trees):
                 yield lambda n=name, c=count: rebuilt(case, models={**case.models, n: shortened(case.models[n], c)})
     for i, f in enumerate(case.features):
+        if case.domain is not None:
+            continue  # the values of a column are not all of its range
         for fewer in narrower(f):
             yield lambda i=i, fewer=fewer: rebuilt(case, features=[*case.features[:i], fewer, *case.features[i + 1 :]])
     for name in case.frames:
@@ -164,6 +166,8 @@ def replaced(rows: Any, before: list[Feature], features: list[Feature], models: 
 
 def fewer_rows(case: Case, name: str) -> Case:
     """The case with half of the rows of a table, but no row that the question names."""
+    if name == case.domain:
+        raise ValueError("domains come from it")
     rows = case.world.tables[name]
     needed = max(
         [

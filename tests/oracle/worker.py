@@ -22,7 +22,7 @@ from tests.oracle.shrink import shrunk, size_of
 SHRUNK_PER_KIND = 3
 """How many failures of a kind a worker makes smaller."""
 
-OTHERS_GET = 4
+OTHERS_GET = 6
 """Questions of a case for a backend that starts a process for each."""
 
 PRINTED_EVERY = 25

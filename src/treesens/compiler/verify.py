@@ -105,7 +105,10 @@ def verify_values(
 def _outside(query: Query, values: FloatArray) -> str | None:
     """The first feature of a point whose value is not legal; None where all are."""
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
-        allowed = allowed_values(domain, grid.number_type.cast(values[:, f]))
+        allowed = allowed_values(domain, values[:, f])
+        if not allowed.all():
+            # The float that the model reads is what lies in the domain or not.
+            allowed |= allowed_values(domain, grid.number_type.cast(values[:, f]))
         if not allowed.all():
             return f"{query.points[int(np.argmin(allowed))].name}.{query.space.names[f]}"
     return None

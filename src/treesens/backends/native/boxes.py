@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,6 +104,13 @@ def boxes_of(module: Module, places: Places, leaf_variable: Int32Array) -> Boxes
     return _mixed_boxes(places, leaf_variable, special, unique % count, low, high, start)
 
 
+@lru_cache(maxsize=4096)
+def _runs(mask: bytes) -> list[tuple[int, int]]:
+    """Runs of true cells of a mask bool[cells], given as its bytes: leaves of one model ask for the same ones."""
+    first, last = runs_of(np.frombuffer(mask, bool))
+    return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
 def _mixed_boxes(
     places: Places,
     leaf_variable: Int32Array,
@@ -115,7 +123,7 @@ def _mixed_boxes(
     box_counts: list[int] = []
     literal_counts: list[int] = []
     out: list[tuple[int, int, int]] = []
-    of = np.zeros((len(places.variable), 2), np.int64)
+    of, total = np.zeros((len(places.variable), 2), np.int64), 0
     for leaf in leaf_variable.tolist():
         masks: dict[int, BoolArray] = {}
         for i in range(start[leaf], start[leaf + 1]):
@@ -128,11 +136,12 @@ def _mixed_boxes(
             at = int(places.variable[v])
             masks[at] = masks[at] & inside if at in masks else inside
         names = list(masks)
-        runs = [list(zip(*(x.tolist() for x in runs_of(masks[v])), strict=True)) for v in names]
+        runs = [_runs(masks[v].tobytes()) for v in names]
         number = int(np.prod([len(r) for r in runs], dtype=np.int64))
         if number > MAX_BOXES:
             raise BackendError(f"a leaf of this model is a union of {number:,} boxes, too many for the native engine")
-        of[leaf] = (sum(box_counts), sum(box_counts) + number)
+        of[leaf] = (total, total + number)
+        total += number
         box_counts.append(number)
         for box in itertools.product(*runs):
             literal_counts.append(len(box))

@@ -95,11 +95,17 @@ def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
     return 0.0 - ceil_to_array(0.0 - np.asarray(values, dtype=np.float64), number_type)
 
 
+_WHOLE = 1 << 24
+"""Whole numbers up to here are floats of every type."""
+
+
 def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
     """The smallest finite value of the type that is >= `value`; infinity if there is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return -number_type.max if value < 0 else math.inf
     exact = Fraction(value)
+    if exact.denominator == 1 and abs(exact.numerator) <= _WHOLE:
+        return float(exact.numerator)
     largest = number_type.max
     if exact > Fraction(largest):
         return math.inf

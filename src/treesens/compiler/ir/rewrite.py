@@ -6,7 +6,6 @@ value of every old variable under an assignment of the new ones can be read off 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -79,9 +78,10 @@ class Substitution(ArrayRecord):
 def substitute(module: Module, by: Substitution) -> Module:
     """The module over the new variables. Order blocks keep their meaning, constants are folded, doubles removed."""
     extra: list[Int32Array] = []  # literals that have become true on the way
-    blocks = tuple(b for block in module.blocks for b in _block(block, by))
-    positions = {id(block): i for i, block in enumerate(module.blocks)}
-    kept = _positions(module.blocks, by, positions)
+    made = [_block(block, by) for block in module.blocks]
+    blocks = tuple(b for part in made for b in part)
+    # The new position of every old block: blocks may vanish.
+    kept = indptr_of([len(part) for part in made])[:-1].astype(np.int32)
     ops: list[Op] = []
     for op in module.ops:
         ops.extend(_op(op, by, kept, extra))
@@ -102,16 +102,6 @@ def substitute(module: Module, by: Substitution) -> Module:
 def contradiction() -> Clauses:
     """The empty clause."""
     return Clauses(np.zeros(2, np.int64), np.zeros(0, np.int32))
-
-
-def _positions(blocks: Iterable[Block], by: Substitution, _: dict[int, int]) -> Int32Array:
-    """New position of every old block (blocks may vanish in a substitution)."""
-    position = 0
-    result = []
-    for block in blocks:
-        result.append(position)
-        position += len(_block(block, by))
-    return np.array(result, np.int32)
 
 
 def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
