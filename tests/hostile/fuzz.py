@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import queue
 import random
 import subprocess
@@ -31,7 +32,9 @@ LARGEST = 1_000_000
 BATCH = 25
 PATIENCE = 60.0
 """Seconds of wall-clock time without a word until a worker is taken for hanging: other processes may be busy, too."""
-SLOW = {"treelite.tl": 0.01, "sklearn.skops": 0.5, "sweep.toml": 0.5, "question.sens": 0.8, "journal.sqlite": 0.5}
+LAST_WORDS = 3000
+"""Bytes that a dead worker said last."""
+SLOW = {"treelite.tl": 0.05, "sklearn.skops": 0.5, "sweep.toml": 0.5, "question.sens": 0.8, "journal.sqlite": 0.5}
 """How often a format is taken in comparison with the others, where its files are slow to read."""
 
 
@@ -49,8 +52,10 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "tests.hostile.fuzz", "--worker", str(folder)]
+        # What a reader's library says goes to a file; its end tells why a worker died.
+        self.words = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed in `end`)
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, bufsize=1
         )
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.reading = threading.Thread(target=self._read, daemon=True)
@@ -85,7 +90,10 @@ class Worker:
         for pipe in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()  # type: ignore[union-attr]
-        return "hangs" if code == -9 else f"dies with code {code}"
+        self.words.seek(max(0, self.words.seek(0, os.SEEK_END) - LAST_WORDS))
+        with self.words as words:
+            said = words.read().decode(errors="replace")
+        return "hangs" if code == -9 else f"dies with code {code}\n{said}"
 
 
 def run(
@@ -130,8 +138,6 @@ def mutated(data: bytes, name: str, seed: int, number: int) -> bytes:
 
 def serve(folder: Path) -> None:
     """The worker's side: a batch per line on standard input, an outcome per line on standard output."""
-    import os
-
     from tests.hostile.readers import reader
 
     out = os.fdopen(os.dup(1), "w", buffering=1)
@@ -180,8 +186,6 @@ def _outcome(read: object, path: Path) -> dict[str, object]:
 
 
 def _cpu() -> float:
-    import os
-
     return sum(os.times()[:4])
 
 

@@ -12,6 +12,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 Mutation = Callable[[bytes, random.Random], bytes]
@@ -97,7 +98,7 @@ def of_tree(root: Any, rng: random.Random) -> Any:
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         holder, key = _some_place(root, rng)
         if holder is None:
-            return rng.choice(NUMBERS + OTHERS)
+            return _any(rng, NUMBERS + OTHERS)
         _change(holder, key, rng)
     return root
 
@@ -119,13 +120,13 @@ def _change(holder: Any, key: Any, rng: random.Random) -> None:
         case 0 | 1 | 2:
             holder[key] = _other(value, rng)
         case 3:
-            holder[key] = rng.choice(OTHERS)
+            holder[key] = _any(rng, OTHERS)
         case 4:
             del holder[key]
         case 5 if isinstance(holder, dict):
-            holder[f"{key}{rng.choice(('x', ' ', ''))}"] = rng.choice(OTHERS)
+            holder[f"{key}{rng.choice(('x', ' ', ''))}"] = _any(rng, OTHERS)
         case 5:
-            holder.insert(key, rng.choice(NUMBERS + OTHERS))
+            holder.insert(key, _any(rng, NUMBERS + OTHERS))
         case 6 if isinstance(value, list) and value:
             holder[key] = value * rng.choice((2, 3, 50)) if len(value) < 200 else value[: len(value) // 2]
         case 7:
@@ -136,6 +137,13 @@ def _change(holder: Any, key: Any, rng: random.Random) -> None:
         case _:
             other = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
             holder[key], holder[other] = holder[other], holder[key]
+
+
+def _any(rng: random.Random, values: tuple[Any, ...]) -> Any:
+    """A value of its own: a list that two files share would carry the changes of the one into the other, and could come to
+    hold itself.
+    """
+    return deepcopy(rng.choice(values))
 
 
 def _other(value: Any, rng: random.Random) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile import fuzz
+from tests.hostile.mutations import OTHERS, json_text, of_tree
 from tests.hostile.samples import MAKERS, write_samples
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import TreesensError, UsageError
@@ -359,3 +361,19 @@ def test_a_slice_of_the_mutated_files_stays_within_the_limits(folder: Path) -> N
     assert [text for total in totals.values() for text in total.bad] == []
     assert sum(total.outcomes["read"] for total in totals.values()) > 0
     assert sum(total.outcomes["refused"] for total in totals.values()) > 0
+
+
+def test_a_mutated_file_does_not_depend_on_those_before(folder: Path) -> None:
+    """Files shared the lists that were put into them, so that a list could come to hold itself: two readers of a long run
+    ended because the mutation itself had failed, and the same case alone was fine.
+    """
+    data = (folder / "samples" / "lightgbm.json").read_bytes()
+    alone = [fuzz.mutated(data, "lightgbm.json", 14, number) for number in (0, 1, 2)]
+    for number in range(3, 400):
+        fuzz.mutated(data, "lightgbm.json", 14, number)
+    assert [fuzz.mutated(data, "lightgbm.json", 14, number) for number in (0, 1, 2)] == alone
+    values = copy.deepcopy(OTHERS)
+    document = {"a": [1.0] * 30, "b": {"c": [2.0] * 30, "d": "x"}}
+    for seed in range(3000):
+        json_text(of_tree(copy.deepcopy(document), random.Random(seed)), random.Random(seed))
+    assert values == OTHERS
