@@ -20,11 +20,11 @@ from treesens.answer import Answer, Answers
 from treesens.binder.file import bind
 from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.interruption import interruptible
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import read
 from treesens.live import CallSettings, answer_file, answer_text, load, table_of, warn
-from treesens.solve.question import interruptible
 
 
 def check(file: str | Path, *queries: str, **options: Any) -> Answers:
@@ -113,10 +113,13 @@ def audit(
     gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
     sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
     options = AuditOptions(time_limit, jobs, seed, native=replay == "native", real=real)
+    found = None
     with interruptible() as interruption:
         found = run(
             load(model), table_of(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
         )
+    if found is None:
+        raise KeyboardInterrupt
     columns = columns_of(found.records)
     if isinstance(data, str | Path | Table):
         return columns

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -74,16 +77,29 @@ def group() -> None:
     """
 
 
+def _leave_at_once() -> None:
+    """After a Ctrl-C: without waiting for threads that are in the middle of something, or for modules to be taken down.
+    Everything that is kept has been written by now; processes that we have started end with this one.
+    """
+    atexit._run_exitfuncs()  # a pool has locks and a folder with names in the system
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(INTERRUPTED)
+
+
 def main(args: list[str] | None = None) -> Any:
     """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
     gc.set_threshold(COLLECT_EVERY)
     use_any_encoding()
     try:
         code = group.main(args=args, prog_name="treesens", standalone_mode=False)
+        if code == INTERRUPTED and args is None:
+            _leave_at_once()
         sys.exit(code if isinstance(code, int) else 0)
-    except click.exceptions.Abort:
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        if args is None:
+            _leave_at_once()
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
         error.show()

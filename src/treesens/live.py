@@ -11,6 +11,7 @@ from typing import Any
 from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, TreesensWarning, UsageError
 from treesens.frontends.base import LoadedModel
@@ -18,7 +19,13 @@ from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
 from treesens.settings import check_backend, check_choice, checked_options
 from treesens.solve.options import Options
-from treesens.solve.question import answer_question, explain_none, interruptible, library_predicts, result_of_error
+from treesens.solve.question import (
+    answer_question,
+    explain_none,
+    library_predicts,
+    result_of_error,
+    result_of_interruption,
+)
 
 
 def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
@@ -96,7 +103,10 @@ def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings:
             mine = replace(settings.options, native=library_predicts(query, settings.replay))
             try:
                 result = answer_question(query, mine, stop=interruption.event, confirm=settings.confirm)
-                result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
+                with interruption.giving_up():
+                    result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
+            except Hurry:
+                result = result_of_interruption(query, mine)
             except TreesensError as error:
                 result, errors[query.name] = result_of_error(query, mine, error), error
             answers.append(Answer(query, result, frame))

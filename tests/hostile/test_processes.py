@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -192,18 +194,94 @@ def test_ctrl_c_ends_a_command_in_two_seconds_with_130(hard: Path, name: str) ->
     time.sleep(8)
     if process.poll() is not None:
         pytest.fail(f"ended by itself: {process.communicate()}")
-    started = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    try:
-        out, err = process.communicate(timeout=20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        pytest.fail(f"did not end in 20 s: {process.communicate()}")
-    took = time.monotonic() - started
+    with busy_machine():
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            pytest.fail(f"did not end in 20 s: {process.communicate()}")
+        took = time.monotonic() - started
     assert process.returncode == 130, (out, err)
     assert "Traceback" not in err
-    # Two seconds on a machine that does nothing else; here other tests run beside it.
-    assert took < 5, took
+    # Two seconds where nothing else computes, hardly more here; it was up to 18 s.
+    assert took < 6, took
+    assert "leaked" not in err
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Three processes per core that compute."""
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for one in burning:
+            one.kill()
+            one.wait()
+
+
+UNWATCHFUL = {
+    "python": "while True: pass",
+    "a lock": "lock = threading.Lock(); lock.acquire(); lock.acquire()",
+    "finishing": """
+    try:
+        for i in iter(int, 1): sum(range(9))
+    except Hurry:
+        while True: sum(range(9))""",
+    "the engine": "solver.fix(10**15)",
+}
+
+
+@posix
+@pytest.mark.parametrize("work", UNWATCHFUL)
+def test_work_that_never_looks_up_is_left_after_ctrl_c(work: str) -> None:
+    """A library that was imported for the first time, a parser or a pass went on to its end after Ctrl-C: 18 s under load."""
+    script = f"""
+import os, signal, sys, threading, time
+import numpy as np
+from tests.search.tiny import Shape, random_problem
+from treesens.compiler.base.interruption import Hurry, interruptible
+from treesens.backends.native.solver import Solver
+if {"solver" in UNWATCHFUL[work]}:
+    shape = Shape(shared=14, sensitive=6, cells=30, trees=300, depth=9)
+    solver = Solver(random_problem(np.random.default_rng(3), shape))
+known = []
+with interruptible() as interruption:
+    known.append(1)
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    {UNWATCHFUL[work]}
+print(known, interruption.happened, time.monotonic() - started < 3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout == "[1] True True\n", (done.stdout, done.stderr)
+
+
+@posix
+def test_a_second_ctrl_c_ends_the_program() -> None:
+    script = """
+import os, signal
+from treesens.compiler.base.interruption import interruptible
+try:
+    with interruptible() as interruption:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000): pass
+    print("went on")
+except KeyboardInterrupt:
+    print("ended")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "ended\n", done.stderr
 
 
 @linux
@@ -215,6 +293,20 @@ def test_a_question_alone_needs_no_pool(hard: Path) -> None:
         time.sleep(6)
         commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children_of(process.pid)]
         assert sum("popen_loky" in command for command in commands) <= 1, commands
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@linux
+@pytest.mark.slow
+def test_one_open_question_of_a_sweep_needs_one_process(hard: Path) -> None:
+    """`sweep -j 8` with a single open question started two processes."""
+    process = start(hard, "sweep", "one.sens", "-j", "8", "-t", "20", "--journal", "o.sqlite")
+    try:
+        time.sleep(6)
+        commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children_of(process.pid)]
+        assert sum("popen_loky" in command for command in commands) == 1, commands
     finally:
         process.kill()
         process.communicate()

@@ -19,8 +19,8 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import interruptible
 
 
 @click.command("audit")
@@ -66,6 +66,7 @@ def command(
     table = read_table(data, label=label)
     options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded), real=real)
     total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
+    found = None
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
             loaded,
@@ -76,6 +77,8 @@ def command(
             stop=interruption.event,
             on_record=lambda _: advance(),
         )
+    if found is None:
+        return INTERRUPTED
     for warning in found.warnings:
         say(warning, err=True)
     line = shlex.join(["treesens", *sys.argv[1:]])

@@ -9,8 +9,8 @@ import click
 
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option
 from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import interruptible
 
 
 @click.command("bench")
@@ -58,7 +58,7 @@ def command(
     from treesens.report.show import Progress
     from treesens.solve.options import Options
     from treesens.sweeps.executor import INLINE, Executor
-    from treesens.sweeps.instances import Setting, contradictions, read_instances, run
+    from treesens.sweeps.instances import Setting, contradictions, read_instances, read_records, run
 
     names = [name.strip() for name in backends.split(",") if name.strip()]
     texts = [text.strip() for text in pipelines.split(";") if text.strip()]
@@ -76,6 +76,7 @@ def command(
         Setting(name, text) for text in texts for name in names if name not in {"search", "auto"} or text == texts[-1]
     ]
     total = len(listed) * len(settings)
+    records: list[dict[str, Any]] | None = None
     with interruptible() as interruption, Progress(total) as progress:
         answered = 0
 
@@ -97,6 +98,8 @@ def command(
             stop=interruption.event,
             on_answer=on_answer,
         )
+    if records is None:
+        records = read_records(output)  # every answer is there as soon as it has come
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
     wrong = contradictions(records)

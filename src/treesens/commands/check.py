@@ -27,10 +27,11 @@ from treesens.commands.common import (
     load_file,
     trust_option,
 )
+from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError, TreesensError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import Interruption, interruptible, library_predicts, result_of_error
+from treesens.solve.question import library_predicts, result_of_error, result_of_interruption
 
 if TYPE_CHECKING:
     from treesens.report.show import Progress
@@ -99,7 +100,7 @@ def command(
         for query, answered in answers:
             mine = replace(options, native=library_predicts(query, replay))
             result = answered
-            with faults.kept(query):
+            with faults.kept(query), interruption.giving_up():
                 result = explain_none(query, answered, mine, stop=interruption.event, always=core)
             results.append((query, result))
             if not as_json:
@@ -160,6 +161,8 @@ def _one_by_one(
         mine = replace(options, native=library_predicts(query, replay))
         try:
             result = answer_question(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+        except Hurry:
+            result = result_of_interruption(query, mine)
         except TreesensError as error:
             result = result_of_error(query, mine, error)
             faults.note(query, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,10 +24,11 @@ from treesens.commands.common import (
     load_file,
     trust_option,
 )
+from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import interruptible, result_of_error
+from treesens.solve.question import result_of_error
 from treesens.visible import visible
 
 if TYPE_CHECKING:
@@ -91,11 +93,11 @@ def command(
     with interruptible() as interruption, Progress(len(asked)) as progress:
         for number, bound in enumerate(asked):
             cells: list[Cell] = []
-            for text in texts:
-                for name in names:
-                    if interruption.happened:
-                        break
-                    progress.start(number, f"{bound.name} on {name}, {text}")
+            for text, name in itertools.product(texts, names):
+                if interruption.happened:
+                    break
+                progress.start(number, f"{bound.name} on {name}, {text}")
+                with interruption.giving_up():
                     options = Options(
                         backend=name,
                         pipeline=text,

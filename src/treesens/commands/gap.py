@@ -15,8 +15,8 @@ from treesens.commands.common import (
     set_options,
     trust_option,
 )
+from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import interruptible
 
 
 @click.command("gap")
@@ -65,10 +65,13 @@ def command(
     table = None if data is None else read_table(data, label=label)
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded), real)
     total = len(vary) if vary is not None else loaded.ensemble.n_features
+    found = None
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(
             loaded, table, varied=vary, options=options, stop=interruption.event, on_result=lambda _: advance()
         )
+    if found is None:
+        return INTERRUPTED
     for warning in found.warnings:
         say(warning, err=True)
     records = [result.record() for result in found.results]

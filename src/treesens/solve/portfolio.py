@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import Flag, Worker, run_all
+from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
@@ -161,11 +162,22 @@ class _Race:
                 engine = None
                 self._clear_of_band()
         if not self._decided() and not self._stopped():
-            self._race_solvers(engine)
-            self._clear_of_band()
+            self._go_on(engine)
         elif engine is not None:
             self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
         return self._result()
+
+    def _go_on(self, engine: EngineRun | None) -> None:
+        """The race against the solvers. To compile and write for them takes long; a Ctrl-C that cannot wait for it leaves the
+        engine's answer.
+        """
+        try:
+            self._race_solvers(engine)
+        except Hurry:
+            if engine is not None:
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+            return
+        self._clear_of_band()
 
     def _clear_of_band(self) -> None:
         """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""

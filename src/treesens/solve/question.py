@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,43 +37,15 @@ def _imported(frontend: str) -> bool:
     return get(frontend).library in sys.modules
 
 
-@dataclass
-class Interruption:
-    """Set by Ctrl-C: the first one asks for the best answer so far, the second one ends the program."""
-
-    event: threading.Event
-
-    @property
-    def happened(self) -> bool:
-        return self.event.is_set()
-
-
-@contextmanager
-def interruptible() -> Iterator[Interruption]:
-    """Turns SIGINT into a request to stop for the time of the block."""
-    state = Interruption(threading.Event())
-    if threading.current_thread() is not threading.main_thread():
-        yield state
-        return
-
-    def on_signal(number: int, frame: Any) -> None:
-        del number, frame
-        if state.event.is_set():
-            raise KeyboardInterrupt
-        state.event.set()
-        print("interrupted: finishing with what is known (once more to quit)", file=sys.stderr, flush=True)
-
-    previous = signal.signal(signal.SIGINT, on_signal)
-    try:
-        yield state
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
     """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
     return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
+
+
+def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
+    """A question that a Ctrl-C has left where it was."""
+    return Result(query.name, Verdict.UNKNOWN, "interrupted", backend=options.backend, pipeline=options.pipeline)
 
 
 def answer(

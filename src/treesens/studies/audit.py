@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model import Link, Task
 from treesens.compiler.result import NearestRow, Result, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_values
@@ -223,14 +224,24 @@ def audit(
 
 
 def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
-    """Runs tasks in threads: the number of each and what it returned, in the order in which they end."""
-    with ThreadPoolExecutor(max(1, threads)) as pool:
+    """Runs tasks in threads: the number of each and what it returned, in the order in which they end. Tasks that are not over
+    when there is no more time after a Ctrl-C are left to themselves.
+    """
+    pool = ThreadPoolExecutor(max(1, threads))
+    try:
         running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
         while running:
             # Short waits: an interruption is handled between them.
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield running.pop(future), future.result()
+    except Hurry:
+        pool.shutdown(wait=False, cancel_futures=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    else:
+        pool.shutdown()
 
 
 def one_at_a_time(predict: LibraryPredict) -> LibraryPredict:

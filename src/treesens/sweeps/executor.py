@@ -78,9 +78,7 @@ class Executor:
         shape: dict[str, Any] = {"n_jobs": max(2, self.jobs), "pre_dispatch": 2 * self.jobs if self.jobs > 1 else 1}
         common: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
         if self.kind == "local":
-            with joblib.parallel_config(
-                backend="loky", inner_max_num_threads=1, initializer=leash, initargs=(os.getpid(),)
-            ):
+            with joblib.parallel_config(backend=_processes(self.jobs)):
                 yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, max_nbytes=None, **shape, **common)
         elif self.kind == "dask":
             with _dask_client(self.address) as client:
@@ -99,6 +97,19 @@ class Executor:
 
 INLINE = Executor("inline")
 """This process, one question at a time."""
+
+
+def _processes(jobs: int) -> Any:
+    """joblib's processes, one of them where one is asked for: joblib would take at least two, or none."""
+    from joblib._parallel_backends import LokyBackend
+
+    class Processes(LokyBackend):  # type: ignore[misc]
+        def configure(self, *arguments: Any, **options: Any) -> int:
+            seats = int(super().configure(*arguments, **options))
+            self._workers._resize(jobs)  # nothing has been started yet
+            return seats
+
+    return Processes(inner_max_num_threads=1, initializer=leash, initargs=(os.getpid(),))
 
 
 def _until(stop: threading.Event | None, outcomes: Iterator[Outcome], ended: threading.Event) -> Iterator[Outcome]:

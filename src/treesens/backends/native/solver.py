@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -177,7 +179,7 @@ class Solver:
         An objective is not looked at. `work` is counted in entries touched (about a nanosecond each), so that the answer is
         the same on every machine; `probe` tries runs of cells at the ends of every domain as well.
         """
-        facts = self._engine.fix(work=work, probe=probe)
+        facts = self._beside(lambda: self._engine.fix(work=work, probe=probe))
         return Fixing(
             facts["infeasible"],
             np.array(facts["cells"], bool),
@@ -185,6 +187,18 @@ class Solver:
             facts["sweeps"],
             facts["probes"],
         )
+
+    def _beside(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Work of the engine without pauses, in a thread of its own: the main thread alone can notice a Ctrl-C."""
+        if threading.current_thread() is not threading.main_thread():
+            return work()
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work)
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                self.stop()
+                raise
 
     def result(self) -> SearchResult:
         """What is known now."""
