@@ -93,7 +93,7 @@ def run_model(
         finder = RegionFinder(plain)
         rows = some.rows["d"]
         for method, question in mine.items():
-            backend, limit = ("search", limits[1]) if method == "nearest pair" else ("auto", limits[0])
+            backend, limit = ("native", limits[1]) if method == "nearest pair" else ("auto", limits[0])
             result = answer(question.query, Options(backend=backend, time_limit=limit))
             record = {
                 "model": name,

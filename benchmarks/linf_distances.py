@@ -128,11 +128,11 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=30.0, help="seconds for one question")
     parser.add_argument("--seeds", type=lambda t: [int(s) for s in t.split(",")], default=[0, 1])
     parser.add_argument("--models", type=lambda t: t.split(","), default=[f"{m}_{k}" for m in MODELS for k in KINDS])
-    parser.add_argument("--decide", default="search", help="the backend of the bisection")
+    parser.add_argument("--decide", default="native", help="the backend of the bisection")
     parser.add_argument(
         "--settings",
         type=lambda t: [tuple(s.split(":")) for s in t.split(",")],
-        default=[("search", "default")],
+        default=[("native", "default")],
         help="BACKEND:PIPELINE,... that minimise",
     )
     args = parser.parse_args()

@@ -41,7 +41,7 @@ def ask(model: Path, names: list[str]) -> dict[str, float | str]:
     file.write_text(f'model m from "{model.name}"\n' + "\n".join(questions))
     output = model.with_suffix(".answers.json")
     program = "from treesens.cli import main; main()"
-    options = ["-b", "search", "-t", "60", "--replay", "native", "--json"]
+    options = ["-b", "native", "-t", "60", "--replay", "library", "--json"]
     command = [sys.executable, "-c", program, "check", str(file), *options]
     start = time.perf_counter()
     with output.open("w") as out:

@@ -37,7 +37,7 @@ def main() -> int:
     print(f"$ treesens check {question.relative_to(Path.cwd()) if question.is_relative_to(Path.cwd()) else question}\n")
     sys.stdout.flush()
     return subprocess.run(
-        [sys.executable, "-c", "from treesens.cli import main; main()", "check", str(question), "--replay", "native"],
+        [sys.executable, "-c", "from treesens.cli import main; main()", "check", str(question), "--replay", "library"],
         check=False,
     ).returncode
 

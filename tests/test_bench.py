@@ -25,7 +25,7 @@ def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
         "--models",
         ".",
         "-b",
-        "search,z3",
+        "native,z3",
         "-o",
         "out.jsonl",
         "--plot",
@@ -52,7 +52,7 @@ def test_published_verdicts_are_reproduced(tmp_path: Path) -> None:
     """Forty published instances; the whole list is in benchmarks/RESULTS.md."""
     done = run(
         tmp_path,
-        *("bench", str(BENCH / "verdicts.jsonl"), "--models", str(BENCH / "models"), "-b", "search"),
+        *("bench", str(BENCH / "verdicts.jsonl"), "--models", str(BENCH / "models"), "-b", "native"),
         *("--sample", "40", "-t", "30", "-o", "out.jsonl", "--json"),
     )
     assert done.returncode == 0, done.stderr

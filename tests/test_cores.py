@@ -48,10 +48,10 @@ def random_conjuncts(seed: int) -> tuple[Query, ResolvedQuestion, dict[str, Cons
     return query, ResolvedQuestion(query, (), {}, find, node, conjuncts=tuple(conjuncts)), named
 
 
-@pytest.mark.parametrize("backend", ["search", "z3"])
+@pytest.mark.parametrize("backend", ["native", "z3"])
 def test_a_core_has_no_answer_and_every_part_of_it_has_one(backend: str) -> None:
     sizes = []
-    for seed in range(500, 530 if backend == "search" else 508):
+    for seed in range(500, 530 if backend == "native" else 508):
         query, question, named = random_conjuncts(seed)
         if oracle(query)[0]:
             continue
@@ -63,7 +63,7 @@ def test_a_core_has_no_answer_and_every_part_of_it_has_one(backend: str) -> None
             assert oracle(replace(query, constraints=tuple(chosen[:leave] + chosen[leave + 1 :])))[0], seed
         sizes.append(len(chosen))
     assert len(sizes) > 1
-    assert backend != "search" or len(set(sizes)) > 2, sizes
+    assert backend != "native" or len(set(sizes)) > 2, sizes
 
 
 CLASHES = [
@@ -86,7 +86,7 @@ CLASHES = [
 @pytest.mark.parametrize(("text", "wanted", "code"), CLASHES)
 def test_the_clashing_conjuncts_are_named(text: str, wanted: list[str] | None, code: str) -> None:
     question = bound(f"query q: find a, b in binary such that\n {text}", models=("binary",))["q"]
-    options = Options(backend="search", time_limit=60)
+    options = Options(backend="native", time_limit=60)
     result = answer(question.query, options)
     assert result.verdict is Verdict.NONE
     core = explain_none(question, result, options, always=True).core
@@ -106,12 +106,12 @@ def test_the_clashing_conjuncts_are_named(text: str, wanted: list[str] | None, c
 def test_no_core_without_time_and_none_for_what_has_an_answer() -> None:
     text = "query q: find a, b in binary such that\n a = b\n margin(a) >= 0.4\n margin(b) <= 0.2"
     question = bound(text, models=("binary",))["q"]
-    core = core_of(question, Options(backend="search", time_limit=0.001), answer)
+    core = core_of(question, Options(backend="native", time_limit=0.001), answer)
     assert not core.minimal
     assert len(core.texts) == 3
     assert "perhaps some of them suffice" in diagnostic_of(core).message
     found = bound("query q: find a in binary such that a.x >= 0", models=("binary",))["q"]
-    result = answer(found.query, Options(backend="search"))
+    result = answer(found.query, Options(backend="native"))
     assert explain_none(found, result, Options(), always=True).core is None
 
 

@@ -36,4 +36,4 @@ def test_an_example_runs(name: str) -> None:
 def test_the_demo_trains_a_model_and_prints_a_verified_pair() -> None:
     done = subprocess.run([sys.executable, str(EXAMPLES / "demo.py")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "verified (native replay)" in done.stdout
+    assert "verified (library replay)" in done.stdout

@@ -57,7 +57,7 @@ def answers_by_region(query: Query) -> dict[Leaves, Fraction | None]:
     return found
 
 
-def solved(query: Query, wanted: int, *, backend: str = "search", diverse: bool = False) -> Result:
+def solved(query: Query, wanted: int, *, backend: str = "native", diverse: bool = False) -> Result:
     asked = replace(query, top=wanted, diverse=diverse)
     return answer_top(asked, Options(backend=backend, time_limit=60), answer)
 
@@ -147,7 +147,7 @@ def test_an_interruption_keeps_what_is_found() -> None:
             stop.set()
         return answer(question, options)
 
-    result = answer_top(replace(query, top=4), Options(backend="search"), one, stop=stop)
+    result = answer_top(replace(query, top=4), Options(backend="native"), one, stop=stop)
     assert result.ranked is not None
     assert len(result.ranked.answers) == 2
     assert (result.ranked.complete, result.ranked.reason) == (False, "interrupted")
@@ -165,7 +165,7 @@ def test_the_time_limit_is_for_all_answers_together() -> None:
         limits.append(options.time_limit)
         return answer(question, options)
 
-    answer_top(replace(query, top=4), Options(backend="search", time_limit=20), one)
+    answer_top(replace(query, top=4), Options(backend="native", time_limit=20), one)
     assert limits[0] == pytest.approx(5, abs=0.1)
     assert limits == sorted(limits), "what an answer leaves is for the next ones"
 

@@ -68,14 +68,16 @@ def test_brute_force_equals_every_pipeline_and_backend(kind: str, seed: int) -> 
     bound = bind(parse(question(kind), "<test>"), Path(), load_model=lambda path, format: loaded)
     for item in bound.queries:
         some, _ = oracle(item.query)
-        native = [m.margins for m in item.models]
-        runs = [("search", text) for text in PIPELINES] + [("auto", "default")]
+        library_predict = [m.margins for m in item.models]
+        runs = [("native", text) for text in PIPELINES] + [("auto", "default")]
         for backend, pipeline in runs:
-            result = answer(item.query, Options(backend=backend, pipeline=pipeline, native=native, time_limit=30))
+            result = answer(
+                item.query, Options(backend=backend, pipeline=pipeline, library_predict=library_predict, time_limit=30)
+            )
             assert str(result.verdict) == ("found" if some else "none"), (item.name, backend, pipeline, result.reason)
             if some:
                 assert result.witness is not None
-                assert str(result.witness.replay) == "native"
+                assert str(result.witness.replay) == "library"
             else:
                 assert result.proof == "exact"
 

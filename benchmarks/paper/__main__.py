@@ -149,7 +149,7 @@ def facts_of(plan: Plan, options: Options, jobs: int) -> dict[str, Any]:
         "jobs": jobs,
         "threads": options.threads,
         "memory_limit": options.memory_limit,
-        "replay": "native",
+        "replay": "library",
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 

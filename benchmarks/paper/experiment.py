@@ -30,7 +30,7 @@ TIME = "measured"
 for all, and for the first pair of a process includes importing the model's library."""
 NOTICEABLE = 1.05
 """Ratios below are noise: they bear no claim out."""
-ENGINE = Setting("search", "default")
+ENGINE = Setting("native", "default")
 """The native engine compiles for itself: it has no pipelines to choose from."""
 
 

@@ -95,7 +95,7 @@ def audit(
     vary: Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
-    replay: Literal["emulated", "native"] = "emulated",
+    replay: Literal["emulated", "library"] = "emulated",
     real: Sequence[str] = (),
     time_limit: float = 5.0,
     jobs: int = 2,
@@ -112,7 +112,7 @@ def audit(
 
     gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
     sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
-    options = AuditOptions(time_limit, jobs, seed, native=replay == "native", real=real)
+    options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
     found = None
     with interruptible() as interruption:
         found = run(

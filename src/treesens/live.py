@@ -76,9 +76,11 @@ class CallSettings:
     def of(given: Mapping[str, Any]) -> CallSettings:
         """UsageError for an option that there is not, or a value that makes no sense."""
         mine = {name: given[name] for name in ("replay", "confirm", "core") if name in given}
+        if mine.get("replay") == "native":
+            mine["replay"] = "library"  # its old name
         others = {name: value for name, value in given.items() if name not in mine}
         options = checked_options(others, also=("replay", "confirm", "core"))
-        check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "native"))
+        check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "library"))
         if mine.get("confirm") is not None:
             check_backend("confirm", mine["confirm"])
         return CallSettings(options, **mine)
@@ -100,7 +102,7 @@ def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings:
         for query in wanted:
             if interruption.happened:
                 break
-            mine = replace(settings.options, native=library_predicts(query, settings.replay))
+            mine = replace(settings.options, library_predict=library_predicts(query, settings.replay))
             try:
                 result = answer_question(query, mine, stop=interruption.event, confirm=settings.confirm)
                 with interruption.giving_up():

@@ -16,7 +16,7 @@ MOST_THREADS = 4096
 MOST_SEED = 2**31 - 1
 """What every solver takes as a seed."""
 
-_INTERNAL = frozenset(("native", "near", "hints", "verify_each", "regions"))
+_INTERNAL = frozenset(("library_predict", "near", "hints", "verify_each", "regions"))
 
 
 def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Options:
@@ -46,7 +46,7 @@ def check_backend(name: str, value: Any) -> None:
     from treesens.backends.base import get_backend
 
     if not isinstance(value, str):
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give the name of a backend as a text, e.g. "search"')
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy='give the name of a backend as a text, e.g. "native"')
     if value != "auto":
         get_backend(value)
 

@@ -29,7 +29,7 @@ def questions(number: int) -> list[Query]:
     found: list[Query] = []
     for seed in range(10_000):
         query = random_query(np.random.default_rng(seed))
-        pipelines = ("search", "default")
+        pipelines = ("native", "default")
         if len(query.points) == 2 and all(
             decide_at_compile_time(compile_query(query, text)) is None for text in pipelines
         ):
@@ -63,24 +63,25 @@ def children() -> set[str]:
 def test_the_engine_alone_answers_what_it_can() -> None:
     (query,) = questions(1)
     result = race(query, Options(time_limit=20))
-    assert result.backend == "search"
-    assert [a.backend for a in result.attempts] == ["search"]
+    assert result.backend == "native"
+    assert [a.backend for a in result.attempts] == ["native"]
 
 
 @pytest.mark.usefixtures("tight")
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for child processes in /proc")
-def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind() -> None:
+def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
     before = children()
     for query in questions(3):
         some, best = oracle(query)
-        result = race(query, Options(time_limit=60, threads=3))
+        result = race(query, Options(time_limit=60))
         assert str(result.verdict) == ("found" if some else "none"), result.reason
         assert best is None or result.objective is None or result.objective.value == pytest.approx(float(best))
         attempts = {a.backend: a for a in result.attempts}
-        assert attempts["search"].termination == "memory"
+        assert attempts["native"].termination == "memory"
         assert result.backend in {"cpsat", "highs", "z3"}
-        assert set(attempts) == {"search", "cpsat", "highs", "z3"}
-        for name in set(attempts) - {"search", result.backend}:
+        assert set(attempts) == {"native", "cpsat", "highs", "z3"}
+        for name in set(attempts) - {"native", result.backend}:
             assert attempts[name].termination in {"stopped", "satisfied", "optimal", "infeasible"}
         assert children() <= before
 
@@ -89,7 +90,7 @@ def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind()
 def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bool) -> None:
     (query,) = questions(1)
     backend = NativeBackend()
-    artifact = emit(compile_query(query, "search"), backend, Options())
+    artifact = emit(compile_query(query, "native"), backend, Options())
     run = EngineRun(backend, artifact, Limits(20, memory)).start()
     assert run.over.wait(20)
     assert run.is_set() == over
@@ -106,7 +107,7 @@ def test_an_answer_within_the_numerical_band_is_followed_by_one_that_is_clear_of
         model = ts.load(RandomForestClassifier(10, random_state=seed).fit(x, y))
         for gap in (0.1, 0.3):
             asked = {"vary": [model.ensemble.feature_names[0]], "gap": gap, "time_limit": 20}
-            single = ts.sensitivity(model, backend="search", **asked)
+            single = ts.sensitivity(model, backend="native", **asked)
             auto = ts.sensitivity(model, backend="auto", **asked)
             assert auto.verdict == single.verdict, (seed, gap, auto.reason, single.reason)
             again += [a.termination for a in auto.result.attempts] == ["satisfied", "satisfied"]

@@ -38,7 +38,7 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_a_default_backend_that_is_missing_fails(treesens: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treesens.backends.z3 import Z3Backend
+    from treesens.backends.solvers.z3 import Z3Backend
 
     monkeypatch.setattr(Z3Backend, "available", lambda self: "z3 is not installed")
     ran = treesens("doctor")
@@ -59,8 +59,8 @@ def test_a_backend_that_answers_wrongly_fails(treesens: Command, monkeypatch: py
     from treesens.backends.native.backend import NativeBackend
     from treesens.commands import doctor
 
-    monkeypatch.setattr(doctor.BACKENDS, "names", lambda: ["search"])
-    monkeypatch.setattr(doctor, "DEFAULT_BACKENDS", ("search",))
+    monkeypatch.setattr(doctor.BACKENDS, "names", lambda: ["native"])
+    monkeypatch.setattr(doctor, "DEFAULT_BACKENDS", ("native",))
     monkeypatch.setattr(NativeBackend, "solve", lambda *args, **options: RawOutcome(Termination.INFEASIBLE))
     ran = treesens("doctor", "--solve")
     assert ran.code == 6

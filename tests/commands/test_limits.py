@@ -57,7 +57,7 @@ def ask(folder: Path, varied: int, margin: float) -> Path:
 
 def check(file: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*CLI, "check", str(file), "-b", "search", "--replay", "emulated", "--json", *options],
+        [*CLI, "check", str(file), "-b", "native", "--replay", "emulated", "--json", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

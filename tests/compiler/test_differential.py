@@ -48,7 +48,7 @@ def test_the_textual_form_parses_back(seed: int) -> None:
         assert parse_module(print_module(rewritten, full=True)) == rewritten
 
 
-@pytest.mark.parametrize("name", ["search", "cpsat", "highs", "z3"])
+@pytest.mark.parametrize("name", ["native", "cpsat", "highs", "z3"])
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_solvers_agree_with_brute_force_over_cells(seed: int, name: str) -> None:
     """In this process, for speed; these three can be loaded together (the worker isolates the others)."""

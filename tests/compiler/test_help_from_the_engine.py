@@ -22,7 +22,7 @@ from treesens.solve.driver import start_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
-SEARCH = Pipeline.parse("search")
+SEARCH = Pipeline.parse("native")
 
 
 def merged(seed: int) -> Module:
@@ -94,7 +94,7 @@ def test_cases_of_every_kind_keep_their_solutions() -> None:
 @pytest.mark.parametrize("seed", range(500, 515))
 def test_a_start_is_a_solution_and_stays_one_through_the_pipeline(seed: int) -> None:
     module = lower(random_query(np.random.default_rng(seed)))
-    started = Pipeline.parse(f"{PIPELINES['search']},warm-start").run(module).module
+    started = Pipeline.parse(f"{PIPELINES['native']},warm-start").run(module).module
     compiled = Pipeline.parse("default").run(module)
     if started.start is None:
         assert compiled.module.start is None
@@ -151,11 +151,11 @@ def test_pipelines_without_the_engine_hold_nothing_of_it() -> None:
     for name in ("kant", "ensense", "independent"):
         assert not {"bound-fixing", "warm-start"} & {step.name for step in Pipeline.parse(name).steps}
     assert "warm-start" not in PIPELINES["bounded"]
-    assert pipeline_for("search", "default") == pipeline_for("search", "bounded") == "search"
-    assert pipeline_for("auto", "default") == "search"
+    assert pipeline_for("native", "default") == pipeline_for("native", "bounded") == "native"
+    assert pipeline_for("auto", "default") == "native"
     assert pipeline_for("auto", "independent") == "independent"
     assert pipeline_for("highs", "default") == "default"
-    assert pipeline_for("search", "kant") == "kant"
+    assert pipeline_for("native", "kant") == "kant"
 
 
 def test_the_answer_says_what_it_rests_on() -> None:
@@ -172,7 +172,7 @@ def test_the_answer_says_what_it_rests_on() -> None:
             assert not alone.started
         if helped.verdict is Verdict.FOUND:
             seen.add("start" if helped.started else "found")
-        elif helped.backend == "search":
+        elif helped.backend == "native":
             assert helped.proof_dependencies == (PREMISE,)
             assert not helped.attempts
             seen.add("refuted")

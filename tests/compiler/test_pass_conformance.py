@@ -27,8 +27,6 @@ class Forgets:
 
     name: ClassVar[str] = "forgets"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         return PassResult(replace(module, ops=tuple(op for op in module.ops if not isinstance(op, self.kind))))

@@ -24,7 +24,7 @@ pytestmark = needs_bench
 def test_every_pair_of_a_region_is_an_answer(feature: str) -> None:
     bound = ask(f"query q: sensitive m to {feature} margin 0.5", "diabetes_unrobust", "diabetes")["q"]
     query = bound.query
-    result = answer(query, Options(backend="search", time_limit=5))
+    result = answer(query, Options(backend="native", time_limit=5))
     assert result.witness is not None
     finder = RegionFinder(query)
     leaf, wide = finder.leaf_region(result.witness.cells), finder.region(result.witness.cells)

@@ -40,7 +40,7 @@ def probability(booster: Any, code: float) -> float:
     return float(booster.predict(data)[0])
 
 
-@pytest.mark.parametrize("backend", ["search", "cpsat", "z3", "highs"])
+@pytest.mark.parametrize("backend", ["native", "cpsat", "z3", "highs"])
 @pytest.mark.parametrize(
     ("constraint", "codes"),
     [("a.c in {A, D}", [0, 3]), ("a.c != C", [0, 1, 3]), ("a.c = D", [3]), ("a.c in {A, B}", [0, 1])],

@@ -36,7 +36,7 @@ def test_counts_of_classes_add_up(forest: Any) -> None:
         assert list(answer.count.rows) == np.flatnonzero(predicted == label).tolist()
 
 
-@pytest.mark.parametrize("backend", ["search", "cpsat", "highs", "z3"])
+@pytest.mark.parametrize("backend", ["native", "cpsat", "highs", "z3"])
 def test_a_tie_belongs_to_the_first_class(forest: Any, backend: str) -> None:
     x, _ = data()
     assert (

@@ -39,7 +39,7 @@ def test_bounds_lie_where_the_quantity_does(booster: Any, objective: str, least:
     table = pd.DataFrame({"f0": [0.5, 1.5], "f1": [1.5, 0.5], "f2": [0.5, 1.0]})
     for sense, limit, beyond in (("minimize", least, -91.4), ("maximize", most, 1e9)):
         question = f"find a, b such that margin(a) > 0; margin(b) < 0\n  {sense} {objective}"
-        answer = ask(booster, question, REAL, table, backend="search")
+        answer = ask(booster, question, REAL, table, backend="native")
         assert within_range(answer.question.query, beyond) == pytest.approx(limit)
         goal = answer.result.objective
         assert goal.value == pytest.approx(goal.bound, abs=1e-4)

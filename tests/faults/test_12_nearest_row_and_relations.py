@@ -48,7 +48,7 @@ def distance(norm: str, rows: np.ndarray) -> np.ndarray:
     return np.asarray(found.min(axis=1))
 
 
-@pytest.mark.parametrize("backend", ["search", "auto"])
+@pytest.mark.parametrize("backend", ["native", "auto"])
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_the_nearest_row_under_relations(booster: Any, norm: str, backend: str) -> None:
     scores = margins(booster)
@@ -73,12 +73,12 @@ def test_the_nearest_row_is_closed_to_the_last_digit(booster: Any, norm: str) ->
     expected = distance(norm, rows)[scores >= 0.8].min()
     question = f"find a such that margin(a) >= 0.8\n  minimize distance(a, nearest row of d, {norm})"
     table = pd.DataFrame(rows, columns=NAMES)
-    goal = ask(booster, question, DECLARED, table, backend="search", time_limit=20).result.objective
+    goal = ask(booster, question, DECLARED, table, backend="native", time_limit=20).result.objective
     assert goal.value == pytest.approx(expected, abs=1e-9)
     assert goal.bound == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("backend", ["search", "auto"])
+@pytest.mark.parametrize("backend", ["native", "auto"])
 def test_a_contradiction_between_values_is_none(booster: Any, backend: str) -> None:
     # Twice a whole number is never odd: cells alone do not know.
     question = "find a such that 2 * a.f0 - 2 * a.f1 + 4 * a.f2 = 3\n  minimize distance(a, nearest row of d, l1)"
@@ -92,5 +92,5 @@ def test_a_domain_of_one_combination_of_cells_has_a_nearest_row(booster: Any) ->
     sign = ">=" if score >= 0 else "<="
     question = f"find a such that margin(a) {sign} 0\n  minimize distance(a, nearest row of d, l0)"
     table = pd.DataFrame([[0, 0, 1], [3, 0, 1], [6, 5, 4]], columns=NAMES, dtype=float)
-    goal = ask(booster, question, declared, table, backend="search").result.objective
+    goal = ask(booster, question, declared, table, backend="native").result.objective
     assert goal.value == goal.bound == 1

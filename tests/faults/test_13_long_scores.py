@@ -1,4 +1,4 @@
-"""Fault 13: exact scores longer than 64 bits: `gap` was `unknown` on LightGBM models of five trees, and `search` refused some.
+"""Fault 13: exact scores longer than 64 bits: `gap` was `unknown` on LightGBM models of five trees, and `native` refused some.
 
 The expected values come from LightGBM's own raw scores of every value of the domain.
 """
@@ -64,4 +64,4 @@ def test_gaps_just_below_and_above_the_largest_are_told_apart(seed: int, scale: 
     best = max(pairs(model))
     for gap, expected in ((best - 1e-9, "found"), (best + 1e-9, "none")):
         question = f"find a, b such that a = b except p; margin(a) >= {gap!r}; margin(b) <= {-gap!r}"
-        assert str(ask(model, question, DECLARED, backend="search").verdict) == expected
+        assert str(ask(model, question, DECLARED, backend="native").verdict) == expected

@@ -45,7 +45,7 @@ def test_the_largest_distance_on_a_small_domain_is_found_at_once(sense: str) -> 
     ask(booster, "find a such that margin(a) >= 0.5", DECLARED)  # xgboost has been imported
     start = time.perf_counter()
     question = f"find a, b such that margin(a) >= 0.5; margin(b) <= -0.5\n  {sense} distance(a, b, linf)"
-    found = ask(booster, question, DECLARED, backend="search").result
+    found = ask(booster, question, DECLARED, backend="native").result
     assert time.perf_counter() - start < 5
     assert found.objective.value == pytest.approx(expected)
     assert found.objective.bound == pytest.approx(expected)
@@ -61,7 +61,7 @@ def test_least_distances_to_rows_are_those_of_decisions(seed: int) -> None:
     for row, margin in enumerate(margins(booster, x[:6])):
         wanted = f"find a such that class(a) = {0 if margin > 0 else 1}"
         near = f"distance(a, row {row} of d, linf)"
-        found = ask(booster, f"{wanted}\n  minimize {near}", REAL, table, backend="search", seed=seed).result.objective
+        found = ask(booster, f"{wanted}\n  minimize {near}", REAL, table, backend="native", seed=seed).result.objective
         assert found.bound == pytest.approx(found.value, abs=1e-9)
         assert verdict(booster, f"{wanted}; {near} <= {found.value + 1e-9!r}", REAL, table) == "found"
         assert verdict(booster, f"{wanted}; {near} <= {found.value - 1e-6!r}", REAL, table) == "none"
@@ -73,7 +73,7 @@ def test_the_greatest_distance_to_a_row_is_one_of_its_cells() -> None:
     booster = trained(x, (x[:, 0] + x[:, 3] > 1).astype(int), 20)
     table = pd.DataFrame(x[:1].astype(float), columns=[f"f{i}" for i in range(6)])
     question = "find a such that class(a) = 1\n  maximize distance(a, row 0 of d, linf)"
-    found = ask(booster, question, REAL, table, backend="search").result.objective
+    found = ask(booster, question, REAL, table, backend="native").result.objective
     # Some input of class 1 has a feature at an end of its domain, and no distance is greater.
     assert found.value == pytest.approx(max(max(v, 1 - v) for v in x[0].astype(float)))
     assert found.bound == pytest.approx(found.value)

@@ -22,7 +22,7 @@ def stump() -> Any:
     return tree.DecisionTreeClassifier(max_depth=1).fit(pd.DataFrame({"y": [0, 4], "z": [1, 1], "w": [0, 0]}), [0, 1])
 
 
-@pytest.mark.parametrize("backend", ["search", "auto", "cpsat"])
+@pytest.mark.parametrize("backend", ["native", "auto", "cpsat"])
 @pytest.mark.parametrize("sense", ["minimize", "maximize"])
 def test_the_least_distance_of_related_values(stump: Any, sense: str, backend: str) -> None:
     inputs = list(itertools.product(range(5), range(1, 4), range(-2, 4)))

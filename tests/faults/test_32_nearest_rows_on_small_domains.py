@@ -69,7 +69,7 @@ def rows_of(scores: np.ndarray, seed: int) -> np.ndarray:
 def check(booster: Any, where: str, norm: str, rows: np.ndarray, expected: float) -> None:
     question = f"find a such that {where}\n  minimize distance(a, nearest row of d, {norm})"
     table = pd.DataFrame(rows, columns=NAMES)
-    goal = ask(booster, question, DECLARED, table, backend="search", time_limit=20).result.objective
+    goal = ask(booster, question, DECLARED, table, backend="native", time_limit=20).result.objective
     assert goal.value == pytest.approx(expected, abs=1e-12)
     assert goal.bound == pytest.approx(expected, abs=1e-12)
 
@@ -94,7 +94,7 @@ def test_relations_far_from_all_rows_leave_no_gap(booster: Any, norm: str) -> No
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
-@pytest.mark.parametrize("backend", ["search", "auto"])
+@pytest.mark.parametrize("backend", ["native", "auto"])
 @pytest.mark.parametrize("where", ["", "; (margin(b) <= 0 implies a = row 1 of d)"])
 def test_a_distance_over_no_features_is_zero(booster: Any, norm: str, backend: str, where: str) -> None:
     scores = margins(booster)
@@ -113,4 +113,4 @@ def test_no_pair_at_all_is_none_over_no_features(booster: Any) -> None:
         "  minimize distance(b, nearest row of d, linf)"
     )
     rows = pd.DataFrame(PRESENT[:4], columns=NAMES)
-    assert str(ask(booster, question, DECLARED, rows, backend="search", time_limit=20).verdict) == "none"
+    assert str(ask(booster, question, DECLARED, rows, backend="native", time_limit=20).verdict) == "none"

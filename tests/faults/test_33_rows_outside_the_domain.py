@@ -37,7 +37,7 @@ def test_a_row_outside_the_domain_is_no_answer(booster: Any, norm: str) -> None:
     table = pd.DataFrame({"f0": [1, 2], "f1": [5, 4]})
     where = "a = b except f0\n value(a) - value(b) >= 0.5"
     question = f"find a, b such that\n {where}\n minimize distance(a, nearest row of d, {norm})"
-    answer = ask(booster, question, DECLARED, table, backend="search", time_limit=20)
+    answer = ask(booster, question, DECLARED, table, backend="native", time_limit=20)
     points = answer.to_dict()["points"]
     assert all(0 <= value <= 3 for point in points.values() for value in point.values()), points
     # Only f1 counts: f0 is sensitive. The rows have 5 and 4, one third of the width beyond the domain.

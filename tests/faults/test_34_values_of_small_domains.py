@@ -63,7 +63,7 @@ def test_the_best_distance_is_closed(model: Any, objective: str, where: str, kee
     sense, norm = objective.split()
     expected = best(objective, keep)
     question = f"find a, b such that\n {where.replace('; ', chr(10))}\n {sense} distance(a, b, {norm})"
-    goal = ask(model, question, DECLARED, backend="search", time_limit=10).result.objective
+    goal = ask(model, question, DECLARED, backend="native", time_limit=10).result.objective
     assert goal.value == pytest.approx(expected, abs=1e-9)
     assert goal.bound == pytest.approx(expected, abs=1e-9)
 
@@ -71,7 +71,7 @@ def test_the_best_distance_is_closed(model: Any, objective: str, where: str, kee
 def test_no_pair_lies_between_two_steps(model: Any) -> None:
     """The least step of any feature is a fifth of its width."""
     question = "find a, b such that\n distance(a, b, l1) > 0\n distance(a, b, l1) < 0.2\n abs(a.x - b.x) <= 9"
-    answer = ask(model, question, DECLARED, backend="search", time_limit=10)
+    answer = ask(model, question, DECLARED, backend="native", time_limit=10)
     assert answer.verdict == "none", answer.result.reason
 
 
@@ -84,5 +84,5 @@ def test_a_one_hot_group_makes_few_combinations(model: Any) -> None:
     one = tree.DecisionTreeRegressor(max_depth=2).fit(table, np.arange(16) % 5)
     declared = "\n".join(f"feature {g}: integer in [0, 1]" for g in group) + f"\nonehot {{{', '.join(group)}}}"
     question = "find a, b such that\n a.g0 + b.g1 + a.g2 >= 1\n maximize distance(a, b, l1)"
-    goal = ask(one, question, declared, backend="search", time_limit=10).result.objective
+    goal = ask(one, question, declared, backend="native", time_limit=10).result.objective
     assert (goal.value, goal.bound) == (2.0, 2.0)

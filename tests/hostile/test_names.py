@@ -136,7 +136,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_model_file_cannot_make_z3_say_none(hostile_model: Path) -> None:
     """Fault 3: `none`, an "exact proof by z3", where every other backend finds a pair."""
     verdicts = {}
-    for backend in ("search", "z3", "highs", "cpsat"):
+    for backend in ("native", "z3", "highs", "cpsat"):
         done = run(hostile_model.parent, "check", "q.sens", "-b", backend, "-p", "independent", "--json")
         verdicts[backend] = [r["verdict"] for r in json.loads(done.stdout)["results"]]
     assert set(map(tuple, verdicts.values())) == {("found", "found", "found")}, verdicts
@@ -149,7 +149,7 @@ def test_a_model_file_cannot_make_z3_say_none(hostile_model: Path) -> None:
         ("check", "q.sens", "--json"),
         ("info", "m.json"),
         ("explain", "q.sens"),
-        ("compare", "q.sens", "-b", "search", "-t", "5"),
+        ("compare", "q.sens", "-b", "native", "-t", "5"),
         ("gap", "m.json", "-t", "1"),
         ("opt", "q.sens"),
         ("check", "absent\x1b[31m.sens"),

@@ -17,7 +17,7 @@ import pytest
 
 from tests.hostile.samples import MAKERS
 from treesens.backends.base import BACKENDS, get_backend
-from treesens.backends.pb import VARIABLE
+from treesens.backends.solvers.pb import VARIABLE
 
 CLI = [sys.executable, "-P", "-c", "from treesens.cli import main; main()"]
 HARD_TREES = 120
@@ -119,7 +119,7 @@ def killed_and_gone(process: subprocess.Popen[str], least: int = 1) -> None:
     assert left == [], commands
 
 
-SOLVERS = sorted(set(BACKENDS.names()) - {"search", "pb", "countdown"})
+SOLVERS = sorted(set(BACKENDS.names()) - {"native", "pb", "countdown"})
 
 
 @linux
@@ -156,7 +156,7 @@ INTERRUPTED = {
     "check": ("check", "q.sens", "-t", "100"),
     "check in processes": ("check", "q.sens", "-j", "2", "-t", "100"),
     "check with scip": ("check", "one.sens", "-b", "scip", "-p", "independent", "-t", "100"),
-    "compare": ("compare", "q.sens", "-b", "search,z3", "-t", "100"),
+    "compare": ("compare", "q.sens", "-b", "native,z3", "-t", "100"),
     "gap": ("gap", "m.json", "-t", "100", "--data", "d.csv", "--replay", "emulated"),
     "audit": ("audit", "m.json", "--data", "d.csv", "-t", "100", "--margin", "0.5"),
     "sweep": ("sweep", "q.sens", "-j", "2", "-t", "100", "--journal", "i.sqlite"),
@@ -171,7 +171,7 @@ INTERRUPTED = {
         "-o",
         "c.jsonl",
         "-b",
-        "search",
+        "native",
         "-j",
         "2",
     ),

@@ -10,7 +10,7 @@ from tests.oracle.cases import Case
 from tests.oracle.judge import Finding, Judged, judge
 from tests.oracle.language import text_of
 
-BACKENDS = ["search", "auto", "auto", "cpsat", "highs", "cbc", "scip", "z3", "pb"]
+BACKENDS = ["native", "auto", "auto", "cpsat", "highs", "cbc", "scip", "z3", "pb"]
 PIPELINES = ["kant", "ensense", "default", "bounded", "independent"]
 REFUSALS = ("E203", "E216", "E219", "E220", "E306", "E311", "E312")
 """What the reference lets treesens refuse: forms that it does not know, values that can never be taken."""
@@ -21,13 +21,13 @@ TIME_LIMIT = 10.0
 
 def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
     """Mostly the native engine; another backend with a pipeline for a share `others`."""
-    options: dict[str, Any] = {"backend": "search", "time_limit": TIME_LIMIT, "seed": int(rng.integers(3))}
+    options: dict[str, Any] = {"backend": "native", "time_limit": TIME_LIMIT, "seed": int(rng.integers(3))}
     if rng.random() < others:
         options["backend"] = str(rng.choice(BACKENDS[1:]))
         options["pipeline"] = str(rng.choice(PIPELINES))
     elif rng.random() < 0.25:
         options["pipeline"] = str(rng.choice(PIPELINES))
-    options["replay"] = "native" if rng.random() < 0.1 else "emulated"
+    options["replay"] = "library" if rng.random() < 0.1 else "emulated"
     return options
 
 

@@ -47,7 +47,7 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
     found: list[Finding] = []
 
     def wrong(kind: str, detail: str) -> None:
-        if kind in ("open", "lost") and options["backend"] not in ("search", "auto"):
+        if kind in ("open", "lost") and options["backend"] not in ("native", "auto"):
             kind = f"{kind} elsewhere"
         found.append(Finding(kind, detail, question, options, record))
 

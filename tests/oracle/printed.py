@@ -20,7 +20,7 @@ def printed(case: Case, questions: Sequence[dict[str, Any]]) -> dict[str, dict[s
     """The points that `treesens check` prints: text by question, point and feature."""
     with tempfile.TemporaryDirectory() as folder:
         save_case(replace(case, questions=list(questions)), Path(folder))
-        command = [sys.executable, "-m", "treesens", "check", "case.sens", "-b", "search", "--trust-pickle"]
+        command = [sys.executable, "-m", "treesens", "check", "case.sens", "-b", "native", "--trust-pickle"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     found: dict[str, dict[str, dict[str, str]]] = {}
     name = ""

@@ -16,7 +16,7 @@ from typing import Any
 from tests.oracle.coverage import Coverage
 
 ELSEWHERE = ("open elsewhere", "lost elsewhere")
-"""What other backends than `search` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
+"""What other backends than `native` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
 
 HANG = 150.0
 """Seconds without a word after which a worker is ended, and its case is a failure."""

@@ -83,7 +83,7 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
 
 def asked_of(settings: dict[str, Any], questions: int) -> int:
     """Other backends start a process per question, and so get fewer of them."""
-    return questions if settings["backend"] == "search" else min(questions, OTHERS_GET)
+    return questions if settings["backend"] == "native" else min(questions, OTHERS_GET)
 
 
 def failure_of(

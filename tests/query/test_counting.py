@@ -50,7 +50,7 @@ def counting(text: str, models: tuple[str, ...] = ("binary",)) -> ResolvedQuesti
     return bind(file, Path(), load_model=load_model, load_table=table).queries[0]
 
 
-def counted(question: ResolvedQuestion, backend: str = "search", time_limit: float = 60) -> RowCount:
+def counted(question: ResolvedQuestion, backend: str = "native", time_limit: float = 60) -> RowCount:
     assert question.pinned is not None
     result = count_rows(question.query, question.pinned, Options(backend=backend, time_limit=time_limit), answer)
     assert result.count is not None
@@ -173,7 +173,7 @@ def test_partners_without_equal_features_and_of_another_model() -> None:
 def test_backends_count_alike(backend: str) -> None:
     """A question that the sweep leaves open for a few rows only: every other backend is asked row by row."""
     text = "a, b such that\n a = b except {x, sex}\n a.x >= 1.25\n prob(b) in [0.45, 0.55]"
-    assert counted(counting(text), backend) == counted(counting(text), "search")
+    assert counted(counting(text), backend) == counted(counting(text), "native")
 
 
 def test_the_limit_and_an_interruption_leave_honest_bounds() -> None:

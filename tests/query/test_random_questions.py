@@ -87,7 +87,7 @@ def test_random_question(seed: int) -> None:
     if bound is None:
         return
     verify(lower(bound.query))
-    check(question, bound, answer(bound.query, Options(backend="search", time_limit=20)))
+    check(question, bound, answer(bound.query, Options(backend="native", time_limit=20)))
     if seed % EVERY == 0:
         name = OTHERS[seed // EVERY % len(OTHERS)]
         if get_backend(name).available() is None:

@@ -54,7 +54,7 @@ def test_nothing_else_is_made_stronger(constraints: str) -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_close_pair_is_found_by_way_of_a_stronger_question(norm: str) -> None:
     question = one(f"distance(a, b, {norm}) <= 0.01\n  margin(a) >= margin(b) + 0.1")
-    result = answer_refined(question.query, Options(backend="search", time_limit=20))
+    result = answer_refined(question.query, Options(backend="native", time_limit=20))
     assert str(result.verdict) == "found"
     assert any("stronger" in note for note in result.notes)
 
@@ -63,7 +63,7 @@ def test_a_close_pair_is_found_by_way_of_a_stronger_question(norm: str) -> None:
 def test_the_closest_pair_across_a_threshold_is_proved_closest(norm: str) -> None:
     question = one("margin(a) >= margin(b) + 0.1")
     target = one(f"distance(a, b, {norm}) <= 1\n  margin(a) >= margin(b) + 0.1\nminimize distance(a, b, {norm})")
-    result = answer_question(replace(question, query=target.query), Options(backend="search", time_limit=20))
+    result = answer_question(replace(question, query=target.query), Options(backend="native", time_limit=20))
     assert result.objective is not None
     assert result.objective.bound == 0.0
     assert 0 < result.objective.value < 1e-4

@@ -33,7 +33,7 @@ def test_verdicts_are_those_of_every_question_asked_by_itself(folder: Path) -> N
     for document in {document for document, _ in shared}:
         text = next(q.document.text for q in read_spec(folder / "sweep.toml").questions if q.document.name == document)
         for question in bind(parse(text, document), folder).queries:
-            alone = answer(question.query, Options(backend="cpsat" if "age+" in question.name else "search"))
+            alone = answer(question.query, Options(backend="cpsat" if "age+" in question.name else "native"))
             row = shared[document, question.name]
             assert row["verdict"] == str(alone.verdict), (document, question.name, row["reason"])
             assert set(row["varied"]) == set(question.query.varied)
@@ -78,8 +78,8 @@ def test_another_backend_is_another_question_and_agrees(folder: Path) -> None:
     assert verdicts[0] == verdicts[1]
     # Where the engine's bound refutes a question before a solver is asked, the record says so.
     answered = records(solver.stdout).values()
-    assert {r["backend"] for r in answered} <= {"cpsat", "compiler", "search"}
-    assert all((r["backend"] == "search") == ("rests_on" in r and not r["attempts"]) for r in answered)
+    assert {r["backend"] for r in answered} <= {"cpsat", "compiler", "native"}
+    assert all((r["backend"] == "native") == ("rests_on" in r and not r["attempts"]) for r in answered)
 
 
 def test_a_sens_file_with_for_each_is_a_spec(folder: Path) -> None:
@@ -163,7 +163,7 @@ def test_check_with_several_jobs_says_what_it_says_with_one(folder: Path) -> Non
     (folder / "q.sens").write_text(text)
     told = []
     for jobs in ("1", "2"):
-        done = run(folder, "check", "q.sens", "-b", "search", "--jobs", jobs, "--json")
+        done = run(folder, "check", "q.sens", "-b", "native", "--jobs", jobs, "--json")
         assert done.returncode == 0, done.stderr
         told.append([(r["query"], r["verdict"], r["points"], r["proof"]) for r in json.loads(done.stdout)["results"]])
     assert told[0] == told[1]

@@ -111,7 +111,7 @@ def test_a_shipment_to_a_cluster_needs_no_files(folder: Path) -> None:
     shipment = ship(question.document, remote=True)
     for model in folder.glob("m*.json"):
         model.unlink()
-    task = Task("key", question.document.digest, question.name, Options("search"))
+    task = Task("key", question.document.digest, question.name, Options("native"))
     outcome = answer_task(shipment, task)
     assert outcome.failure == ""
     assert outcome.result is not None

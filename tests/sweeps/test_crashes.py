@@ -113,8 +113,8 @@ def test_a_question_that_kills_its_worker_is_tried_twice_and_the_others_are_answ
     good = read_spec(folder / "sweep.toml").questions[:12]
     text = 'model m from "bad.pkl"\nquery q: sensitive m to {age} margin 0.5\n'
     bad = Document("bad", text, str(folder), (("bad.pkl", file_digest(folder / "bad.pkl")),), trust_pickle=True)
-    tasks = [Task(q.digest, q.document.digest, q.name, Options("search")) for q in good]
-    tasks.insert(4, Task("bad", bad.digest, "q", Options("search")))
+    tasks = [Task(q.digest, q.document.digest, q.name, Options("native")) for q in good]
+    tasks.insert(4, Task("bad", bad.digest, "q", Options("native")))
     waiting = iter(tasks)
     shipments = {d.digest: Shipment(d) for d in [bad, *(q.document for q in good)]}
     outcomes: dict[str, Outcome] = {}

@@ -7,12 +7,14 @@ no exception, crash, missing licence or limit ever becomes a verdict. Verdicts a
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import ClassVar, Final
 
-from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.ir import Module
 from treesens.errors import BackendError
@@ -56,20 +58,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend takes and gives; `legalise` and `explain` read it."""
+    """What a backend takes and gives. Every field is read: by the driver, by `explain`, by the conformance kit."""
 
     proof: Proof
-    objective: bool = True
-    bounds: bool = True
     warm_start: bool = False
     """Looks at `Artifact.start` first."""
-    threads: bool = True
     native_ops: frozenset[str] = frozenset()
     """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
     rewrites: Mapping[str, str] = field(default_factory=dict)
     """Op kinds that become something else than rows, in words."""
-    isolated: bool = True
-    """Solves in a worker process of its own. Only the native engine, which is ours, may run inside."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +119,8 @@ class Backend(abc.ABC):
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose versions an answer depends on; a journal keeps answers under them."""
 
     @abc.abstractmethod
     def available(self) -> str | None:
@@ -136,27 +135,46 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
-        """Solves inside the current process (the worker calls this; the engine itself where a backend is not isolated)."""
+        """Solves inside the current process, which is a worker's (`worker.py`)."""
 
     def exact_precision(self) -> int:
         """The highest `precision` that still changes what is emitted."""
         return 0
 
 
+class InProcessBackend(Backend):
+    """A backend without a worker process: it keeps its limits, releases the interpreter lock, never crashes (ADR 0003)."""
+
+    @abc.abstractmethod
+    def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
+        """As `Backend.emit`; `hints` int32[hints, points, features] are cells worth trying first."""
+
+    @abc.abstractmethod
+    def solve(
+        self,
+        artifact: Artifact,
+        limits: Limits,
+        on_incumbent: OnIncumbent | None = None,
+        *,
+        stop: threading.Event | None = None,
+    ) -> RawOutcome:
+        """As `Backend.solve`; returns soon after `stop` is set, with what it has."""
+
+
+def solver_names() -> list[str]:
+    """The files of `solvers/`: a backend in the tree is one file, and registered by being there."""
+    return sorted(path.stem for path in Path(__file__).with_name("solvers").glob("[a-z]*.py"))
+
+
 BACKENDS: Final = Registry(
     kind="backend",
     group="treesens.backends",
     builtin={
-        "search": "treesens.backends.native.backend:NativeBackend",
-        "cpsat": "treesens.backends.cpsat:CpSatBackend",
-        "highs": "treesens.backends.highs:HighsBackend",
-        "cbc": "treesens.backends.cbc:CbcBackend",
-        "gurobi": "treesens.backends.gurobi:GurobiBackend",
-        "scip": "treesens.backends.scip:ScipBackend",
-        "z3": "treesens.backends.z3:Z3Backend",
-        "pb": "treesens.backends.pb:PbBackend",
+        "native": "treesens.backends.native.backend:NativeBackend",
+        **{name: f"treesens.backends.solvers.{name}:BACKEND" for name in solver_names()},
     },
     error=BackendError,
+    aliases={"search": "native"},
 )
 
 
@@ -166,6 +184,16 @@ def get_backend(name: str) -> Backend:
     if not isinstance(made, Backend):
         raise BackendError(f"the plug-in backend `{name}` is no subclass of treesens.backends.base.Backend")
     return made
+
+
+def packages_of(name: str) -> tuple[str, ...]:
+    """The distributions that answers of a backend depend on, that of a plug-in included; none if it cannot be imported."""
+    try:
+        packages = get_backend(name).packages
+    except BackendError:
+        packages = ()
+    owner = BACKENDS.owner(name)
+    return packages if owner is None else (owner, *packages)
 
 
 def missing_module(name: str, extra: str) -> str | None:

@@ -13,7 +13,7 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
-    replays_natively,
+    replays_in_library,
     set_options,
     split,
     trust_option,
@@ -64,7 +64,7 @@ def command(
     gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
-    options = AuditOptions(time_limit, jobs, seed, native=replays_natively(replay, loaded), real=real)
+    options = AuditOptions(time_limit, jobs, seed, replay_in_library=replays_in_library(replay, loaded), real=real)
     total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
     found = None
     with interruptible() as interruption, tracker("auditing", total) as advance:

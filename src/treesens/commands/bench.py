@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option, split
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
@@ -16,7 +16,7 @@ from treesens.report.terminal import say, say_json
 @click.command("bench")
 @click.argument("instances", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
-@click.option("--backends", "-b", default="search", show_default=True, help="Comma-separated.")
+@click.option("--backends", "-b", default="native", show_default=True, help="Comma-separated.")
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
 @click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
 @seed_option()
@@ -32,7 +32,7 @@ from treesens.report.terminal import say, say_json
     show_default=True,
     help="Which time the summary is about.",
 )
-@click.option("--replay", type=click.Choice(["native", "emulated"]), default="native", show_default=True)
+@click.option("--replay", type=click.Choice(["library", "emulated"]), default="library", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def command(
     instances: Path,
@@ -52,7 +52,7 @@ def command(
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
     against the others and against the known one. A second run goes on where the first was interrupted.
     """
-    from treesens.backends.base import get_backend
+    from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
     from treesens.report.cactus import cactus_svg, summary
     from treesens.report.show import Progress
@@ -60,7 +60,7 @@ def command(
     from treesens.sweeps.executor import INLINE, Executor
     from treesens.sweeps.instances import Setting, contradictions, read_instances, read_records, run
 
-    names = [name.strip() for name in backends.split(",") if name.strip()]
+    names = [BACKENDS.canonical(n) for n in split(backends)]
     texts = [text.strip() for text in pipelines.split(";") if text.strip()]
     for name in names:
         if name != "auto":
@@ -73,7 +73,7 @@ def command(
         listed = [listed[i * len(listed) // sample] for i in range(sample)]
     # The native engine compiles for itself: one pipeline is enough for it.
     settings = [
-        Setting(name, text) for text in texts for name in names if name not in {"search", "auto"} or text == texts[-1]
+        Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
     ]
     total = len(listed) * len(settings)
     records: list[dict[str, Any]] | None = None
@@ -93,7 +93,7 @@ def command(
             models,
             output,
             Options(time_limit=time_limit, seed=seed),
-            native=replay == "native",
+            library_predict=replay == "library",
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
             on_answer=on_answer,

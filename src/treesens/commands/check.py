@@ -98,7 +98,7 @@ def command(
         else:
             answers = _one_by_one(asked, options, replay, confirm, interruption, progress, faults)
         for query, answered in answers:
-            mine = replace(options, native=library_predicts(query, replay))
+            mine = replace(options, library_predict=library_predicts(query, replay))
             result = answered
             with faults.kept(query), interruption.giving_up():
                 result = explain_none(query, answered, mine, stop=interruption.event, always=core)
@@ -158,7 +158,7 @@ def _one_by_one(
         if interruption.happened:
             return
         progress.start(number, query.name)
-        mine = replace(options, native=library_predicts(query, replay))
+        mine = replace(options, library_predict=library_predicts(query, replay))
         try:
             result = answer_question(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
         except Hurry:

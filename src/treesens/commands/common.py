@@ -18,7 +18,6 @@ from treesens.grammar.tree import ast
 from treesens.report.terminal import say
 
 EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 5, 6, 130
-BACKEND_NAMES = "auto, search, cpsat, highs, cbc, gurobi, scip, z3, pb"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -105,13 +104,21 @@ def _time_limit(seconds: float, words: str) -> Option:
     )
 
 
+class ReplayChoice(click.Choice[str]):
+    """`native` is the old word for `library`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        chosen: str = super().convert("library" if value == "native" else value, param, ctx)
+        return chosen
+
+
 def _run_options(replay: str) -> list[Option]:
     """Seed, replay (in these words) and JSON."""
     return [
         seed_option(),
         click.option(
             "--replay",
-            type=click.Choice(["auto", "emulated", "native"]),
+            type=ReplayChoice(["auto", "emulated", "library"]),
             default="auto",
             show_default=True,
             help=replay,
@@ -130,13 +137,13 @@ def split(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def replays_natively(replay: str, model: LoadedModel) -> bool:
+def replays_in_library(replay: str, model: LoadedModel) -> bool:
     """Whether pairs are replayed in the model's library: where it is asked for, or (auto) installed."""
     from importlib.util import find_spec
 
     from treesens.frontends.registry import frontend
 
-    return replay == "native" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
+    return replay == "library" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
 
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))

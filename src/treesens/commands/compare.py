@@ -22,6 +22,7 @@ from treesens.commands.common import (
     exit_code_of,
     file_argument,
     load_file,
+    split,
     trust_option,
 )
 from treesens.compiler.base.interruption import interruptible
@@ -47,7 +48,7 @@ class Cell:
 @click.command("compare")
 @file_argument
 @click.argument("queries", nargs=-1)
-@click.option("--backends", "-b", default="search,cpsat,highs,z3", show_default=True, help="Comma-separated, or `all`.")
+@click.option("--backends", "-b", default="native,cpsat,highs,z3", show_default=True, help="Comma-separated, or `all`.")
 @click.option(
     "--pipelines",
     default="",
@@ -78,7 +79,7 @@ def command(
     from treesens.report.show import Progress
     from treesens.solve.options import Options
 
-    names = BACKENDS.names() if backends == "all" else [name.strip() for name in backends.split(",") if name.strip()]
+    names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
     for name in names:
         get_backend(name)
     # Opinions that lean on one engine are not compared with each other unless that is asked for.
@@ -105,7 +106,7 @@ def command(
                         threads=threads,
                         memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
                         seed=seed,
-                        native=None if replay == "emulated" else [model.margins for model in bound.models],
+                        library_predict=None if replay == "emulated" else [model.margins for model in bound.models],
                     )
                     cells.append(Cell(name, text, _answered(bound, options, interruption.event)))
             progress.clear()

@@ -14,30 +14,18 @@ from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
-from treesens.report.facts import package_version
+from treesens.report.facts import LIBRARIES, package_version, solver_packages
 from treesens.report.terminal import say, say_json
 
-DEFAULT_BACKENDS = ("search", "cpsat", "highs", "z3")
+DEFAULT_BACKENDS = ("native", "cpsat", "highs", "z3")
 """What a plain `pip install treesens` brings and `--backend auto` uses."""
 
-PACKAGES = (
+_PACKAGES = (
     ("numpy", "required"),
     ("lark", "required"),
     ("click", "required"),
     ("rich", "required"),
     ("narwhals", "required"),
-    ("ortools", "backend cpsat"),
-    ("highspy", "backend highs"),
-    ("z3-solver", "backend z3"),
-    ("mip", "backend cbc"),
-    ("pyscipopt", "backend scip"),
-    ("gurobipy", "backend gurobi"),
-    ("xgboost", "native replay"),
-    ("xgboost-cpu", "native replay"),
-    ("lightgbm", "native replay"),
-    ("scikit-learn", "native replay"),
-    ("catboost", "native replay"),
-    ("onnxruntime", "native replay"),
     ("pandas", "data frames"),
     ("pyarrow", "Parquet files"),
     ("jinja2", "HTML reports"),
@@ -59,7 +47,7 @@ def command(solve: bool, as_json: bool) -> int:
         "python": platform.python_version(),
         "executable_bits": 64 if sys.maxsize > 2**32 else 32,
         "platform": platform.platform(),
-        "packages": [{"name": n, "version": package_version(n), "for": why} for n, why in PACKAGES],
+        "packages": [{"name": n, "version": package_version(n), "for": why} for n, why in _packages()],
         "engine": _engine(),
         "backends": backends,
         "frontends": _frontends(),
@@ -71,6 +59,12 @@ def command(solve: bool, as_json: bool) -> int:
     else:
         _show(facts)
     return EXPECTED if works else INTERNAL
+
+
+def _packages() -> list[tuple[str, str]]:
+    """Distributions and what they are for."""
+    solvers = [(name, f"backend {', '.join(used)}") for name, used in solver_packages().items()]
+    return [*_PACKAGES, *solvers, *((name, "replay in the library") for name in LIBRARIES)]
 
 
 def _engine() -> str | None:

@@ -16,7 +16,7 @@ from treesens.visible import visible
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
-@click.option("--backend", "-b", default="search", show_default=True, help="Whose legalisations are shown.")
+@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations are shown.")
 @click.option(
     "--pipeline",
     "-p",
@@ -36,7 +36,7 @@ def command(
     from treesens.report.records import envelope
 
     # `auto` starts with the native engine; that is whose view is shown.
-    chosen_backend = get_backend("search" if backend == "auto" else backend)
+    chosen_backend = get_backend("native" if backend == "auto" else backend)
     pipeline = pipeline_for(chosen_backend.name, pipeline)
     Pipeline.parse(pipeline)
     loaded = load_file(file, queries, trust_pickle=trust_pickle)

@@ -11,7 +11,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     Number,
-    replays_natively,
+    replays_in_library,
     set_options,
     trust_option,
 )
@@ -63,7 +63,7 @@ def command(
 
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
-    options = LargestOptions(time_limit, threads, jobs, seed, close, replays_natively(replay, loaded), real)
+    options = LargestOptions(time_limit, threads, jobs, seed, close, replays_in_library(replay, loaded), real)
     total = len(vary) if vary is not None else loaded.ensemble.n_features
     found = None
     with interruptible() as interruption, tracker("searching", total) as advance:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
 @click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
 @seed_option(None)
-@click.option("--replay", type=click.Choice(["auto", "emulated", "native"]), help="As for check.")
+@click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), help="As for check.")
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
 @trust_option

@@ -42,7 +42,7 @@ def decide_at_compile_time(compilation: Compilation) -> Result | None:
     proof_dependencies = compilation.compiled.proof_dependencies
     if proof_dependencies:
         # The native engine has proved it, not the compiler.
-        reason, backend = "bound-fixing: no cell is left that a solution could use", "search"
+        reason, backend = "bound-fixing: no cell is left that a solution could use", "native"
     else:
         reason, backend = "the compiler decides it: no cell of the domain satisfies the constraints", "compiler"
     return Result(

@@ -42,9 +42,9 @@ def _guarded(check: partial[tuple[Outcome, str]]) -> tuple[Outcome, str]:
 
 def _interface(step: object) -> tuple[Outcome, str]:
     if not isinstance(step, Pass):
-        return Outcome.FAILED, "it lacks name, relation, requires, ensures or run"
+        return Outcome.FAILED, "it lacks name, relation or run"
     hash(step)  # TypeError for anything that is not frozen
-    return Outcome.PASSED, "a frozen dataclass with name, relation, requires, ensures and run"
+    return Outcome.PASSED, "a frozen dataclass with name, relation and run"
 
 
 def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:

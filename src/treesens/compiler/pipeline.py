@@ -36,7 +36,7 @@ PIPELINES: dict[str, str] = {
     # And a solution to start from, if the engine's local search meets one (docs/adr/0008-help-from-the-engine.md).
     "default": f"{_SHARED},warm-start,bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",
     # What the native engine needs of `default`: it joins copies itself and takes rows as they are.
-    "search": _SHARED,
+    "native": _SHARED,
 }
 
 _HELPED = frozenset({"bounded", "default"})
@@ -48,11 +48,8 @@ def pipeline_for(backend: str, pipeline: str) -> str:
 
     The portfolio (`auto`) starts with the engine, and compiles the pipeline of that name when solvers are needed.
     """
-    return "search" if backend in {"search", "auto"} and pipeline in _HELPED else pipeline
+    return "native" if backend in {"native", "auto"} and pipeline in _HELPED else pipeline
 
-
-LOWERED = frozenset({"guards"})
-"""Properties of a freshly lowered module: every leaf says its guards."""
 
 _STEP = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\{([^}]*)\})?\s*(?:,|$)")
 
@@ -125,7 +122,6 @@ class Pipeline:
                 )
             steps.append(_make(match[1], match[2] or ""))
             position = match.end()
-        _check(steps)
         return Pipeline(tuple(steps), text.strip() or "kant")
 
     def run(
@@ -191,19 +187,6 @@ def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: P
             and objective_value(goal, lifted) != old.objective
         ):
             raise InternalError(f"`{step.name}` changed the optimal value of {before.name}")
-
-
-def _check(steps: list[Pass]) -> None:
-    properties = set(LOWERED)
-    for step in steps:
-        lacking = step.requires - properties
-        if lacking:
-            raise PipelineError(
-                f"`{step.name}` requires {', '.join(sorted(lacking))}, which nothing before it ensures",
-                remedy="put a pass that ensures it before, e.g. "
-                + ", ".join(name for name in PASSES.builtin if lacking & PASSES.get(name).ensures),
-            )
-        properties |= step.ensures
 
 
 def _make(name: str, options: str) -> Pass:

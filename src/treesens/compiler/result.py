@@ -27,7 +27,7 @@ class Replay(StrEnum):
     """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
 
     EMULATED = "emulated"
-    NATIVE = "native"
+    LIBRARY = "library"
 
     def __str__(self) -> str:
         return self.value

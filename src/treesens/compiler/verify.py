@@ -43,12 +43,12 @@ def verify_cells(
     cells: Int32Array,
     *,
     near: FloatArray | None = None,
-    native: Sequence[LibraryPredict] | None = None,
+    library_predict: Sequence[LibraryPredict] | None = None,
     pins: Mapping[Place, float] | None = None,
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or says why they are none.
 
-    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `native` holds, per
+    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `library_predict` holds, per
     model, the library's own predict for the second level of replay; `pins` are values that are chosen already.
     """
     for point in range(len(query.points)):
@@ -59,11 +59,11 @@ def verify_cells(
     values = concretise(query, cells, near, pins)
     if isinstance(values, NoValues):
         return Rejected(values.reason, none=values)
-    return verify_values(query, values, native=native)
+    return verify_values(query, values, library_predict=library_predict)
 
 
 def verify_values(
-    query: Query, values: FloatArray, *, native: Sequence[LibraryPredict] | None = None
+    query: Query, values: FloatArray, *, library_predict: Sequence[LibraryPredict] | None = None
 ) -> Witness | Rejected:
     """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
 
@@ -81,12 +81,12 @@ def verify_values(
     if broken is not None:
         return Rejected(f"in the arithmetic of the library {broken} does not hold", numerical=True)
     replay = Replay.EMULATED
-    if native is not None:
-        margins = _margins(query, values, native)
+    if library_predict is not None:
+        margins = _margins(query, values, library_predict)
         broken = _library_breaks(query, x, margins)
         if broken is not None:
             return Rejected(f"in the library itself {broken} does not hold", numerical=True)
-        replay = Replay.NATIVE
+        replay = Replay.LIBRARY
     probabilities = tuple(
         tuple(float(p) for p in np.ravel(query.models[point.model].ensemble.probabilities(row[None, :])))
         for point, row in zip(query.points, margins, strict=True)
@@ -114,14 +114,14 @@ def _outside(query: Query, values: FloatArray) -> str | None:
     return None
 
 
-def _margins(query: Query, values: FloatArray, native: Sequence[LibraryPredict] | None) -> list[NDArray[Any]]:
+def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryPredict] | None) -> list[NDArray[Any]]:
     rows = []
     for number, point in enumerate(query.points):
         row = values[number : number + 1]
-        if native is None:
+        if library_predict is None:
             rows.append(np.ravel(query.models[point.model].ensemble.margins_emulated(row)))
         else:
-            rows.append(np.ravel(native[point.model](row)))
+            rows.append(np.ravel(library_predict[point.model](row)))
     return rows
 
 

@@ -57,7 +57,7 @@ class RowSearch:
         self.unit = np.zeros(features)
         self.proven = np.zeros(len(rows.values))
         self.pair = np.zeros((2, features), np.int32)
-        self.native = self._native() if self.possible else None
+        self.search = self._native() if self.possible else None
 
     def _native(self) -> _engine.NearestPairs:
         model, rows, space = self.model, self.rows, self.space
@@ -157,17 +157,17 @@ class RowSearch:
 
     def _promising(self, order: Int64Array, place: int) -> int:
         """Greedy moves around rows from a place of their order on, for a pair that cuts all searches short."""
-        assert self.native is not None
+        assert self.search is not None
         until = self.left() * (1 - _GREEDY_SHARE)
         while place < len(order) and (seconds := self.left() - until) > 0 and self.best() > 0:
-            place, row, cost, _ = self.native.descend(
+            place, row, cost, _ = self.search.descend(
                 order, place, self._cost(self.best()), seconds, self._stopped, self.pair
             )
             if row < 0:
                 continue
             self._found(row, self._distance(cost), False)
             # The search around that row improves the pair, or shows that it is the best one there.
-            _, row, cost, closed = self.native.around(
+            _, row, cost, closed = self.search.around(
                 row, self._cost(self.best()), _BOXES, self.left(), self._stopped, self.pair
             )
             if row >= 0:
@@ -187,14 +187,14 @@ class RowSearch:
 
     def _pass(self, radius: float, boxes: int, waiting: BoolArray) -> None:
         """Searches within a radius around every row that still may have a pair there; flags those that need more boxes."""
-        assert self.native is not None
+        assert self.search is not None
         cutoff = min(radius, self.best())
         active = ((self.proven < cutoff * (1 - _CLOSE)) & ~self.done & ~waiting).astype(np.uint8)
         place = 0
         while place < len(active) and self.left() > 0 and active.any():
             cutoff = min(radius, self.best())
             closed = np.zeros(len(active), np.uint8)
-            place, row, cost, settled = self.native.run(
+            place, row, cost, settled = self.search.run(
                 active, place, self._cost(cutoff), boxes, self.left(), self._stopped, closed, self.pair
             )
             self.proven[closed != 0] = cutoff

@@ -95,8 +95,8 @@ class CatBoostFrontend:
             accumulation=Accumulation.FLOAT64_BASE_LAST,
             classes=classes,
         )
-        native = NativeCatBoost(data, nodes.leaf_value[nodes.left < 0], bias)
-        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids if oblivious else None)
+        library = NativeCatBoost(data, nodes.leaf_value[nodes.left < 0], bias)
+        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids if oblivious else None)
 
 
 def _features(info: Field) -> tuple[tuple[Feature, ...], dict[int, int], NDArray[np.bool_]]:

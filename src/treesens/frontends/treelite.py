@@ -166,9 +166,9 @@ class TreeliteFrontend:
             classes={Task.BINARY: (0, 1), Task.MULTICLASS: tuple(range(outputs))}.get(task, ()),
             source=ModelSource("treelite", sha256=hashlib.sha256(data).hexdigest(), path=place),
         )
-        native = NativeTreelite(data, kind, outputs)
+        library = NativeTreelite(data, kind, outputs)
         note = "read as treelite evaluates it, which may differ from the library that trained the model"
-        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids, (note,))
+        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids, (note,))
 
 
 def _treelite() -> Any:

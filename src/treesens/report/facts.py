@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-SOLVERS_AND_LIBRARIES = (
-    "numpy",
-    "ortools",
-    "highspy",
-    "z3-solver",
-    "mip",
-    "pyscipopt",
-    "gurobipy",
-    "xgboost",
-    "xgboost-cpu",
-    "lightgbm",
-    "scikit-learn",
-)
+from treesens.backends.base import BACKENDS, packages_of
+
+LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
+"""Distributions whose models are read, and that replay pairs."""
 
 
 def package_version(name: str) -> str | None:
@@ -32,8 +22,18 @@ def package_version(name: str) -> str | None:
         return None
 
 
-def package_versions(names: Iterable[str] = SOLVERS_AND_LIBRARIES) -> dict[str, str]:
-    """Installed distributions among `names`, with their versions."""
+def solver_packages() -> dict[str, list[str]]:
+    """The distributions of all backends, plug-ins included, with the backends that need them."""
+    found: dict[str, list[str]] = {}
+    for backend in BACKENDS.names():
+        for name in packages_of(backend):
+            found.setdefault(name, []).append(backend)
+    return found
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of what a measurement depends on: numpy, solvers and libraries, if they are installed."""
+    names = ("numpy", *solver_packages(), *LIBRARIES)
     return {name: found for name in names if (found := package_version(name)) is not None}
 
 

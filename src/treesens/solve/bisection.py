@@ -99,7 +99,9 @@ class Bisection:
     def _keep(self, found: Result, mark: Fraction | None) -> None:
         """The better of two answers, with values as good as their cells allow."""
         assert found.witness is not None
-        again = verify_cells(self.query, found.witness.cells, near=self.options.near, native=self.options.native)
+        again = verify_cells(
+            self.query, found.witness.cells, near=self.options.near, library_predict=self.options.library_predict
+        )
         for witness in (found.witness, again):
             if not isinstance(witness, Witness):
                 continue

@@ -72,7 +72,7 @@ def count_rows(
         counter.judge_points()
     else:
         counter.judge_partners(start + options.time_limit, stop)
-        if options.backend in {"auto", "search"}:
+        if options.backend in {"auto", "native"}:
             counter.search(start + options.time_limit, stop, progress)
     reason = counter.ask(pinned, one, start + options.time_limit, stop, progress)
     result = counter.result(reason)
@@ -107,21 +107,23 @@ class _Counter:
         if len(places) == 0:
             return
         agrees = self._library_agrees(x, None)
-        if self.options.native is not None:
-            agrees &= self._library_agrees(x, self.options.native)
+        if self.options.library_predict is not None:
+            agrees &= self._library_agrees(x, self.options.library_predict)
         self.yes[places[agrees]] = True
         if agrees.any():
             first = int(np.flatnonzero(agrees)[0])
-            verdict = verify_values(self.query, x.values[:, first], native=self.options.native)
+            verdict = verify_values(self.query, x.values[:, first], library_predict=self.options.library_predict)
             if isinstance(verdict, Witness):
                 self.witnesses[int(places[first])] = verdict
 
-    def _library_agrees(self, x: ManyInputs, native: Sequence[Callable[..., Any]] | None) -> BoolArray:
+    def _library_agrees(self, x: ManyInputs, library_predict: Sequence[Callable[..., Any]] | None) -> BoolArray:
         """Whether every constraint on scores holds with the library's scores, bool[rows]."""
         margins = []
         for number, point in enumerate(self.query.points):
             model = self.query.models[point.model].ensemble
-            margins.append((model.margins_emulated if native is None else native[point.model])(x.values[number]))
+            margins.append(
+                (model.margins_emulated if library_predict is None else library_predict[point.model])(x.values[number])
+            )
         scored = [c for c in self.query.constraints if linear_constraints((c,))]
         return holds_everywhere(scored, with_margins(self.query, x, margins))
 
@@ -245,14 +247,14 @@ class _Counter:
             mine = places[group == number]
             self.no[mine] = solved.empty
             if solved.cells is not None:
-                self.backend = "search"
+                self.backend = "native"
                 for place in mine:
                     self._verify(bare, int(place), solved.cells)
 
     def _verify(self, bare: Query, place: int, cells: Int32Array) -> None:
         """Counts a row where the first point of these cells can be that very row."""
         row = self.rows.values[place]
-        verdict = verify_cells(bare, cells, near=row, native=self.options.native)
+        verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
             self.yes[place] = True
             self.witnesses[place] = verdict

@@ -108,7 +108,9 @@ def witness_among_rows(
     for place in order_of_rows(question, found)[:_TRIED]:
         index = int(found.index[place])
         row = query.space.grid[0].number_type.cast(rows[index])
-        verdict = verify_values(query, pair_of_row(query, question, found, int(place), row), native=options.native)
+        verdict = verify_values(
+            query, pair_of_row(query, question, found, int(place), row), library_predict=options.library_predict
+        )
         if isinstance(verdict, Witness):
             return index, verdict
     return None
@@ -161,7 +163,7 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
         cells = witness.cells
         if region is not None and typed.objective is None:
             cells = cells_near(typed, region, cells, row)
-        moved = verify_cells(typed, cells, near=row, native=options.native)
+        moved = verify_cells(typed, cells, near=row, library_predict=options.library_predict)
         if isinstance(moved, Witness) and not worse(typed, moved, witness):
             witness = moved
             nearest = replace(

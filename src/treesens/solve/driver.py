@@ -14,8 +14,7 @@ from math import ceil, floor, inf, nextafter
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Backend, Limits, Proof, RawOutcome, Termination
-from treesens.backends.native.backend import NativeBackend
+from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, Proof, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.compilation import Compilation, compile_query
@@ -76,7 +75,7 @@ class Incumbent:
 def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
     """A solver's point as a witness of the question it was compiled from."""
     cells = compilation.compiled.source.cells(compilation.compiled.lift(assignment))
-    return verify_cells(compilation.query, cells, near=options.near, native=options.native)
+    return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
 
 
 def tighten(query: Query) -> Query:
@@ -159,7 +158,7 @@ def _refine(
         artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
         left = max(0.0, deadline - time.monotonic())
-        if left == 0 and not isinstance(backend, NativeBackend):
+        if left == 0 and not isinstance(backend, InProcessBackend):
             # Our own engine needs no time for a first bound.
             attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
             return None
@@ -168,7 +167,7 @@ def _refine(
         outcome = solve_outcome(backend, artifact, limits, stop)
         solve_seconds = time.perf_counter() - start
         best.near_miss = outcome.near_miss
-        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, NativeBackend))
+        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))
         words = outcome.detail
         try:
             result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
@@ -202,7 +201,7 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
     """What a backend gets: also the start of the module, if it is a solution and the backend takes one; the native engine
     gets the inputs worth trying first instead.
     """
-    if isinstance(backend, NativeBackend):
+    if isinstance(backend, InProcessBackend):
         return backend.emit(compilation.module, precision=precision, hints=options.hints)
     artifact = backend.emit(compilation.module, precision=precision)
     return replace(artifact, start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
@@ -219,7 +218,7 @@ def start_of(module: Module) -> BoolArray | None:
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
     """The facts of one solve, in a worker process unless the backend is our own."""
-    if isinstance(backend, NativeBackend):
+    if isinstance(backend, InProcessBackend):
         return backend.solve(artifact, limits, stop=stop)
     return solve_isolated(backend.name, artifact, limits, stop)
 

@@ -36,7 +36,7 @@ _CLOSE = Fraction(1, 20_000)
 """Distances over whole ranges of values are bounded to this many widths."""
 _STEPS = 40
 """Better values inside one combination that are tried one after the other, before they have to be clearly better."""
-_BACKEND = "search"
+_BACKEND = "native"
 
 
 def is_small(query: Query) -> bool:
@@ -114,7 +114,9 @@ class Enumeration:
         """One combination: its best values, or what rules it out."""
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
-        verdict = verify_cells(self.query, cells, near=self.options.near, native=self.options.native, pins=pins)
+        verdict = verify_cells(
+            self.query, cells, near=self.options.near, library_predict=self.options.library_predict, pins=pins
+        )
         alive[number] = False
         if isinstance(verdict, Rejected):
             self._reject(verdict, alive, pinned=bool(pins))
@@ -160,7 +162,7 @@ class Enumeration:
                 # Nothing is as good as `wanted`, or nothing is known below what the cells allow.
                 self._stays_possible(goal, wanted if found.proved else key)
                 return
-            witness = verify_values(self.query, found, native=self.options.native)
+            witness = verify_values(self.query, found, library_predict=self.options.library_predict)
             if not isinstance(witness, Witness):
                 break
             self._keep(witness)

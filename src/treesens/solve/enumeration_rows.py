@@ -136,7 +136,7 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
         "verified",
         witness=witness,
         objective=ObjectiveValue(shown, least, "minimize", goal.kind),
-        backend="search",
+        backend="native",
         notes=notes,
         nearest=NearestRow("", int(nearest.index[row]), shown, shown),
     )

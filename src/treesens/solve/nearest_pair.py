@@ -88,7 +88,7 @@ class _NearestPair:
         if not self.nearest.features:
             # The distance is one over no features: every pair is best.
             settled = self._any_pair(self.left())
-            return self._result(0.0, "search") if settled is None else settled
+            return self._result(0.0, "native") if settled is None else settled
         order = self._rows_themselves()
         if self.best.value == 0.0:
             return self._result(0.0, "rows")
@@ -101,17 +101,17 @@ class _NearestPair:
             return self._in_one_combination()
         first = engine.solve(None, math.inf, max(_LEAST, self.left() / 2), self.stop)
         if first.empty:
-            return Result(self.query.name, Verdict.NONE, "search: infeasible", proof="exact", backend="search")
+            return Result(self.query.name, Verdict.NONE, "native: infeasible", proof="exact", backend="native")
         if first.cells is not None:
             self._offer(first.cells)
         if self.around is not None:
             bound = self.around.run(order, lambda: self.best.value, self._offer, self.left)
             if self.best.witness is not None:
-                return self._result(bound, "search")
+                return self._result(bound, "native")
         self._move_rows(order)
         self._rows_one_by_one(engine, order)
         bound = self._search(engine)
-        return self._result(bound, "search")
+        return self._result(bound, "native")
 
     def _any_pair(self, seconds: float) -> Result | None:
         """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
@@ -130,9 +130,9 @@ class _NearestPair:
         bound = math.inf
         for row in range(len(self.rows.values)):
             if self.left() <= 0:
-                return self._result(0.0, "search")
+                return self._result(0.0, "native")
             bound = min(bound, self._row_on_values(row, self.left() / 2))
-        return self._result(bound, "search")
+        return self._result(bound, "native")
 
     def _row_on_values(self, row: int, seconds: float) -> float:
         """The nearest pair to one row where values are related, by a search that chooses them; returns its bound."""
@@ -218,7 +218,7 @@ class _NearestPair:
                 ends = (shape.upper, found.highest_cells), (shape.lower, found.lowest_cells)
                 for point, reached in ends:
                     values[point, f] = pick_value(space.domains[f], space.grid[f], int(reached[place, column]))
-            verdict = verify_values(self.plain, values, native=self.options.native)
+            verdict = verify_values(self.plain, values, library_predict=self.options.library_predict)
             if isinstance(verdict, Witness):
                 self._keep(verdict)
                 break
@@ -232,14 +232,14 @@ class _NearestPair:
         near = np.full(len(self.query.space.names), np.nan)
         near[list(self.nearest.features)] = self.rows.values[row]
         before = self.best.value
-        verdict = verify_cells(self.plain, cells, near=near, native=self.options.native)
+        verdict = verify_cells(self.plain, cells, near=near, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness):
             self._keep(verdict)
         if self.best.value < before and self.neighbours is not None:
             # The better pair may come nearer still.
             back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.left)
             if back is not None and back[1] < self.best.value:
-                closer = verify_cells(self.plain, back[0], near=near, native=self.options.native)
+                closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
                 if isinstance(closer, Witness):
                     self._keep(closer)
 
@@ -389,4 +389,4 @@ def answer_nearest(
     start = time.perf_counter()
     result = _NearestPair(answer, query, query.objective.nearest, options, stop, on_better).run()
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
-    return replace(result, query=query.name, seconds=seconds, pipeline="search")
+    return replace(result, query=query.name, seconds=seconds, pipeline="native")

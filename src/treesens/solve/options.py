@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.verify import LibraryPredict
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a question is answered. Times in seconds, memory in bytes; `native` holds the library's predict per model."""
+    """How a question is answered. Times in seconds, memory in bytes.
+
+    `library_predict` holds the library's own predict per model, for replay.
+    """
 
     backend: str = "auto"
     pipeline: str = "default"
@@ -20,12 +24,15 @@ class Options:
     threads: int = 1
     memory_limit: int | None = None
     seed: int = 0
-    native: Sequence[LibraryPredict] | None = None
+    library_predict: Sequence[LibraryPredict] | None = None
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False
     regions: bool = True
     """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
 
 
 def for_engine(options: Options) -> dict[str, Any]:

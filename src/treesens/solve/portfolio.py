@@ -122,7 +122,7 @@ def race(
 ) -> Result:
     """The portfolio on one question.
 
-    The engine works on the short pipeline `search`; the pipeline for the solvers runs only where they are needed.
+    The engine works on the short pipeline `native`; the pipeline for the solvers runs only where they are needed.
     """
     start = time.perf_counter()
     compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
@@ -194,7 +194,7 @@ class _Race:
             self.stop,
         )
         if result is not None:
-            self.winner, self.won_by = result, "search"
+            self.winner, self.won_by = result, "native"
 
     def _start_engine(self) -> EngineRun | None:
         backend = NativeBackend()
@@ -202,10 +202,10 @@ class _Race:
             artifact = emit(self.compilation, backend, self.options)
         except BackendError as error:
             self.attempts.append(
-                Attempt("search", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
+                Attempt("native", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
             )
             return None
-        limits = Limits(self.options.time_limit, self.options.memory_limit, 1, self.options.seed)
+        limits = Limits(self.options.time_limit, self.options.memory_limit, self.options.threads, self.options.seed)
         return EngineRun(backend, artifact, limits).start()
 
     def _wait(self, event: threading.Event, seconds: float) -> None:
@@ -221,8 +221,8 @@ class _Race:
         return self.winner is not None or bool(self.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:
-        cores = self.options.threads if self.options.threads > 1 else (os.cpu_count() or 1)
-        seats = max(1, cores - (engine is not None))
+        threads = self.options.threads
+        seats = max(1, (os.cpu_count() or 1) // threads - (engine is not None))
         left = self.deadline - time.monotonic()
         too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
         if left < 0.5 or too_large:
@@ -241,7 +241,7 @@ class _Race:
             self.winner, self.won_by = result, "compiler"
             backends = []
         artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
-        limits = Limits(left, self.options.memory_limit, 1, self.options.seed)
+        limits = Limits(left, self.options.memory_limit, threads, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
         either = _Either(self.stop, engine)
         for worker, outcome in run_all(workers, stop=either):

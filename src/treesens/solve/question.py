@@ -62,7 +62,7 @@ def answer(
     from treesens.solve import enumeration
 
     search = search_for(query)
-    if options.backend not in {"auto", "search"} or not enumeration.is_small(query):
+    if options.backend not in {"auto", "native"} or not enumeration.is_small(query):
         return search(query, options, stop=stop, on_better=on_better)
     deadline = time.monotonic() + options.time_limit
     first = replace(options, time_limit=min(enumeration.FIRST, options.time_limit / 2))
@@ -125,7 +125,7 @@ def answer_question(
             stop=stop,
         )
     start = time.perf_counter()
-    result, options = among_rows(query, options) if options.backend in {"auto", "search"} else (None, options)
+    result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
     if result is None or options.backend != "auto":
         result = answer(query.query, options, stop=stop)
     result = locate(query, result, options)
@@ -135,7 +135,7 @@ def answer_question(
         return result
     # A second opinion that leans on the first would be none.
     pipeline = (
-        "independent" if options.pipeline == "default" and confirm not in {"search", "auto"} else options.pipeline
+        "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
     )
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
     return join_opinions(result, second, confirm)

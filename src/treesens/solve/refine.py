@@ -30,7 +30,7 @@ CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""
 
 _LEAST = 0.05
-_SEEDED = ("auto", "search")
+_SEEDED = ("auto", "native")
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
@@ -129,7 +129,7 @@ class _Refinement:
             self._count(found)
             if found.witness is None:
                 continue
-            witness = verify_values(query, found.witness.values, native=self.options.native)
+            witness = verify_values(query, found.witness.values, library_predict=self.options.library_predict)
             if isinstance(witness, Witness):
                 return replace(found, witness=witness, notes=(*found.notes, _NOTE))
         return None

@@ -72,13 +72,15 @@ class Gap:
 
 @dataclass
 class AuditOptions:
-    """`time_limit` in seconds for each set of features; `native` replays witnesses in the library itself. Features in `real`
-    take fractions although their columns hold whole numbers."""
+    """`time_limit` in seconds for each set of features; `replay_in_library` replays witnesses in the library itself.
+
+    Features in `real` take fractions although their columns hold whole numbers.
+    """
 
     time_limit: float = 5.0
     jobs: int = 2
     seed: int = 0
-    native: bool = False
+    replay_in_library: bool = False
     real: Sequence[str] = ()
 
 
@@ -210,9 +212,11 @@ def audit(
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
     halt = stop or threading.Event()
-    native = [one_at_a_time(model.margins)] if options.native else None
+    library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     done: dict[int, list[dict[str, Any]]] = {}
-    for number, records in as_finished([_SetAudit(q, options, native, halt).run for q in questions], options.jobs):
+    for number, records in as_finished(
+        [_SetAudit(q, options, library_predict, halt).run for q in questions], options.jobs
+    ):
         done[number] = records
         if on_record is not None:
             for item in records:
@@ -259,14 +263,20 @@ class _SetAudit:
     """One set of features: the sweep, the largest swing, and every gap."""
 
     def __init__(
-        self, questions: Questions, options: AuditOptions, native: list[LibraryPredict] | None, stop: threading.Event
+        self,
+        questions: Questions,
+        options: AuditOptions,
+        library_predict: list[LibraryPredict] | None,
+        stop: threading.Event,
     ) -> None:
         self.questions = questions
         self.stop = stop
         self.rows: FloatArray = np.zeros((0, 0))
         self.deadline = 0.0
         self.limit = options.time_limit
-        self.base = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
+        self.base = Options(
+            backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
+        )
 
     def run(self) -> list[dict[str, Any]]:
         if self.stop.is_set():
@@ -347,11 +357,11 @@ class _SetAudit:
         bound = swing.objective.bound
         if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
             reason = f"the largest swing is at most {bound:.6g}"
-            return Result(query.name, Verdict.NONE, reason, proof="bound", backend="search")
+            return Result(query.name, Verdict.NONE, reason, proof="bound", backend="native")
         if swing.witness is not None:
-            again = verify_values(query.query, swing.witness.values, native=self.base.native)
+            again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
-                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="search")
+                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="native")
                 return locate(query, pair, self.base)
         return result
 

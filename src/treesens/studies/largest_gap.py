@@ -77,15 +77,18 @@ class LargestGap:
 
 @dataclass
 class LargestOptions:
-    """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time; `native` replays
-    pairs in the library itself. Features in `real` take fractions although their columns hold whole numbers."""
+    """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time.
+
+    `replay_in_library` replays pairs in the library itself. Features in `real` take fractions although their columns hold
+    whole numbers.
+    """
 
     time_limit: float = 30.0
     threads: int = 2
     jobs: int = 1
     seed: int = 0
     close: float = CLOSE
-    native: bool = False
+    replay_in_library: bool = False
     real: Sequence[str] = ()
 
 
@@ -148,9 +151,12 @@ def largest_gaps(
     halt = stop or threading.Event()
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, diagnostics, options.real)
-    native = [one_at_a_time(model.margins)] if options.native else None
+    library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     found: dict[int, LargestGap] = {}
-    tasks = [partial(_one, group, asked, options, native, halt) for group, asked in zip(groups, questions, strict=True)]
+    tasks = [
+        partial(_one, group, asked, options, library_predict, halt)
+        for group, asked in zip(groups, questions, strict=True)
+    ]
     for number, result in as_finished(tasks, options.jobs):
         if result is not None:
             found[number] = result
@@ -163,14 +169,14 @@ def _one(
     varied: tuple[str, ...],
     question: ResolvedQuestion,
     options: LargestOptions,
-    native: list[LibraryPredict] | None,
+    library_predict: list[LibraryPredict] | None,
     stop: threading.Event,
 ) -> LargestGap | None:
     if stop.is_set():
         return None
     start = time.perf_counter()
-    asked = Options(backend="search", time_limit=options.time_limit, seed=options.seed, native=native)
-    compilation = compile_query(question.query, "search")
+    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
+    compilation = compile_query(question.query, "native")
     known = decide_at_compile_time(compilation)
     bare = LargestGap(varied, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
     if known is not None and known.verdict is not Verdict.FOUND:
@@ -209,7 +215,9 @@ def _judged(
         return replace(bare, bound=bound, reason=open_reason or "no pair found")
     assignment = artifact.lift.lift(adapted.assignment(result.assignment, artifact.merged_variables))
     compiled = compilation.compiled
-    verdict = verify_cells(query, compiled.source.cells(compiled.lift(assignment)), native=options.native)
+    verdict = verify_cells(
+        query, compiled.source.cells(compiled.lift(assignment)), library_predict=options.library_predict
+    )
     if not isinstance(verdict, Witness):
         return replace(bare, bound=bound, reason=f"a pair was not confirmed: {verdict.reason}")
     value = _reached(bare.query, verdict)

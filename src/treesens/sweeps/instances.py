@@ -145,7 +145,7 @@ def run(
     output: Path,
     options: Options,
     *,
-    native: bool = True,
+    library_predict: bool = True,
     executor: Executor = INLINE,
     stop: threading.Event | None = None,
     on_answer: Callable[[dict[str, Any]], None] | None = None,
@@ -169,7 +169,7 @@ def run(
         for key, (instance, setting) in waiting:
             document, names = documents[instance.model]
             mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-            replay = "native" if native else "emulated"
+            replay = "library" if library_predict else "emulated"
             return Task(key, document.digest, names[instance.key], mine, replay, record=False, bare=True)
         return None
 

@@ -10,28 +10,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import treesens
+from treesens.backends.base import BACKENDS, packages_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
+from treesens.report.facts import package_version
 from treesens.solve.options import Options
+from treesens.solve.portfolio import RACERS
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.order import Plan
 from treesens.sweeps.questions import Question, sha256
 from treesens.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
-
-SOLVER_PACKAGES = {
-    "cpsat": "ortools",
-    "highs": "highspy",
-    "z3": "z3-solver",
-    "cbc": "mip",
-    "scip": "pyscipopt",
-    "gurobi": "gurobipy",
-}
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,7 @@ class Settings:
     `retry` are part of what an answer is kept under.
     """
 
-    backend: str = "search"
+    backend: str = "native"
     pipeline: str = "default"
     time_limit: float = 60.0
     total_limit: float | None = None
@@ -51,6 +44,9 @@ class Settings:
     share: bool = True
     retry: bool = False
     """Ask again what failed in an earlier run."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
 
     @property
     def passes(self) -> str:
@@ -117,12 +113,9 @@ def versions(backend: str) -> dict[str, str]:
     with Path(str(_engine.__file__)).open("rb") as file:
         engine = hashlib.file_digest(file, "sha256").hexdigest()
     found = {"treesens": treesens.__version__, "engine": engine}
-    for name, package in SOLVER_PACKAGES.items():
-        if backend in {name, "auto"}:
-            try:
-                found[package] = version(package)
-            except PackageNotFoundError:
-                found[package] = "absent"
+    for name in RACERS if backend == "auto" else (backend,):
+        for package in packages_of(name):
+            found[package] = package_version(package) or "absent"
     return found
 
 

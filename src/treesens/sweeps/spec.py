@@ -132,8 +132,10 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
                 kind, f"a positive number below {_LARGEST}"
             )
             raise place.error(key, f"`{key}` is {str(value)[:40]}", f"write {words}")
-    if given.get("replay", "auto") not in {"auto", "emulated", "native"}:
-        raise place.error("replay", f"there is no replay `{given['replay']}`", "write auto, emulated or native")
+    if given.get("replay") == "native":
+        given["replay"] = "library"  # its old name
+    if given.get("replay", "auto") not in {"auto", "emulated", "library"}:
+        raise place.error("replay", f"there is no replay `{given['replay']}`", "write auto, emulated or library")
     return Settings(**given)
 
 

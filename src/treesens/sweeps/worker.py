@@ -131,7 +131,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     query = session.question(names[task.question])
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
-    options = replace(task.options, native=library_predicts(query, task.replay), time_limit=max(left, 0.001))
+    options = replace(task.options, library_predict=library_predicts(query, task.replay), time_limit=max(left, 0.001))
     before = cpu_seconds()
     implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
@@ -163,7 +163,7 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
     assert task.try_first is not None
     start = time.perf_counter()
     values = np.array([[np.nan if v is None else v for v in point] for point in task.try_first])
-    seen = verify_values(query.query, values, native=options.native)
+    seen = verify_values(query.query, values, library_predict=options.library_predict)
     if not isinstance(seen, Witness):
         return None
     return Result(

@@ -15,8 +15,10 @@ from functools import partial
 import numpy as np
 
 from treesens.backends.base import (
+    BACKENDS,
     Artifact,
     Backend,
+    InProcessBackend,
     Limits,
     Proof,
     RawOutcome,
@@ -64,14 +66,15 @@ def run(
 ) -> Report:
     """Checks one backend, by instance or by its registered name.
 
-    `isolated` (by default what the backend says of itself) solves in worker processes, which find the backend by name; an
-    instance that is not registered needs `isolated=False`. `only` names the cases to run.
+    `isolated` solves in worker processes, which find the backend by name: by default if it is registered and no
+    `InProcessBackend`. `only` names the cases to run.
     """
     tested = get_backend(backend) if isinstance(backend, str) else backend
     reason = tested.available()
     if reason is not None:
         return Report(tested.name, (Check("available", Outcome.OPEN, reason),), BackendError)
-    apart = tested.capabilities.isolated if isolated is None else isolated
+    here = isinstance(tested, InProcessBackend) or tested.name not in BACKENDS.names()
+    apart = not here if isolated is None else isolated
     wanted = None if only is None else set(only)
     checks = [
         _guarded(f"{case.name} ({case.about})", partial(_check_case, tested, case, apart, seconds))

@@ -9,7 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
+from treesens.backends.base import (
+    Artifact,
+    Capabilities,
+    InProcessBackend,
+    Limits,
+    OnIncumbent,
+    Proof,
+    RawOutcome,
+    Termination,
+)
 from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
@@ -39,15 +48,13 @@ class NativeArtifact(Artifact):
     merged_variables: int = 0
 
 
-class NativeBackend(Backend):
-    name: ClassVar[str] = "search"
+class NativeBackend(InProcessBackend):
+    name: ClassVar[str] = "native"
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
-        threads=True,
         native_ops=frozenset({"LeafImplies", "LeafSum", "Clauses", "Linear", "Membership", "Facts"}),
         rewrites={"Equal": "equal copies are merged into one (unaffected-leaves, share-copies)"},
-        isolated=False,
     )
 
     def available(self) -> str | None:
@@ -60,7 +67,7 @@ class NativeBackend(Backend):
         del precision
         asked = module
         if module.variables == 0:
-            return NativeArtifact("search", "", 0, has_objective=False, module=module)
+            return NativeArtifact("native", "", 0, has_objective=False, module=module)
         steps: list[Postsolve] = []
         if any(True for _ in module.ops_of(Equal)):
             for step in (UnaffectedLeaves(), ShareCopies()):
@@ -69,7 +76,7 @@ class NativeBackend(Backend):
                 steps.append(result.lift)
         adapted = adapt(module, hints, alike=alike)
         return NativeArtifact(
-            "search",
+            "native",
             "",
             asked.variables,
             has_objective=adapted.problem.objective,

@@ -52,7 +52,7 @@ class IncrementalSearch:
         # Every cell has its own cost, so that no pass may take two of them for the same.
         steps = tuple(CellCost(point, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for f in features)
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
-        self.compilation = compile_query(self.query, "search", verify_each=verify_each)
+        self.compilation = compile_query(self.query, "native", verify_each=verify_each)
         self.decided = decide_at_compile_time(self.compilation)
         self.backend = NativeBackend()
         self.seed, self.memory_limit = seed, memory_limit
@@ -62,7 +62,7 @@ class IncrementalSearch:
             raise BackendError("a repeated search needs copies of a feature merged")
         orders = [block for block in module.blocks if isinstance(block, Order)]
         self.variable = {b.feature: (i, b.cells) for i, b in enumerate(orders) if point in b.points}
-        self.artifact = NativeArtifact("search", "", 0, has_objective=False)
+        self.artifact = NativeArtifact("native", "", 0, has_objective=False)
         if self.decided is None and module.variables:
             artifact = self.backend.emit(module, hints=hints)
             assert isinstance(artifact, NativeArtifact)

@@ -24,14 +24,21 @@ class Registry:
     group: str
     builtin: Mapping[str, str]
     error: type[TreesensError]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Old names, by the name that took their place."""
     _plugins: dict[str, EntryPoint] | None = field(default=None, repr=False)
 
     def names(self) -> list[str]:
         """All names, built-in ones first."""
         return [*self.builtin, *self._discover()]
 
+    def canonical(self, name: str) -> str:
+        """The name in use today."""
+        return self.aliases.get(name, name)
+
     def get(self, name: str) -> Any:
-        """The object behind a name. Raises the registry's error where there is none or it cannot be imported."""
+        """The object behind a name. Raises the registry's error if there is none or it cannot be imported."""
+        name = self.canonical(name)
         if name in self.builtin:
             module, _, attribute = self.builtin[name].partition(":")
             return getattr(import_module(module), attribute)
@@ -46,12 +53,17 @@ class Registry:
                 remedy=f"reinstall or remove {_owner(plugins[name])}",
             ) from error
 
+    def owner(self, name: str) -> str | None:
+        """The distribution that provides a plug-in; None for a built-in name."""
+        point = self._discover().get(self.canonical(name))
+        return None if point is None else _owner(point)
+
     def _discover(self) -> dict[str, EntryPoint]:
         if self._plugins is None:
             found: dict[str, EntryPoint] = {}
             for point in entry_points(group=self.group):
-                if point.name in self.builtin or point.name in found:
-                    other = "treesens itself" if point.name in self.builtin else _owner(found[point.name])
+                if point.name in self.builtin or point.name in self.aliases or point.name in found:
+                    other = "treesens itself" if point.name not in found else _owner(found[point.name])
                     raise self.error(
                         f"{_owner(point)} and {other} both provide the {self.kind} `{point.name}`",
                         remedy="uninstall one of them",

@@ -27,8 +27,6 @@ from treesens.compiler.passes.unaffected_leaves import unaffected_pairs
 class AffReduce:
     name: ClassVar[str] = "aff-reduce"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         rows = [add_rows(left, right, name=f"aff.{left.name}.{right.name}") for left, right in opposed_rows(module)]

@@ -76,12 +76,10 @@ class PassResult:
 
 @runtime_checkable
 class Pass(Protocol):
-    """One rewrite. `requires` and `ensures` are names of properties that a pipeline checks before it runs."""
+    """One rewrite."""
 
     name: ClassVar[str]
     relation: ClassVar[Relation]
-    requires: ClassVar[frozenset[str]]
-    ensures: ClassVar[frozenset[str]]
 
     def run(self, module: Module) -> PassResult: ...
 

@@ -36,8 +36,6 @@ from treesens.compiler.passes.base import Chain, PassResult, Relation
 class DropDead:
     name: ClassVar[str] = "drop-dead"
     relation: ClassVar[Relation] = Relation.EQUISATISFIABLE
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset({"no-dead-leaves"})
 
     def run(self, module: Module) -> PassResult:
         target = np.arange(module.variables, dtype=np.int32) * 2

@@ -22,8 +22,6 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class GapObjective:
     name: ClassVar[str] = "gap-objective"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         pairs = opposed_rows(module) if module.objective is None else []

@@ -29,8 +29,6 @@ class LeafRows:
 
     name: ClassVar[str] = "leaf-rows"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         leaves, literals = leaf_implications(module)

@@ -21,8 +21,6 @@ from treesens.compiler.passes.base import Chain, PassResult, Relation
 class MergeGuards:
     name: ClassVar[str] = "merge-guards"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         before = module.variables

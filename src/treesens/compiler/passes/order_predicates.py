@@ -27,8 +27,6 @@ class OrderPredicates:
 
     name: ClassVar[str] = "order-predicates"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         weight = _weights(module, self.by)

@@ -23,8 +23,6 @@ from treesens.compiler.passes.base import PassResult, Relation
 class ScoreBounds:
     name: ClassVar[str] = "score-bounds"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         dead = np.zeros(module.variables, bool)

@@ -22,8 +22,6 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class ShareCopies:
     name: ClassVar[str] = "share-copies"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset({"shared-copies"})
 
     def run(self, module: Module) -> PassResult:
         representative = guard_classes(module)

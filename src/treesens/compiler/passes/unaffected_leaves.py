@@ -23,8 +23,6 @@ from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 class UnaffectedLeaves:
     name: ClassVar[str] = "unaffected-leaves"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset({"guards"})
-    ensures: ClassVar[frozenset[str]] = frozenset({"unaffected-leaves"})
 
     def run(self, module: Module) -> PassResult:
         left, right = unaffected_pairs(module)

@@ -78,8 +78,8 @@ class LightGBMFrontend:
             notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
-        native = NativeLightGBM(data if text else None, ensemble.n_outputs, ensemble.average)
-        return LoadedModel(ensemble, self.name, native.margins, native.leaf_ids if text else None, tuple(notes))
+        library = NativeLightGBM(data if text else None, ensemble.n_outputs, ensemble.average)
+        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids if text else None, tuple(notes))
 
 
 class NativeLightGBM:

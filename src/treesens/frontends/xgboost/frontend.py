@@ -102,10 +102,10 @@ class XGBoostFrontend:
         except InexactDecimalError:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds)
-        native = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
+        library = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
         # The library has no pred_leaf for vector leaves.
-        leaf_ids = None if (ensemble.tree_output < 0).any() else native.leaf_ids
-        return LoadedModel(ensemble, self.name, native.margins, leaf_ids, _notes(root, ensemble, rounds))
+        leaf_ids = None if (ensemble.tree_output < 0).any() else library.leaf_ids
+        return LoadedModel(ensemble, self.name, library.margins, leaf_ids, _notes(root, ensemble, rounds))
 
 
 def _best_iteration(root: Field) -> int | None:

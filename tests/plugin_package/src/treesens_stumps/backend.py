@@ -18,8 +18,6 @@ class BruteBackend(Backend):
     name: ClassVar[str] = "brute"
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
-        bounds=False,
-        threads=False,
         native_ops=frozenset({"LeafImplies", "LeafSum", "Equal", "Clauses", "Linear", "Membership", "Facts"}),
     )
 

@@ -21,8 +21,6 @@ from treesens.compiler.passes.base import PassResult, Relation
 class SatisfiedClauses:
     name: ClassVar[str] = "satisfied-clauses"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         facts = np.unique(np.concatenate([np.zeros(0, np.int32), *(op.literals for op in module.ops_of(Facts))]))

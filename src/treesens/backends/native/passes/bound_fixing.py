@@ -42,8 +42,6 @@ class BoundFixing:
 
     name: ClassVar[str] = "bound-fixing"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:

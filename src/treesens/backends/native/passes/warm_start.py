@@ -31,8 +31,6 @@ class WarmStart:
 
     name: ClassVar[str] = "warm-start"
     relation: ClassVar[Relation] = Relation.EQUIVALENT
-    requires: ClassVar[frozenset[str]] = frozenset()
-    ensures: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, module: Module) -> PassResult:
         if module.variables == 0 or module.contradictory:

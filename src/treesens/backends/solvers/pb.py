@@ -37,7 +37,7 @@ def solver_command() -> list[str] | None:
 
 class PbBackend(Backend):
     name: ClassVar[str] = "pb"
-    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.EXACT, bounds=False, threads=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(proof=Proof.EXACT)
 
     def available(self) -> str | None:
         command = solver_command()
@@ -89,3 +89,6 @@ def read_answer(output: str, artifact: Artifact, errors: str = "") -> RawOutcome
     real = artifact.optimises
     optimal = word == "OPTIMUM FOUND" and real
     return RawOutcome(Termination.OPTIMAL if optimal else Termination.SATISFIED, assignment)
+
+
+BACKEND = PbBackend

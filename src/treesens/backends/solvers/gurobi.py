@@ -14,6 +14,7 @@ _NO_LICENCE = 10009
 
 class GurobiBackend(MilpBackend):
     name: ClassVar[str] = "gurobi"
+    packages: ClassVar[tuple[str, ...]] = ("gurobipy",)
 
     def available(self) -> str | None:
         return missing_module("gurobipy", "gurobi")
@@ -71,3 +72,6 @@ class GurobiBackend(MilpBackend):
             grb.GRB.MEM_LIMIT: Termination.MEMORY,
         }.get(status, Termination.UNKNOWN)
         return RawOutcome(termination, assignment, bound, f"status {status}", {"nodes": float(model.NodeCount)})
+
+
+BACKEND = GurobiBackend

@@ -23,10 +23,10 @@ from treesens.compiler.ir import Module
 
 class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
+    packages: ClassVar[tuple[str, ...]] = ("z3-solver",)
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
-        threads=False,
         native_ops=frozenset({"LeafImplies", "Equal", "Clauses", "Facts", "Linear"}),
         rewrites={"LeafSum": "l -> g for every leaf of a row; exactly one leaf per tree says the rest"},
     )
@@ -72,3 +72,6 @@ def _reason(words: str) -> Termination:
     if "timeout" in words or "canceled" in words:
         return Termination.TIME
     return Termination.MEMORY if "memory" in words else Termination.UNKNOWN
+
+
+BACKEND = Z3Backend

@@ -23,6 +23,7 @@ from treesens.compiler.ir import Module
 
 class CpSatBackend(Backend):
     name: ClassVar[str] = "cpsat"
+    packages: ClassVar[tuple[str, ...]] = ("ortools",)
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,
@@ -97,3 +98,6 @@ class CpSatBackend(Backend):
         if status == cp_model.MODEL_INVALID:
             return Termination.CRASH
         return Termination.TIME
+
+
+BACKEND = CpSatBackend

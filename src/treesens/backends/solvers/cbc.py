@@ -11,6 +11,7 @@ from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_fi
 
 class CbcBackend(MilpBackend):
     name: ClassVar[str] = "cbc"
+    packages: ClassVar[tuple[str, ...]] = ("mip",)
 
     def available(self) -> str | None:
         return missing_module("mip", "cbc")
@@ -50,3 +51,6 @@ class CbcBackend(MilpBackend):
             return RawOutcome(Termination.OPTIMAL, assignment, bound, status.name)
         stopped = status in {known.NO_SOLUTION_FOUND, known.FEASIBLE} or not in_time
         return RawOutcome(Termination.TIME if stopped else Termination.UNKNOWN, assignment, bound, status.name)
+
+
+BACKEND = CbcBackend

@@ -10,6 +10,7 @@ from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_val
 
 class ScipBackend(MilpBackend):
     name: ClassVar[str] = "scip"
+    packages: ClassVar[tuple[str, ...]] = ("pyscipopt",)
 
     def available(self) -> str | None:
         return missing_module("pyscipopt", "scip")
@@ -56,3 +57,6 @@ class ScipBackend(MilpBackend):
                 status, Termination.UNKNOWN
             )
         return RawOutcome(termination, assignment, bound, status, {"nodes": float(model.getNTotalNodes())})
+
+
+BACKEND = ScipBackend

@@ -10,6 +10,7 @@ from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_fi
 
 class HighsBackend(MilpBackend):
     name: ClassVar[str] = "highs"
+    packages: ClassVar[tuple[str, ...]] = ("highspy",)
 
     def available(self) -> str | None:
         return missing_module("highspy", "all")
@@ -66,3 +67,6 @@ class HighsBackend(MilpBackend):
         else:
             termination = Termination.UNKNOWN
         return RawOutcome(termination, assignment, bound, highs.modelStatusToString(status), statistics)
+
+
+BACKEND = HighsBackend
