@@ -150,7 +150,7 @@ def _show(facts: dict[str, Any]) -> None:
         elif not f["library"]:
             state = "reads files; no library to replay with"
         elif f["library_installed"]:
-            state = f"reads files; native replay with {f['library']}"
+            state = f"reads files; library replay with {f['library']}"
         else:
             state = f"reads files; {f['library']} is not installed, so replay is emulated"
         say(f"   {f['name']:10} {state}")
