@@ -40,15 +40,21 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
 
-# The engine's own unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
+# The engine's own unit tests, and random problems from the compiler, under AddressSanitizer and UndefinedBehaviorSanitizer, and
+# under ThreadSanitizer: make cpp-test MODULES=3000 SEED=7 for a longer run.
+MODULES ?= 300
 cpp-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet cmake ninja
+	mkdir -p build
+	$(BIN)/python -m tests.cpp.modules.write $(MODULES) $(or $(SEED),1) build/modules.txt
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
 	$(BIN)/cmake --build build/sanitize
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+	build/sanitize/run_modules build/modules.txt
 	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE_THREADS=ON
 	$(BIN)/cmake --build build/threads
 	$(BIN)/ctest --test-dir build/threads --output-on-failure
+	build/threads/run_modules build/modules.txt
 
 # An oracle from outside (tests/oracle): random models, domains, tables and questions, judged by brute force with the
 # libraries themselves. A failure prints its seed, and leaves a small reproduction in build/oracle.
