@@ -16,7 +16,9 @@ MOST_THREADS = 4096
 MOST_SEED = 2**31 - 1
 """What every solver takes as a seed."""
 
-_INTERNAL = frozenset(("library_predict", "near", "hints", "verify_each", "regions"))
+_INTERNAL = frozenset(
+    ("library_predict", "near", "hints", "verify_each", "regions", "certificates", "require_certificate")
+)
 
 
 def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Options:

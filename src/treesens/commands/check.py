@@ -20,11 +20,14 @@ from treesens.commands.common import (
     INTERNAL,
     INTERRUPTED,
     VIOLATED,
+    certificate_options,
+    checked_folder,
     chosen,
     engine_options,
     exit_code_of,
     file_argument,
     load_file,
+    require_option,
     trust_option,
 )
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @trust_option
+@certificate_options
+@require_option
 @engine_options
 def command(
     file: Path,
@@ -55,6 +60,8 @@ def command(
     core: bool,
     jobs: int,
     trust_pickle: bool,
+    certificates: Path | None,
+    require_certificate: bool,
     pipeline: str,
     time_limit: float,
     threads: int,
@@ -90,6 +97,8 @@ def command(
         memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
         seed=seed,
         regions=as_json,
+        certificates=checked_folder(certificates, require_certificate),
+        require_certificate=require_certificate,
     )
     faults = Faults()
     with interruptible() as interruption, Progress(len(asked)) as progress:
@@ -115,6 +124,10 @@ def command(
         say_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
     for text in faults.shown:
         say(text, err=True)
+    if certificates is not None:
+        from treesens.certificates.attach import summary
+
+        say(summary([result for _, result in results]), err=True)
     code = exit_code([(q, r) for q, r in results], interruption)
     return INTERNAL if faults.own else exit_code_of(bound, code)
 

@@ -12,6 +12,7 @@ import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.files import check_writable
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -62,6 +63,34 @@ def engine_options(function: Function) -> Function:
         click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes per solver process."),
         *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
     )
+
+
+def certificate_options(function: Function) -> Function:
+    """The options of commands whose answers can have certificates; `certificates` is a folder or None."""
+
+    def folder(_context: object, _option: object, path: Path | None) -> Path | None:
+        if path is not None:
+            path.mkdir(parents=True, exist_ok=True)
+            check_writable(path / "certificate")
+        return path
+
+    words = "A folder for certificates of the answers, which anybody can check (docs/certificates.md)."
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--certificate", "certificates", type=kind, callback=folder, help=words)(function)
+
+
+def require_option(function: Function) -> Function:
+    """For commands whose verdicts can be made to rest on certificates."""
+    return click.option(
+        "--require-certificate", is_flag=True, help="A none without an accepted certificate becomes unknown."
+    )(function)
+
+
+def checked_folder(certificates: Path | None, required: bool) -> Path | None:
+    """UsageError where certificates are required and no folder takes them."""
+    if required and certificates is None:
+        raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
+    return certificates
 
 
 def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:

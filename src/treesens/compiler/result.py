@@ -163,6 +163,23 @@ class Core:
     minimal: bool
 
 
+@dataclass(frozen=True)
+class Certified:
+    """A claim of an answer (`none`, `found`, `bound`) with the file of its accepted certificate, or the reason why it has none.
+
+    `size` in bytes, times in seconds. `left_out` names constraints that the proof did without.
+    """
+
+    claim: str
+    path: str = ""
+    sha256: str = ""
+    size: int = 0
+    produced_in: float = 0.0
+    checked_in: float = 0.0
+    reason: str = ""
+    left_out: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The answer to one question; of several answers (`ranked`) the first."""
@@ -191,3 +208,5 @@ class Result:
     """The parts of the proof of a `none` (and of the bound of an objective), where it has more than one."""
     started: bool = False
     """Whether the backend was given a solution of the native engine to start from."""
+    certificates: tuple[Certified, ...] = ()
+    """Of every claim that the answer makes, where certificates were asked for."""

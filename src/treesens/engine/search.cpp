@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "certify/certifier.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens::search {
@@ -87,6 +88,24 @@ Fixing Search::fix(std::int64_t work, bool probe) {
     return Fixer(problem_, forest_, clauses_, goal_.bound, work, probe, budget).run(control_);
 }
 
+Proof Search::certify(std::int64_t level, double seconds, std::int64_t node_limit) {
+    control_.start(-1, seconds);
+    Proof failed;
+    try {
+        build_sets();
+        Certifier certifier(problem_, forest_, clauses_, goal_, sets_, level, budget_);
+        if (prover_) certifier.warm_start(*prover_);
+        return certifier.run(node_limit, control_);
+    } catch (const MemoryLimit&) {
+        failed.reason = "memory";
+    } catch (const std::bad_alloc&) {
+        failed.reason = "memory";
+    } catch (const InternalError& error) {
+        failed.reason = error.what();
+    }
+    return failed;
+}
+
 std::vector<std::int64_t> Search::slacks() const {
     std::vector<std::int64_t> slack(problem_.rows, 0);
     if (incumbent_.present()) evaluate(problem_, forest_, goal_.bound, incumbent_.x.data(), slack.data());
@@ -153,14 +172,17 @@ std::int64_t Search::factor_entries() const {
     return (sets_.collapsed ? sets_.collapsed->entries() : 0) + (sets_.full ? sets_.full->entries() : 0);
 }
 
+void Search::build_sets() {
+    if (sets_.full && sets_goal_.mode == goal_.mode && sets_goal_.soft == goal_.soft) return;
+    previous_.reset();
+    sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
+    sets_goal_ = goal_;
+}
+
 void Search::start_prover() {
     if (prover_) return;
     Stopwatch watch(seconds_.factors);
-    if (!sets_.full || sets_goal_.mode != goal_.mode || sets_goal_.soft != goal_.soft) {
-        previous_.reset();
-        sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
-        sets_goal_ = goal_;
-    }
+    build_sets();
     prover_ = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets_, gap_, budget_);
     prover_->set_audit(audit_);
     if (previous_) prover_->warm_start(*previous_);

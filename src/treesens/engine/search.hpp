@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "certify/proof.hpp"
 #include "local/local_search.hpp"
 #include "problem/box_trees.hpp"
 #include "problem/clauses.hpp"
@@ -42,6 +43,9 @@ public:
     void reset(std::vector<std::int64_t> bound, Mode mode);
     // What no solution of the constraints at the present bounds can use; independent of the search and its state.
     Fixing fix(std::int64_t work, bool probe);
+    // Proves in a form for others that no solution reaches `level` (0 in the mode decide); independent of the search,
+    // but for messages to start from.
+    Proof certify(std::int64_t level, double seconds, std::int64_t node_limit);
     void set_gap(const Gap& gap) { gap_ = gap; }
     // Provers side by side, from the moment on that a search turns out to be long. More than one: the same verdicts,
     // but neither the same number of nodes nor always the same point. A node limit is kept by a single one.
@@ -78,6 +82,7 @@ private:
     void turns(std::int64_t node_limit);
     bool done();
     bool proved() const { return sharing_ ? sharing_->finished() : prover_ && prover_->finished(); }
+    void build_sets();
     void start_prover();
 
     MemoryBudget budget_;

@@ -17,7 +17,7 @@ from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Region, Result, Verdict, Witness
+from treesens.compiler.result import Certified, Region, Result, Verdict, Witness
 from treesens.solve.unsat_core import diagnostic_of
 
 SCHEMA_VERSION = 1
@@ -169,6 +169,8 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         data["confirmed_by"] = result.confirmed_by
     if result.notes:
         data["notes"] = list(result.notes)
+    if result.certificates:
+        data["certificates"] = [certificate_record(c) for c in result.certificates]
     data["attempts"] = [
         {
             "backend": a.backend,
@@ -186,6 +188,20 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         for m in query.models
     ]
     return data | extra
+
+
+def certificate_record(claim: Certified) -> dict[str, Any]:
+    """A claim and its certificate: file, size and times, or the reason why there is none."""
+    if not claim.path:
+        return {"claim": claim.claim, "file": None, "reason": claim.reason}
+    return {
+        "claim": claim.claim,
+        "file": claim.path,
+        "sha256": claim.sha256,
+        "bytes": claim.size,
+        "seconds": {"produced": round(claim.produced_in, 6), "checked": round(claim.checked_in, 6)},
+        "left_out": list(claim.left_out),
+    }
 
 
 def _found(query: Query, result: Result) -> dict[str, Any]:

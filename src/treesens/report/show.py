@@ -115,6 +115,9 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
         say(diagnostic_of(result.core).render())
     for note in result.notes:
         say(f"  note: {note}")
+    for claim in result.certificates:
+        made = f"{claim.path} ({claim.size:,} bytes, checked in {claim.checked_in:.2f} s)"
+        say(f"  certificate of `{claim.claim}`: {made if claim.path else 'none: ' + claim.reason}")
     if result.near_miss:
         say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
     say("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from treesens.backends.base import BACKENDS
@@ -30,6 +31,10 @@ class Options:
     verify_each: bool = False
     regions: bool = True
     """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
+    certificates: Path | None = None
+    """The folder for certificates of answers (docs/certificates.md)."""
+    require_certificate: bool = False
+    """Whether a `none` without an accepted certificate becomes `unknown`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))

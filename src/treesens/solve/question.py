@@ -107,6 +107,27 @@ def answer_question(
 
     Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    plain = replace(options, certificates=None)
+    return with_certificates(query.query, _without_certificates(query, plain, stop, confirm, progress), options)
+
+
+def with_certificates(query: Query, result: Result, options: Options) -> Result:
+    """The result with certificates of what it claims, where a folder for them is named."""
+    if options.certificates is None:
+        return result
+    from treesens.certificates.attach import certified
+
+    seconds = options.time_limit
+    return certified(query, result, options.certificates, seconds=seconds, required=options.require_certificate)
+
+
+def _without_certificates(
+    query: ResolvedQuestion,
+    options: Options,
+    stop: threading.Event | None,
+    confirm: str | None,
+    progress: Callable[[str], None] | None,
+) -> Result:
     if query.query.rows is not None and query.pinned is not None:
         from treesens.solve.count_rows import count_rows
 

@@ -26,7 +26,7 @@ from treesens.compiler.verify import verify_values
 from treesens.errors import DataError, TreesensError
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answer_question, library_predicts
+from treesens.solve.question import answer, answer_question, library_predicts, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
 
@@ -137,7 +137,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     if implied is not None:
         result = implied
     elif task.bare or not (task.regions or query.tables or query.rows):
-        result = answer(query.query, options, stop=stop)
+        result = with_certificates(query.query, answer(query.query, options, stop=stop), options)
     else:
         result = answer_question(query, options, stop=stop, confirm=task.confirm)
     cpu = cpu_seconds() - before

@@ -46,6 +46,8 @@ class NativeArtifact(Artifact):
     adapted: Adapted | None = None
     lift: Postsolve | None = None
     merged_variables: int = 0
+    merged: Module | None = None
+    """The module that `adapted` was made of."""
 
 
 class NativeBackend(InProcessBackend):
@@ -84,6 +86,7 @@ class NativeBackend(InProcessBackend):
             adapted=adapted,
             lift=Chain(tuple(steps)),
             merged_variables=module.variables,
+            merged=module,
         )
 
     def solve(

@@ -200,6 +200,13 @@ class Solver:
                 self.stop()
                 raise
 
+    def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> dict[str, Any]:
+        """Proves anew that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
+
+        The arrays are those of `engine/certify/proof.hpp`; `complete` is false where a limit was met, with the `reason`.
+        """
+        return self._beside(lambda: self._engine.certify(level=level, seconds=seconds, node_limit=nodes))
+
     def result(self) -> SearchResult:
         """What is known now."""
         return self._result(self._engine.result())

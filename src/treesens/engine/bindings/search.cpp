@@ -177,6 +177,32 @@ nb::dict result(const Search& s) {
     return out;
 }
 
+nb::dict certify(Search& s, std::int64_t level, double seconds, std::int64_t node_limit) {
+    search::Proof proof;
+    {
+        nb::gil_scoped_release release;
+        proof = s.certify(level, seconds, node_limit);
+    }
+    nb::dict out;
+    out["complete"] = proof.complete;
+    out["reason"] = proof.reason;
+    out["variable"] = proof.variable;
+    out["cut"] = proof.cut;
+    out["multiplier"] = proof.multiplier;
+    out["exponent"] = proof.exponent;
+    out["message_offset"] = proof.message_offset;
+    out["message_factor"] = proof.message_factor;
+    out["message_variable"] = proof.message_variable;
+    out["run_offset"] = proof.run_offset;
+    out["run_start"] = proof.run_start;
+    out["run_value"] = proof.run_value;
+    out["factor_offset"] = proof.factor_offset;
+    out["factor_group"] = proof.factor_group;
+    out["row_shift"] = proof.row_shift;
+    out["sweeps"] = proof.sweeps;
+    return out;
+}
+
 }  // namespace
 
 void bind_search(nb::module_& m) {
@@ -245,6 +271,7 @@ void bind_search(nb::module_& m) {
                 return out;
             },
             "work"_a, "probe"_a)
+        .def("certify", &certify, "level"_a, "seconds"_a, "node_limit"_a)
         .def("result", &result);
 }
 

@@ -55,10 +55,19 @@ public:
     const std::vector<double>& reduced() const { return reduced_; }
     void set_reduced(const std::vector<double>& r) { reduced_ = r; }
 
+    // From now on no cell is removed: every bound then stands on the domains alone, as a certificate has it.
+    void keep_cells() { keeps_cells_ = true; }
     // One star update of every variable, forward or backward. Cells whose bound is negative are removed from `domains`
     // (which must be in sync); pruned when the bound is negative or a domain is empty.
     Sweep sweep(bool forward, Domains& domains, Control& control);
     std::int64_t bound() const { return total_ + unscoped_ + constant_; }
+    bool empty() const { return empty_; }
+    // The parts of the bound: the constant, the values of entries without messages, the unary terms of all cells.
+    std::int64_t constant() const { return constant_; }
+    double value(std::int64_t entry) const { return value_[entry]; }
+    double unary(std::int32_t cell) const { return unary_[cell]; }
+    // The message of every segment that holds a cell of the domain, as a whole number; out[segments].
+    void read_messages(std::vector<double>& out);
 
     // Drops the entries that no solution uses: with any of them chosen the bound is negative. The bound itself must not
     // be.
@@ -108,6 +117,7 @@ private:
     std::int64_t unscoped_ = 0;  // best unary terms of variables in no scope
     Domains domains_;
     bool empty_ = false;  // some factor has no entry left
+    bool keeps_cells_ = false;
 
     std::vector<double> value_;                   // [entries], combined
     std::vector<double> theta_;                   // [entries]: value plus messages

@@ -21,6 +21,21 @@ void Messages::decode(std::vector<Cell>& x) const {
     }
 }
 
+void Messages::read_messages(std::vector<double>& out) {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        const std::int32_t n = set_.use_offset[v + 1] - set_.use_offset[v];
+        if (n == 0) continue;
+        fill_maxima(v);
+        for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
+            const std::int32_t s = set_.use_slot[u];
+            for (std::int64_t g = set_.slot_segment[s]; g < set_.slot_segment[s + 1]; ++g) {
+                const double message = segment_message(g, 1.0 / n);
+                if (message != -std::numeric_limits<double>::infinity()) out[g] = message;
+            }
+        }
+    }
+}
+
 void Messages::best_rows(const std::vector<Cell>& x, std::vector<double>& out) const {
     out.assign(set_.rows.size(), 0);
     for (std::size_t m = 0; m < set_.rows.size(); ++m)

@@ -198,7 +198,8 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
         for (std::int64_t g = 0; g < segments; ++g) {
             if (r[g] == kNone) {
                 r[g] = 0;
-                if (!domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g])) continue;
+                if (keeps_cells_ || !domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g]))
+                    continue;
                 for (Cell k = set_.segment_start[first + g]; k <= set_.segment_end[first + g]; ++k) {
                     if (domains.has(v, k)) domains.remove(v, k), removed = true, ++removed_;
                 }
@@ -230,7 +231,7 @@ bool Messages::update(std::int32_t v, Domains& domains) {
         return true;
     }
     sum_reduced(v);
-    if (drop_cells(v, domains)) removed = true;
+    if (!keeps_cells_ && drop_cells(v, domains)) removed = true;
     if (removed) {
         domains_.copy(domains, v);
         if (!drop_entries(v)) return false;

@@ -1,0 +1,1 @@
+"""Certificates: answers that somebody can check who trusts neither the compiler nor the engine (docs/certificates.md)."""

@@ -1,0 +1,79 @@
+"""Answers with their certificates: files in a folder, and in the result what they are or why there are none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from treesens.certificates.produce import Certificate, bound, existence, refutation
+from treesens.certificates.statement import NoCertificate
+from treesens.compiler.base.files import write_atomically
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import Certified, Result, Verdict
+
+SUFFIX = ".cert.xz"
+
+
+def certified(query: Query, result: Result, folder: Path, *, seconds: float, required: bool = False) -> Result:
+    """The result with certificates of what it claims, written into `folder`.
+
+    With `required` a `none` without one becomes `unknown`, and a bound without one is left out.
+    """
+    if result.count is not None or result.ranked is not None:
+        return replace(result, certificates=(Certified("answer", reason="counts and several answers have none"),))
+    claims: list[Certified] = []
+    if result.verdict is Verdict.NONE:
+        claims.append(_attempt("none", folder, query, lambda: refutation(query, seconds=seconds)))
+        if required and not claims[0].path:
+            words = f"no accepted certificate: {claims[0].reason}"
+            return replace(result, verdict=Verdict.UNKNOWN, reason=words, proof=None, certificates=tuple(claims))
+    witness = result.witness
+    if result.verdict is Verdict.FOUND and witness is not None:
+        claims.append(_attempt("found", folder, query, lambda: existence(query, witness)))
+    goal, reached = query.objective, result.objective
+    if goal is not None and reached is not None and reached.bound is not None:
+        limit = form_limit(goal, reached.bound)
+        claims.append(_attempt("bound", folder, query, lambda: bound(query, limit, seconds=seconds)))
+        if required and not claims[-1].path:
+            result = replace(result, objective=replace(reached, bound=None))
+    return replace(result, certificates=tuple(claims))
+
+
+def form_limit(goal: Objective, shown: float) -> float:
+    """The bound of an objective as its form counts it, a few units in the last place away from what is shown."""
+    squared = shown * shown if goal.kind == "distance l2" else shown
+    value = (squared - float(goal.offset)) / float(goal.unit)
+    return value + (1 if goal.maximize else -1) * 1e-12 * max(1.0, abs(value))
+
+
+def _attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
+    try:
+        made = produce()
+    except NoCertificate as reason:
+        return Certified(claim, reason=str(reason))
+    return written(claim, made, folder, query.name)
+
+
+def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
+    """Writes a certificate under a name of its question and its content."""
+    packed = made.packed()
+    digest = hashlib.sha256(packed).hexdigest()
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
+    path = folder / f"{plain}.{claim}.{digest[:12]}{SUFFIX}"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, packed)
+    left_out = tuple(made.document["about"]["left_out"])
+    return Certified(claim, str(path), digest, len(packed), made.produced_in, made.checked_in, left_out=left_out)
+
+
+def summary(results: list[Result]) -> str:
+    """How many answers have certificates, and why others have none, in a line or two."""
+    claims = [c for result in results for c in result.certificates]
+    accepted = sum(bool(c.path) for c in claims)
+    reasons = sorted({c.reason for c in claims if not c.path})
+    words = f"certificates: {accepted} accepted"
+    missing = len(claims) - accepted
+    return words + (f", {missing} claims without one ({'; '.join(reasons)})" if missing else "")

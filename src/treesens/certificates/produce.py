@@ -1,0 +1,160 @@
+"""Certificates of answers: the native engine proves the statement again and writes down why; the checker has the last word.
+
+Nothing here has to be right for a certificate to be right: what comes out is read and checked by `checker.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import math
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from treesens.backends.native.backend import NativeArtifact, NativeBackend
+from treesens.backends.native.solver import Solver
+from treesens.certificates import checker
+from treesens.certificates.proof_text import ProofText
+from treesens.certificates.statement import NoCertificate, Statement, statement_of
+from treesens.compiler.compilation import compile_query
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.result import Witness
+
+LEAST_SECONDS = 10.0
+"""A proof may take as long as the answer might have, but at least this."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that the checker has accepted: the JSON object, and the seconds that it took to make and to check."""
+
+    document: dict[str, Any]
+    produced_in: float
+    checked_in: float
+
+    def packed(self) -> bytes:
+        """The content of its file."""
+        return lzma.compress(json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode())
+
+
+def refutation(query: q.Query, extra: tuple[q.AtLeast, ...] = (), *, seconds: float = 60.0) -> Certificate:
+    """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate."""
+    start = time.perf_counter()
+    statement = statement_of(query, extra)
+    files = _files(query)
+    document = _document(statement, query, "none")
+    document |= _prove(statement, _problem(statement, files), max(seconds, LEAST_SECONDS))
+    return _checked(document, files, start)
+
+
+def existence(query: q.Query, witness: Witness) -> Certificate:
+    """A certificate of a pair that was found. Raises NoCertificate, also if the statement would leave something out."""
+    start = time.perf_counter()
+    statement = statement_of(query)
+    if statement.left_out:
+        raise NoCertificate(f"the format cannot say {' or '.join(statement.left_out)}")
+    values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
+    return _checked(_document(statement, query, "found") | {"inputs": values}, _files(query), start)
+
+
+def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate:
+    """A certificate that no inputs of the question have an objective beyond `limit`, as the objective's form counts it."""
+    goal = query.objective
+    if goal is None or goal.nearest is not None:
+        raise NoCertificate("distances to the nearest of many rows")
+    beyond = q.AtLeast(
+        _signed(goal), LogRational(Fraction(limit) * (1 if goal.maximize else -1)), strict=True, name="objective"
+    )
+    return refutation(query, (beyond,), seconds=seconds)
+
+
+def _signed(goal: q.Objective) -> q.LinearForm:
+    """The form that is to be large."""
+    form = goal.form
+    if goal.maximize:
+        return form
+    if form.changes or form.pairs or form.levels:
+        return form  # the statement refuses it by name
+    scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
+    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs))
+
+
+def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any]:
+    return {
+        "format": "treesens-certificate",
+        "version": 1,
+        "claim": claim,
+        "statement": statement.text,
+        "about": {"question": query.name, "text": query.text, "left_out": statement.left_out},
+    }
+
+
+def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -> Certificate:
+    middle = time.perf_counter()
+    try:
+        checker.check(document, files)
+    except checker.Rejected as reason:
+        raise NoCertificate(f"the checker does not accept it: {reason}") from None
+    return Certificate(document, middle - start, time.perf_counter() - middle)
+
+
+def _files(query: q.Query) -> tuple[bytes, ...]:
+    return tuple(_content(model.ensemble.source.path) for model in query.models)
+
+
+@lru_cache(maxsize=8)
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        raise NoCertificate("the model does not come from a file") from None
+
+
+def _problem(statement: Statement, files: tuple[bytes, ...]) -> checker.Problem:
+    """The checker's own view of the statement: cells, variables, factors and units of rows."""
+    try:
+        models = [_model(m["sha256"], files, m["trees"], tuple(m["base"])) for m in statement.text["models"]]
+        return checker.Problem(statement.text, models)
+    except checker.Rejected as reason:
+        raise NoCertificate(f"the checker does not read it: {reason}") from None
+
+
+@lru_cache(maxsize=4)
+def _model(sha256: str, files: tuple[bytes, ...], trees: int, base: tuple[str, ...]) -> Any:
+    return checker.read_xgboost(checker.content_of(sha256, files), {"trees": trees, "base": list(base)})
+
+
+def _prove(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any]:
+    module = compile_query(statement.query, "native").module
+    if module.contradictory:
+        return _without_messages(problem)
+    artifact = NativeBackend().emit(module)
+    assert isinstance(artifact, NativeArtifact)
+    if artifact.adapted is None or artifact.merged is None:
+        return _without_messages(problem)
+    if artifact.adapted.relaxed:
+        raise NoCertificate("rows that are too long for the engine")
+    found = Solver(artifact.adapted.problem, mode="decide").certify(seconds)
+    if not found["complete"]:
+        raise NoCertificate(f"the proof is not complete: {found['reason']}")
+    return ProofText(artifact.merged, problem, statement).document(found)
+
+
+def _without_messages(problem: checker.Problem) -> dict[str, Any]:
+    """The leaf of a contradiction that the compiler sees: the domain and clauses alone, or a single row."""
+    if not problem.propagate(list(problem.domain)):
+        return {"apart": [], "nodes": [[]]}
+    count = len(problem.constant)
+    for row in range(count):
+        leaf = [[int(r == row) for r in range(count)], 0, []]
+        try:
+            checker.Proof(problem).check([leaf])
+        except checker.Rejected:
+            continue
+        return {"apart": [], "nodes": [leaf]}
+    raise NoCertificate("the contradiction is not one of the domain or of a single row")

@@ -1,0 +1,149 @@
+"""From the numbers of the native engine (variables, positions, groups, rows) to those of the checker."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from treesens.certificates.statement import NoCertificate, Statement
+from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
+
+BY_CLAUSES, BY_MESSAGES = -1, -2
+"""What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
+
+
+class ProofText:
+    """The proof of a module, which the engine has written down in its own numbers, as nodes of a certificate.
+
+    `problem` is the checker's own view of the statement. What does not fit it is noticed when the certificate is checked.
+    """
+
+    def __init__(self, module: Module, problem: Any, statement: Statement) -> None:
+        self.problem = problem
+        self.statement = statement
+        self.orders = list(module.blocks_of(Order))
+        self.variable = [problem.variable[b.points[0], b.feature] for b in self.orders]
+        self.positions = [self._positions(b) for b in self.orders]
+        self.groups = [(b.points, int(t)) for b in module.blocks_of(ExactlyOne) for t in b.tree]
+        self.linear = [row for row in module.ops_of(Linear) if not row.implied]
+        self.state: dict[tuple[int, int], list[int]] = {}
+
+    def _positions(self, block: Order) -> Int64Array:
+        """Of every cell of the checker the position in the block: of merged cells the first stands for all."""
+        grid = self.statement.query.space.grid[block.feature]
+        starts = [-grid.number_type.max, *self.problem.cuts[block.feature]]
+        cells = grid.cell_of(np.array(starts)).tolist()
+        cells.append(grid.missing_cell if grid.missing else cells[-1])
+        return np.asarray(np.clip(np.searchsorted(block.cells, cells, side="right") - 1, 0, None))
+
+    def document(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The nodes of a proof, and the trees whose copies are factors of their own."""
+        factors, apart = self._factors(found)
+        weights, exponents = self._weights(found)
+        nodes: list[list[Any]] = []
+        leaf = 0
+        for variable, cut in zip(found["variable"], found["cut"], strict=True):
+            if variable == BY_CLAUSES:
+                nodes.append([])
+            elif variable == BY_MESSAGES:
+                messages = self._messages(found, leaf, factors)
+                nodes.append([weights[leaf], exponents[leaf], self._changes(messages, exponents[leaf])])
+                leaf += 1
+            else:
+                nodes.append(self._cut(variable, cut))
+        return {"apart": sorted(apart), "nodes": nodes}
+
+    def _cut(self, variable: int, cut: int) -> list[int]:
+        if variable >= len(self.orders):
+            raise NoCertificate("a choice between constraints")
+        return [self.variable[variable], self._start(variable, cut + 1)]
+
+    def _start(self, variable: int, position: int) -> int:
+        return int(np.searchsorted(self.positions[variable], position))
+
+    def _factors(self, found: dict[str, Any]) -> tuple[list[tuple[int, ...]], set[int]]:
+        """The checker's factors of every factor of the engine, and the trees whose copies stand apart."""
+        offset, group = found["factor_offset"], found["factor_group"]
+        keys = []
+        for start, end in itertools.pairwise(offset):
+            trees = {self.groups[g][1] for g in group[start:end]}
+            points = {p for g in group[start:end] for p in self.groups[g][0]}
+            keys.append((min(trees), tuple(sorted(points))))
+        apart: set[int] = set()
+        if self.problem.joint:
+            apart = {t for t, points in keys if len(points) < len(self.problem.points)}
+        self.problem.make_factors(apart)
+        number = {key: i for i, key in enumerate(self.problem.factors)}
+        return [tuple(number[t, ps] for ps in self._split(t, points, apart)) for t, points in keys], apart
+
+    def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
+        return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
+
+    def _weights(self, found: dict[str, Any]) -> tuple[list[list[int]], list[int]]:
+        """Whole weights of the statement's rows for every leaf, and the exponents of the messages in the same units."""
+        units = self._units(found["row_shift"])
+        scale = lcm(1, *(unit.denominator for _, unit in units))
+        if scale & (scale - 1):
+            raise NoCertificate("units of rows that no power of two relates")
+        flat, rows = found["multiplier"], len(found["row_shift"])
+        weights = []
+        for leaf in range(len(found["exponent"])):
+            mine = [0] * len(self.problem.constant)
+            for multiplier, (row, unit) in zip(flat[leaf * rows : (leaf + 1) * rows], units, strict=False):
+                mine[row] += multiplier * int(unit * scale)
+            weights.append(mine)
+        return weights, [exponent + scale.bit_length() - 1 for exponent in found["exponent"]]
+
+    def _units(self, row_shift: list[int]) -> list[tuple[int, Fraction]]:
+        """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
+        names = [row.name for row in self.statement.rows]
+        units: list[tuple[int, Fraction]] = []
+        at = 0
+        for row, shift in zip(self.linear, row_shift, strict=False):
+            while at < len(names) and names[at] != row.name:
+                at += 1
+            if at == len(names):
+                raise NoCertificate("a row of the engine that the statement has not")
+            odd = lcm(1, *(t.coefficient.denominator for t in self.statement.rows[at].form.scores))
+            odd //= odd & -odd
+            units.append((at, Fraction(2) ** (shift + row.shift) * odd / self.problem.units[at]))
+            at += 1
+        return units
+
+    def _messages(
+        self, found: dict[str, Any], leaf: int, factors: list[tuple[int, ...]]
+    ) -> dict[tuple[int, int], list[int]]:
+        """The messages of a leaf by factor and variable: where runs start, and their values in the unit of the leaf."""
+        result: dict[tuple[int, int], list[int]] = {}
+        offset, runs = found["message_offset"], found["run_offset"]
+        for m in range(offset[leaf], offset[leaf + 1]):
+            variable = found["message_variable"][m]
+            if variable >= len(self.orders):
+                continue  # a Boolean of a formula: the statement knows none
+            mine = self._runs(variable, found, range(runs[m], runs[m + 1]))
+            for factor in factors[found["message_factor"][m]]:
+                if self.variable[variable] in self.problem.scope[factor]:
+                    result[factor, self.variable[variable]] = mine
+        return result
+
+    def _runs(self, variable: int, found: dict[str, Any], runs: range) -> list[int]:
+        """Starts and values; runs of cells that the checker does not part are one, and the last value counts."""
+        by_start = {self._start(variable, found["run_start"][r]): found["run_value"][r] for r in runs}
+        return [x for pair in sorted(by_start.items()) for x in pair]
+
+    def _changes(self, messages: dict[tuple[int, int], list[int]], exponent: int) -> list[list[int]]:
+        """The messages that differ from those of the leaf before."""
+        changes = []
+        for key in sorted(self.state.keys() | messages.keys()):
+            mine = messages.get(key, [])
+            exact = [x << exponent if i % 2 else x for i, x in enumerate(mine)]
+            if self.state.pop(key, []) != exact:
+                changes.append([*key, *mine])
+            if exact:
+                self.state[key] = exact
+        return changes

@@ -1,0 +1,255 @@
+"""The statement of a certificate: a question in terms of the model file alone, for a checker that knows nothing else.
+
+What the format cannot say is left out. A statement with fewer constraints is a stronger claim, so that a proof of it is a
+proof of the question, too; whether it can be proved is another matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.grid import FeatureGrid
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.values import LinearTerm, ValueSum
+
+FORMATS = ("xgboost-json",)
+"""Formats of model files that the checker reads."""
+
+
+class NoCertificate(Exception):
+    """Why an answer has no certificate, in a few words."""
+
+
+@dataclass
+class Statement:
+    """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order."""
+
+    text: dict[str, Any]
+    query: q.Query
+    rows: list[q.AtLeast]
+    left_out: list[str] = field(default_factory=list)
+
+
+def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement:
+    """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
+    for point in query.points:
+        _check_model(query.models[point.model].ensemble)
+    parts = _Parts(query)
+    kept = [c for c in _flat(query.constraints) if parts.add(c)]
+    for row in extra:
+        if not parts.add(row):
+            raise NoCertificate(f"objectives of the kind `{row.name}`")
+        kept.append(row)
+    text = {
+        "models": [_model_text(m.ensemble) for m in query.models],
+        "points": [{"name": p.name, "model": p.model} for p in query.points],
+        "same_except": parts.same_except,
+        "domain": [*_domains(query), *parts.domain],
+        "rows": parts.rows,
+        "clauses": parts.clauses,
+        "orders": parts.orders,
+    }
+    reduced = replace(query, constraints=tuple(kept), objective=None, top=1, diverse=False)
+    return Statement(text, reduced, parts.kept_rows, parts.left_out)
+
+
+def _check_model(ensemble: Ensemble) -> None:
+    source = ensemble.source
+    if source.format not in FORMATS:
+        raise NoCertificate(f"the checker does not read models of the format {source.format}")
+    if (ensemble.category_set >= 0).any():
+        raise NoCertificate("the checker does not read categorical splits")
+    if (ensemble.tree_output < 0).any():
+        raise NoCertificate("the checker does not read leaves that hold vectors")
+
+
+def _model_text(ensemble: Ensemble) -> dict[str, Any]:
+    return {
+        "sha256": ensemble.source.sha256,
+        "format": ensemble.source.format,
+        "trees": ensemble.n_trees,
+        "base": [str(Fraction(float(b))) for b in ensemble.base],
+    }
+
+
+def _flat(constraints: tuple[q.Constraint, ...]) -> list[q.Constraint]:
+    result: list[q.Constraint] = []
+    for constraint in constraints:
+        result += _flat(constraint.parts) if isinstance(constraint, q.AllOf) else [constraint]
+    return result
+
+
+def _domains(query: q.Query) -> list[list[Any]]:
+    result: list[list[Any]] = []
+    for feature, domain in enumerate(query.space.domains):
+        grid = query.space.grid[feature]
+        allowed: dict[str, Any]
+        if isinstance(domain, RealDomain):
+            allowed = {"runs": [_ends(domain.low, domain.high, grid)]}
+            if domain.whole:
+                allowed["whole"] = True
+        else:
+            allowed = {"values": [float(v) for v in domain.values]}
+        if domain.missing:
+            allowed["missing"] = True
+        if allowed != {"runs": [[None, None]]}:
+            result += [[p, feature, allowed] for p in range(len(query.points))]
+    return result
+
+
+def _ends(low: float, high: float, grid: FeatureGrid) -> list[float | None]:
+    limit = grid.number_type.max
+    return [None if low <= -limit else float(low), None if high >= limit else float(high)]
+
+
+def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
+    """The values of some cells of an ordered feature, as runs with both ends."""
+    present = grid.n_cells - (1 if grid.missing else 0)
+    low, high = runs_of(np.asarray(mask[:present]))
+    result: dict[str, Any] = {
+        "runs": [
+            _ends(grid.interval(int(a))[0], grid.interval(int(b))[1], grid) for a, b in zip(low, high, strict=True)
+        ]
+    }
+    if grid.missing and mask[grid.missing_cell]:
+        result["missing"] = True
+    return result
+
+
+class _Parts:
+    """The constraints of a question as parts of a statement."""
+
+    def __init__(self, query: q.Query) -> None:
+        self.query = query
+        self.grid = query.space.grid
+        self.same_except: list[int] | None = None
+        self.domain: list[list[Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.kept_rows: list[q.AtLeast] = []
+        self.clauses: list[list[list[Any]]] = []
+        self.orders: list[list[int]] = []
+        self.left_out: list[str] = []
+
+    def add(self, constraint: q.Constraint) -> bool:
+        """Whether a constraint could be stated; what could not is noted by name."""
+        match constraint:
+            case q.SameExcept() if self.same_except is None and {constraint.left, constraint.right} == {0, 1}:
+                self.same_except = sorted(constraint.varied)
+            case q.CellSet():
+                self.domain.append([constraint.point, constraint.feature, self._set(constraint)])
+            case q.AtLeast() if _is_plain(constraint.form):
+                self.rows.append(self._row(constraint))
+                self.kept_rows.append(constraint)
+            case q.AvoidBoxes():
+                self._avoid(constraint)
+            case q.OneHot():
+                self._one_hot(constraint)
+            case q.AnyOf() if all(isinstance(part, q.CellSet) for part in constraint.parts):
+                self.clauses.append([self._literal(part) for part in constraint.parts if isinstance(part, q.CellSet)])
+            case q.Difference() | ValueSum() if (orders := _orders_of(constraint)) and self._is_whole(constraint):
+                self.orders += orders
+            case _:
+                self.left_out.append(_name_of(constraint))
+                return False
+        return True
+
+    def _is_whole(self, constraint: q.Difference | ValueSum) -> bool:
+        """Whether an order says all of the constraint: what is left of it otherwise is a weaker one, and still stated."""
+        del constraint
+        return True
+
+    def _set(self, constraint: q.CellSet) -> dict[str, Any]:
+        return set_of_cells(self.grid[constraint.feature], constraint.mask)
+
+    def _literal(self, constraint: q.CellSet) -> list[Any]:
+        return [constraint.point, constraint.feature, self._set(constraint)]
+
+    def _avoid(self, constraint: q.AvoidBoxes) -> None:
+        for row in range(len(constraint.indptr) - 1):
+            clause = []
+            for i in range(constraint.indptr[row], constraint.indptr[row + 1]):
+                feature = int(constraint.feature[i])
+                outside = np.ones(self.grid[feature].n_cells, bool)
+                outside[constraint.low[i] : constraint.high[i] + 1] = False
+                clause.append([constraint.point, feature, set_of_cells(self.grid[feature], outside)])
+            self.clauses.append(clause)
+
+    def _one_hot(self, constraint: q.OneHot) -> None:
+        self.clauses.append([self._literal(member) for member in constraint.members])
+        for i, left in enumerate(constraint.members):
+            for right in constraint.members[:i]:
+                self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
+
+    def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
+        averages = [self.query.models[p.model].ensemble.average for p in self.query.points]
+        form = constraint.form
+        if any(a != 1 for a in averages):
+            raise NoCertificate("the checker does not read averages of trees")
+        return {
+            "name": constraint.name,
+            "terms": [[str(t.coefficient), t.point, t.output] for t in form.scores],
+            "costs": [self._cost(c) for c in form.costs],
+            "bound": _bound_text(constraint.bound),
+            "strict": constraint.strict,
+        }
+
+    def _cost(self, cost: q.CellCost) -> list[Any]:
+        """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
+        grid = self.grid[cost.feature]
+        numbers = [str(Fraction(int(c), 2**cost.shift)) for c in cost.costs]
+        steps: list[list[Any]] = []
+        for cell in range(grid.present_cells):
+            if steps and steps[-1][1] == numbers[cell]:
+                continue
+            steps.append([None if cell == 0 else float(grid.cuts[cell - 1]), numbers[cell]])
+        return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
+
+
+def _is_plain(form: q.LinearForm) -> bool:
+    return not (form.changes or form.pairs or form.levels)
+
+
+def _bound_text(bound: LogRational) -> dict[str, Any]:
+    return {"rational": str(bound.rational), "logs": [[str(c), str(a)] for c, a in bound.logs]}
+
+
+def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
+    """The orders "feature at one point <= feature at the other" that a relation implies."""
+    if isinstance(constraint, ValueSum):
+        terms = constraint.terms
+        if len(terms) != 2 or not all(isinstance(t, LinearTerm) for t in terms):
+            return []
+        one, other = terms
+        assert isinstance(one, LinearTerm)
+        assert isinstance(other, LinearTerm)
+        if one.feature != other.feature or one.factor + other.factor != 0 or constraint.limit > 0:
+            return []
+        small, large = (one, other) if one.factor > 0 else (other, one)
+        return [[small.point, large.point, one.feature]]
+    same = constraint.feature == constraint.other and constraint.left_factor == constraint.right_factor > 0
+    orders = []
+    if same and constraint.high is not None and constraint.high <= 0:
+        orders.append([constraint.left, constraint.right, constraint.feature])
+    if same and constraint.low is not None and constraint.low >= 0:
+        orders.append([constraint.right, constraint.left, constraint.feature])
+    return orders
+
+
+def _name_of(constraint: q.Constraint) -> str:
+    match constraint:
+        case q.AtLeast():
+            return f"the constraint `{constraint.name}` of pairs of cells or changes"
+        case q.Difference() | ValueSum():
+            return "a relation between values"
+        case q.AnyOf():
+            return "a disjunction of constraints that are no sets of values"
+        case _:
+            return type(constraint).__name__

@@ -1,0 +1,236 @@
+#include "certify/certifier.hpp"
+
+#include <algorithm>
+
+#include "certify/rounding_messages.hpp"
+#include "problem/checked.hpp"
+#include "problem/rounding.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr int kRootSweeps = 60;
+constexpr int kNodeSweeps = 6;
+constexpr int kRootSteps = 20;
+constexpr int kNodeSteps = 2;
+constexpr int kMostSpare = 2;  // sweeps after a node is closed: more slack makes shorter integers
+
+}  // namespace
+
+Certifier::Certifier(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal,
+                     const FactorSets& sets, std::int64_t level, MemoryBudget& budget)
+    : problem_(problem),
+      forest_(forest),
+      clauses_(clauses),
+      goal_(goal),
+      level_(level),
+      sets_(sets),
+      branching_(problem, clauses),
+      x_(problem.variables(), 0),
+      slack_(problem.rows, 0) {
+    const std::vector<std::int32_t> start = start_multipliers(sets);
+    const auto add = [&](const std::shared_ptr<const FactorSet>& set, const std::vector<std::int32_t>& multiplier) {
+        bound_levels_.push_back(std::make_unique<BoundLevel>(problem, goal, set, multiplier, budget));
+        bound_levels_.back()->messages.keep_cells();
+        bound_levels_.back()->set_level(problem, goal, level);
+        return bound_levels_.back().get();
+    };
+    if (sets.collapsed) collapsed_ = add(sets.collapsed, collapsed_multiplier(sets));
+    const int sides = start.size() == 2 && start[0] > 0 && start[1] > 0 ? 2 : 1;
+    for (int i = 0; i < sides && !start.empty(); ++i) full_.push_back(add(sets.full, start));
+    proof_.row_shift.assign(problem.rows, 0);
+    const std::vector<int> shift = row_shifts(problem, goal);
+    for (std::int32_t r = 0; r < problem.rows; ++r) proof_.row_shift[r] = shift[r];
+    for (const FactorSet* set : {sets.collapsed.get(), sets.full.get()}) {
+        if (set == nullptr) continue;
+        for (const std::vector<std::int32_t>& groups : set->factor_groups) {
+            proof_.factor_group.insert(proof_.factor_group.end(), groups.begin(), groups.end());
+            proof_.factor_offset.push_back(static_cast<std::int64_t>(proof_.factor_group.size()));
+        }
+    }
+}
+
+void Certifier::warm_start(const Prover& other) {
+    for (std::size_t i = 0; i < bound_levels_.size() && i < other.bound_levels().size(); ++i) {
+        const Messages& from = other.bound_levels()[i]->messages;
+        Messages& to = bound_levels_[i]->messages;
+        if (&from.set() != &to.set()) continue;
+        to.set_multipliers(from.multipliers());
+        to.set_reduced(from.reduced());
+        bound_levels_[i]->warm = true;
+    }
+}
+
+void Certifier::save(std::vector<Saved>& out) {
+    out.resize(bound_levels_.size());
+    for (std::size_t i = 0; i < bound_levels_.size(); ++i) bound_levels_[i]->messages.save(out[i]);
+}
+
+void Certifier::restore(const std::vector<Saved>& saved) {
+    for (std::size_t i = 0; i < bound_levels_.size(); ++i) bound_levels_[i]->messages.restore(saved[i]);
+}
+
+Proof Certifier::run(std::int64_t node_limit, Control& control) {
+    Domains node(problem_);
+    for (const auto& bound_level : bound_levels_) bound_level->messages.reset(node, bound_level->warm);
+    std::vector<Frame> frames;
+    for (bool root = true;; root = false) {
+        if (control.expired()) proof_.reason = "time";
+        if (static_cast<std::int64_t>(proof_.variable.size()) >= node_limit) proof_.reason = "nodes";
+        if (!proof_.reason.empty()) return std::move(proof_);
+        bool closed = close(node, root, control);
+        if (!proof_.reason.empty()) return std::move(proof_);
+        const Split cut = closed ? Split() : split(node);
+        if (!closed && cut.variable < 0) {
+            closed = close_exactly();
+            if (!closed) {
+                proof_.reason = "a point was met that cannot be refuted";
+                return std::move(proof_);
+            }
+        }
+        if (closed) {
+            if (frames.empty()) {
+                proof_.complete = true;
+                return std::move(proof_);
+            }
+            node = std::move(frames.back().domains);
+            restore(frames.back().saved);
+            frames.pop_back();
+            continue;
+        }
+        proof_.variable.push_back(cut.variable);
+        proof_.cut.push_back(cut.cut);
+        Frame frame;
+        frame.domains = node;
+        frame.domains.keep(cut.variable, cut.cut + 1, problem_.size[cut.variable] - 1);
+        save(frame.saved);
+        frames.push_back(std::move(frame));
+        node.keep(cut.variable, 0, cut.cut);
+    }
+}
+
+bool Certifier::close(Domains& node, bool root, Control& control) {
+    std::vector<std::int32_t> changed;
+    last_ = nullptr;
+    if (!clauses_.propagate(node, changed)) {
+        proof_.variable.push_back(Proof::kByClauses);
+        proof_.cut.push_back(0);
+        return true;
+    }
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node.has(v, x_[v])) x_[v] = node.nearest(v, x_[v]);
+    }
+    if (collapsed_ != nullptr && close_by(*collapsed_, node, root, control)) return true;
+    if (full_.empty() || control.expired()) return false;
+    BoundLevel& side = side_for_point();
+    if (close_by(side, node, root, control)) return true;
+    Sweep outcome = Sweep::open;
+    const int steps = side.messages.set().rows.size() > 1 ? (root ? kRootSteps : kNodeSteps) : 0;
+    for (int i = 0, failures = 0; i < steps && failures < 4 && !control.expired(); ++i) {
+        const bool better = side.improve_multipliers(x_, node, control, outcome);
+        if (side.messages.bound() < 0) return finish_leaf(side, node, control);
+        if (better) decode(side, node);
+        failures = better ? 0 : failures + 1;
+    }
+    return false;
+}
+
+bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Control& control) {
+    Messages& messages = bound_level.messages;
+    last_ = &bound_level;
+    messages.sync(node);
+    std::int64_t last = messages.bound();
+    const int most = root ? kRootSweeps : kNodeSweeps;
+    for (int i = 0; i < most && messages.bound() >= 0; ++i) {
+        if (messages.sweep(i % 2 == 0, node, control) == Sweep::stopped) return false;
+        ++proof_.sweeps;
+        const std::int64_t bound = messages.bound();
+        const std::int64_t patience = root ? 30 : 2 * (kNodeSweeps - i);
+        if (bound >= 0 && last - bound <= bound / std::max<std::int64_t>(patience, 1)) break;
+        last = bound;
+    }
+    if (messages.bound() < 0) return finish_leaf(bound_level, node, control);
+    decode(bound_level, node);
+    return false;
+}
+
+bool Certifier::finish_leaf(BoundLevel& bound_level, Domains& node, Control& control) {
+    Messages& messages = bound_level.messages;
+    for (int i = 0; i < kMostSpare && !messages.empty(); ++i) {
+        const std::int64_t before = messages.bound();
+        if (messages.sweep(i % 2 == 0, node, control) == Sweep::stopped) return false;
+        ++proof_.sweeps;
+        if (messages.bound() > before + before / 8) break;
+    }
+    RoundedMessages rounded(problem_, messages, node);
+    if (!rounded.round()) return false;
+    rounded.drop();
+    const bool collapsed = &bound_level == collapsed_;
+    rounded.write(collapsed || !sets_.collapsed ? 0 : sets_.collapsed->factors(), proof_);
+    write_leaf(weights(messages), rounded.exponent());
+    return true;
+}
+
+std::vector<std::int32_t> Certifier::weights(const Messages& messages) const {
+    std::vector<std::int32_t> weight(problem_.rows, 0);
+    for (std::size_t m = 0; m < messages.set().rows.size(); ++m) {
+        for (const std::int32_t r : messages.set().rows[m]) weight[r] += messages.multipliers()[m];
+    }
+    return weight;
+}
+
+void Certifier::decode(const BoundLevel& bound_level, const Domains& node) {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node.has(v, x_[v])) x_[v] = node.nearest(v, x_[v]);
+    }
+    bound_level.messages.decode(x_);
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    if (is_witness()) proof_.reason = "a point was met that cannot be refuted";
+}
+
+bool Certifier::is_witness() const {
+    if (!clauses_.satisfied(x_.data())) return false;
+    const Score s = goal_.score(problem_, slack_.data());
+    return s.hard >= 0 && s.soft >= level_;
+}
+
+BoundLevel& Certifier::side_for_point() {
+    if (full_.size() == 1) return *full_[0];
+    const std::vector<RowSum>& rows = full_[0]->messages.set().rows;
+    return *full_[slack_[rows[0][0]] < slack_[rows[1][0]] ? 0 : 1];
+}
+
+Split Certifier::split(const Domains& node) {
+    Split result;
+    if (last_ != nullptr) result = branching_.by_deficit(last_->messages, node, x_);
+    if (result.variable < 0) result = branching_.by_clause(node, x_);
+    if (result.variable < 0 && !full_.empty()) {
+        full_[0]->messages.sync(node);
+        result = branching_.by_spread(full_[0]->messages, node);
+    }
+    return result;
+}
+
+// All rows are constant over the node: the one that a point of it violates refutes the node without any message.
+bool Certifier::close_exactly() {
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    for (std::int32_t r = 0; r < problem_.rows; ++r) {
+        if (!goal_.counts(problem_, r) || slack_[r] >= (goal_.soft[r] ? level_ : 0)) continue;
+        std::vector<std::int32_t> weight(problem_.rows, 0);
+        weight[r] = kMultiplierUnit;
+        write_leaf(weight, 0);
+        proof_.message_offset.push_back(static_cast<std::int64_t>(proof_.message_factor.size()));
+        return true;
+    }
+    return false;
+}
+
+void Certifier::write_leaf(const std::vector<std::int32_t>& weight, int exponent) {
+    proof_.multiplier.insert(proof_.multiplier.end(), weight.begin(), weight.end());
+    proof_.exponent.push_back(exponent);
+    proof_.variable.push_back(Proof::kByMessages);
+    proof_.cut.push_back(0);
+}
+
+}  // namespace treesens::search

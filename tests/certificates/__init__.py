@@ -1,0 +1,1 @@
+"""Certificates: tiny models from XGBoost itself, and the truth of statements by brute force."""

@@ -1,0 +1,155 @@
+"""The checker by itself: it needs Python alone, and its numbers are those of C, numpy and XGBoost."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import json
+import lzma
+import math
+import shutil
+import subprocess
+import sys
+from decimal import Context
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+
+from tests.certificates.made import query_of
+from tests.certificates.models import train
+from treesens.certificates import checker
+from treesens.certificates.produce import refutation
+
+SOURCE = Path(checker.__file__)
+
+
+def made(folder: Path) -> tuple[Path, Path]:
+    """A tiny model and a certificate about it."""
+    model = folder / "m.json"
+    train(5, model)
+    query = query_of(f'model m from "{model}"\nquery q: find a in m such that margin(a) >= 9', folder)
+    file = folder / "q.cert.xz"
+    file.write_bytes(refutation(query).packed())
+    return model, file
+
+
+def run(checker_file: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(checker_file), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_copy_checks_with_the_standard_library_alone(tmp_path: Path) -> None:
+    model, file = made(tmp_path)
+    copy = tmp_path / "elsewhere.py"
+    shutil.copy(SOURCE, copy)
+    answer = run(copy, file, "--model", model)
+    assert answer.returncode == 0, answer.stderr
+    assert "No inputs exist: a" in answer.stdout
+    assert "margin(a, output 0) >= 9" in answer.stdout
+    assert answer.stdout.endswith("accepted\n")
+
+
+def test_another_model_is_rejected(tmp_path: Path) -> None:
+    model, file = made(tmp_path)
+    model.write_bytes(model.read_bytes() + b" ")
+    answer = run(SOURCE, file, "--model", model)
+    assert answer.returncode == 1
+    assert "rejected: no model file has the SHA-256" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no xz", lzma.compress(b"{"), lzma.compress(b"[]"), lzma.compress(b'{"format": 1}')]
+)
+def test_files_that_are_no_certificates_are_rejected(content: bytes, tmp_path: Path) -> None:
+    model, file = made(tmp_path)
+    file.write_bytes(content)
+    answer = run(SOURCE, file, "--model", model)
+    assert answer.returncode == 1, answer.stderr
+    assert "rejected" in answer.stdout
+    assert "Traceback" not in answer.stderr
+
+
+def test_it_imports_the_standard_library_alone() -> None:
+    for node in ast.walk(ast.parse(SOURCE.read_text())):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert all(name in sys.stdlib_module_names for name in names)
+
+
+def test_decimals_are_rounded_as_by_c() -> None:
+    strtof = ctypes.CDLL(None).strtof
+    strtof.restype, strtof.argtypes = ctypes.c_float, [ctypes.c_char_p, ctypes.c_void_p]
+    random = np.random.default_rng(1)
+    floats = np.frombuffer(random.bytes(40_000), np.float32)
+    texts = [repr(float(x)) for x in floats if np.isfinite(x)]
+    for x in floats[:2000]:
+        if np.isfinite(x) and np.isfinite(above := np.nextafter(x, np.float32(np.inf))):
+            middle = (Fraction(float(x)) + Fraction(float(above))) / 2
+            exact = Context(prec=200).divide(middle.numerator, middle.denominator)
+            texts += [f"{exact:f}", f"{exact:f}1" if "." in f"{exact:f}" else f"{exact:f}.01"]
+    texts += ["0", "-0.0", "1e-46", "1.4e-45", "7e-46", "7.1e-46", "3.4028235e38", "5E-1"]
+    for text in texts:
+        assert checker.float32(text) == strtof(text.encode(), None), text
+
+
+def test_steps_are_those_of_numpy() -> None:
+    for x in [*np.frombuffer(np.random.default_rng(2).bytes(4000), np.float32), np.float32(0), np.float32(1.4e-45)]:
+        if np.isfinite(x) and abs(x) < checker.LARGEST:
+            assert checker.step(float(x) + 0.0, 1) == float(np.nextafter(x, np.float32(np.inf)))
+            assert checker.step(float(x) + 0.0, -1) == float(np.nextafter(x, np.float32(-np.inf)))
+
+
+@pytest.mark.parametrize(
+    "x", ["1", "3/2", "2/3", "4/3", "1/1000000", "99999/7", "1000000007/1000000009", "5/10000000000"]
+)
+def test_logarithms_lie_between_their_bounds(x: str) -> None:
+    argument, context = Fraction(x), Context(prec=70)
+    low, high = checker.ln_bounds(argument)
+    exact = context.ln(context.divide(argument.numerator, argument.denominator))
+    assert low <= Fraction(exact) + Fraction(1, 10**60)
+    assert high >= Fraction(exact) - Fraction(1, 10**60)
+    assert high - low < Fraction(1, 10**60)
+
+
+def claim(model: bytes, row: list[float | None], level: float, sign: int) -> dict[str, Any]:
+    """The claim that an input has a margin of at least (sign 1) or at most (-1) a level."""
+    bound = {"rational": str(Fraction(sign * level)), "logs": []}
+    return {
+        "format": "treesens-certificate",
+        "version": 1,
+        "claim": "found",
+        "inputs": [row],
+        "statement": {
+            "models": [{"sha256": checker.hashlib.sha256(model).hexdigest(), "trees": 3, "base": ["0"]}],
+            "points": [{"name": "a", "model": 0}],
+            "same_except": None,
+            "domain": [[0, f, {"runs": [[None, None]], "missing": True}] for f in range(len(row))],
+            "rows": [{"name": "m", "terms": [[str(sign), 0, 0]], "costs": [], "bound": bound, "strict": False}],
+            "clauses": [],
+            "orders": [],
+        },
+    }
+
+
+def test_margins_are_those_of_xgboost(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    booster = train(7, path, depth=3)
+    data, random = path.read_bytes(), np.random.default_rng(3)
+    rows = random.choice([np.nan, -1, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2], (150, 3)).astype(np.float32)
+    for row, margin in zip(rows, booster.predict(xgboost.DMatrix(rows), output_margin=True), strict=True):
+        values = [None if math.isnan(x) else float(x) for x in row]
+        for sign in (1, -1):
+            checker.check(claim(data, values, float(margin) - sign * 1e-5, sign), [data])
+            with pytest.raises(checker.Rejected, match="a row does not hold"):
+                checker.check(claim(data, values, float(margin) + sign * 1e-5, sign), [data])
+
+
+def test_the_schema_describes_what_is_written(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((SOURCE.parent / "schema.json").read_text())
+    _, file = made(tmp_path)
+    jsonschema.validate(checker.read(file), schema)
