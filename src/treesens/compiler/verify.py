@@ -21,6 +21,7 @@ from treesens.compiler.query.evaluate import (
     scores_of_margins,
     slack,
 )
+from treesens.compiler.query.propagation import CHOICES
 from treesens.compiler.query.query import AtLeast, Constraint, Query
 from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
@@ -45,18 +46,20 @@ def verify_cells(
     near: FloatArray | None = None,
     library_predict: Sequence[LibraryPredict] | None = None,
     pins: Mapping[Place, float] | None = None,
+    choices: int = CHOICES,
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or says why they are none.
 
     `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `library_predict` holds, per
-    model, the library's own predict for the second level of replay; `pins` are values that are chosen already.
+    model, the library's own predict for the second level of replay; `pins` are values that are chosen already;
+    `choices` limits how many others are tried.
     """
     for point in range(len(query.points)):
         for feature, legal in enumerate(query.space.legal):
             if not legal[cells[point, feature]]:
                 name = query.space.names[feature]
                 return Rejected(f"{query.points[point].name}.{name} lies in a cell without a legal value")
-    values = concretise(query, cells, near, pins)
+    values = concretise(query, cells, near, pins, choices)
     if isinstance(values, NoValues):
         return Rejected(values.reason, none=values)
     return verify_values(query, values, library_predict=library_predict)

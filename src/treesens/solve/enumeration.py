@@ -15,14 +15,15 @@ from math import prod
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int64Array
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.query.combinations import Combinations, Exact, loosen
-from treesens.compiler.query.concretise import NoValues, concretise
+from treesens.compiler.query.concretise import NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
 from treesens.solve.bounds import shown_value
+from treesens.solve.exact_values import bound_objective, decide_values
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
 
@@ -34,6 +35,8 @@ FIRST = 0.2
 
 _CLOSE = Fraction(1, 20_000)
 """Distances over whole ranges of values are bounded to this many widths."""
+_CHOICES = 60
+"""Values that are tried one after the other in the cells of a combination, before z3 decides."""
 _STEPS = 40
 """Better values inside one combination that are tried one after the other, before they have to be clearly better."""
 _BACKEND = "native"
@@ -44,12 +47,14 @@ def is_small(query: Query) -> bool:
     return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST
 
 
-def left_open(result: Result) -> bool:
-    """Whether there is no verdict, or an optimum without proof."""
+def left_open(result: Result, close: float = 1e-9) -> bool:
+    """Whether there is no verdict, or an optimum without proof; distances may be `close` to their bound."""
     goal = result.objective
     if result.verdict is not Verdict.FOUND:
         return result.verdict is Verdict.UNKNOWN
-    return goal is not None and (goal.gap is None or goal.gap > 1e-9 * max(1.0, abs(goal.value)))
+    if goal is not None and not goal.kind.startswith("distance"):
+        close = 1e-9
+    return goal is not None and (goal.gap is None or goal.gap > close * max(1.0, abs(goal.value)))
 
 
 @dataclass
@@ -67,6 +72,8 @@ class Enumeration:
     value: Fraction | None = None
     numerical: int = 0
     unsettled: list[str] = field(default_factory=list)
+    doubtful: bool = False
+    """Whether a combination that is done with may hold values, and only bounds the objective."""
     open_bound: Fraction | None = None
     """The best value that a combination which is done with may still hold, where that is not known exactly."""
 
@@ -115,11 +122,24 @@ class Enumeration:
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
         verdict = verify_cells(
-            self.query, cells, near=self.options.near, library_predict=self.options.library_predict, pins=pins
+            self.query,
+            cells,
+            near=self.options.near,
+            library_predict=self.options.library_predict,
+            pins=pins,
+            choices=_CHOICES,
         )
         alive[number] = False
+        if isinstance(verdict, Rejected) and verdict.none is not None and not verdict.none.proved:
+            inside = decide_values(alternatives_of(self.query, cells, self.options.near, pins), self.left)
+            if inside.none:
+                return
+            if inside.values is not None:
+                verdict = verify_values(self.query, inside.values, library_predict=self.options.library_predict)
         if isinstance(verdict, Rejected):
             self._reject(verdict, alive, pinned=bool(pins))
+            if self.query.objective is not None and key is not None and self.unsettled:
+                self._stays_open(self.query.objective, number, key)
             return
         self._keep(verdict)
         goal = self.query.objective
@@ -150,24 +170,61 @@ class Enumeration:
         """Better values in the same cells, as long as there are any; what stays possible is a bound."""
         value = objective_value(goal, inputs_of(self.query, known.values))
         sign = 1 if goal.maximize else -1
-        for step in range(10 * _STEPS):
+        for step in range(2 * _STEPS):
             if not self._better(goal, key, value):
                 return
             wanted = value if step < _STEPS else value + sign * _CLOSE
             better = better_than(goal, wanted, strict=step < _STEPS)
             asked = replace(self.query, constraints=(*self.query.constraints, better))
             pins = self.combinations.pins(number)
-            found = concretise(asked, self.combinations.cells[number], self.options.near, pins)
-            if isinstance(found, NoValues):
-                # Nothing is as good as `wanted`, or nothing is known below what the cells allow.
-                self._stays_possible(goal, wanted if found.proved else key)
+            found = concretise(asked, self.combinations.cells[number], self.options.near, pins, _CHOICES)
+            if isinstance(found, NoValues) and found.proved:
+                # Nothing is as good as `wanted`.
+                self._stays_possible(goal, wanted)
                 return
-            witness = verify_values(self.query, found, library_predict=self.options.library_predict)
-            if not isinstance(witness, Witness):
+            witness = None if isinstance(found, NoValues) else self._better_values(found)
+            if witness is None:
                 break
-            self._keep(witness)
             value = objective_value(goal, inputs_of(self.query, witness.values))
+        self._close_inside(goal, number, value, key)
+
+    def _better_values(self, values: FloatArray) -> Witness | None:
+        """The pair of these values, which is kept; None if the library does not accept it."""
+        witness = verify_values(self.query, values, library_predict=self.options.library_predict)
+        if not isinstance(witness, Witness):
+            return None
+        self._keep(witness)
+        return witness
+
+    def _close_inside(self, goal: Objective, number: int, value: Fraction, key: Fraction) -> None:
+        """What the best values in the cells may be at most, and values close to that: exactly, or by halves for squares."""
+        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
+        inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
+        if inside.values is not None:
+            self._better_values(inside.values)
+        if inside.bound is not None:
+            self._stays_possible(goal, inside.bound)
+            return
+        while abs(value - key) > _CLOSE and self.left() > 0:
+            middle = (value + key) / 2
+            asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
+            inside = decide_values(alternatives_of(asked, cells, self.options.near, pins), self.left)
+            witness = None if inside.values is None else self._better_values(inside.values)
+            if witness is not None:
+                value = objective_value(goal, inputs_of(self.query, witness.values))
+            elif inside.none:
+                key = middle
+            else:
+                break
         self._stays_possible(goal, key)
+
+    def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
+        """Whether the combination holds values at all is not known: what it could hold at best is a bound."""
+        self.unsettled.pop()
+        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
+        inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
+        self._stays_possible(goal, key if inside.bound is None else inside.bound)
+        self.doubtful = True
 
     def _stays_possible(self, goal: Objective, value: Fraction) -> None:
         if self._better(goal, value, self.open_bound):
@@ -179,6 +236,8 @@ class Enumeration:
         if self.unsettled:
             return None
         goal = self.query.objective
+        if self.witness is None and self.doubtful:
+            return None
         if self.witness is None:
             return None if self.numerical and not self._library_agrees() else self._none()
         objective = None

@@ -66,6 +66,8 @@ def through_rows(
         if looking.witness is not None:
             assert looking.value is not None
             best = looking.value, looking.witness, row
+        elif best is None and looking.doubtful:
+            return None
         elif best is None:
             # No combination holds a pair, whatever the row.
             return looking.result()

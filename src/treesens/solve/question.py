@@ -60,6 +60,7 @@ def answer(
     What the native engine leaves open on a small domain is closed by going through its combinations of cells.
     """
     from treesens.solve import enumeration
+    from treesens.solve.refine import CLOSE
 
     search = search_for(query)
     if options.backend not in {"auto", "native"} or not enumeration.is_small(query):
@@ -76,7 +77,7 @@ def answer(
         query, options, result, deadline, walk=walk, stop=stop, on_better=on_better
     )
     left = deadline - time.monotonic()
-    if not enumeration.left_open(result) or left <= 0 or (stop is not None and stop.is_set()):
+    if not enumeration.left_open(result, CLOSE) or left <= 0 or (stop is not None and stop.is_set()):
         return result
     again = search(query, replace(options, time_limit=left), stop=stop, on_better=on_better)
     return enumeration.better_of(query, result, again)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
-from treesens.compiler.query.propagation import Choice, Ranges, conflict, generalise_conflict, places_of
+from treesens.compiler.query.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -59,15 +59,41 @@ def _relates(constraint: Constraint) -> bool:
     return isinstance(constraint, Difference | ValueSum)
 
 
-def concretise(
+@dataclass(frozen=True)
+class Alternatives:
+    """What values of one combination of cells have to satisfy: the relations of one of `cases`, within its ranges.
+
+    `goal` are the terms of the objective if it is about values; `filled` makes float64[points, features] of the values that are
+    related; `complete` is False if there are more cases.
+    """
+
+    cases: tuple[tuple[tuple[ValueSum, ...], Ranges], ...]
+    goal: tuple[Term, ...]
+    filled: Callable[[dict[Place, float]], FloatArray]
+    complete: bool
+
+
+def alternatives_of(
     query: Query, cells: Int32Array, near: FloatArray | None = None, pins: Mapping[Place, float] | None = None
+) -> Alternatives:
+    """The ways in which values of cells int32[points, features] can answer; the arguments are those of `concretise`."""
+    return _Concrete(query, cells, near, pins or {}).alternatives()
+
+
+def concretise(
+    query: Query,
+    cells: Int32Array,
+    near: FloatArray | None = None,
+    pins: Mapping[Place, float] | None = None,
+    choices: int = CHOICES,
 ) -> FloatArray | NoValues:
     """Values float64[points, features] for cells int32[points, features], or why there are none.
 
     `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to, after what the objective
-    and the relations ask for. With `pins` these places have these values, and a proof is about these values alone.
+    and the relations ask for. With `pins` these places have these values, and a proof is about these values alone. At most
+    `choices` values are tried for each alternative.
     """
-    return _Concrete(query, cells, near, pins or {}).run()
+    return _Concrete(query, cells, near, pins or {}).run(choices)
 
 
 class _Concrete:
@@ -76,9 +102,23 @@ class _Concrete:
         points, features = cells.shape
         self.roots = equal_groups(query.constraints, points, features)
 
-    def run(self) -> FloatArray | NoValues:
+    def alternatives(self) -> Alternatives:
+        firm, goal = self._firm(), self._objective_terms(turned=False)
+        found, complete = list[tuple[tuple[ValueSum, ...], Ranges]](), True
+        for case in self._cases():
+            if len(found) == MOST_CASES:
+                complete = False
+                break
+            relations = (*firm, *(self._rooted(r) for r in case))
+            found.append((relations, self._ranges(relations, goal)))
+        return Alternatives(tuple(found), goal, self._filled, complete)
+
+    def _firm(self) -> list[ValueSum]:
         firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
-        firm = [r for r in firm if r.terms or not r.allows(Fraction(0))]
+        return [r for r in firm if r.terms or not r.allows(Fraction(0))]
+
+    def run(self, choices: int) -> FloatArray | NoValues:
+        firm = self._firm()
         refuted = conflict(self._ranges(firm), firm)
         if refuted is not None:
             return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
@@ -89,7 +129,7 @@ class _Concrete:
                 break
             relations = [*firm, *(self._rooted(r) for r in case)]
             pulls = [t for r in relations for t in r.terms if isinstance(t, DistanceTerm)]
-            choice = Choice(relations, [*self._objective_terms(), *pulls], self._preferred())
+            choice = Choice(relations, [*self._objective_terms(), *pulls], self._preferred(), choices)
             found = choice.run(self._ranges(relations, choice.pulls))
             if found is not None:
                 return self._filled(found)
@@ -103,11 +143,12 @@ class _Concrete:
         """A relation over the first of each group of equal places; a distance between equal places is 0."""
         return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
 
-    def _objective_terms(self) -> tuple[Term, ...]:
+    def _objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
+        """The terms of the objective, turned so that they ought to be small."""
         goal = self.query.objective
         if goal is None or not goal.values:
             return ()
-        sign = -1 if goal.maximize else 1
+        sign = -1 if goal.maximize and turned else 1
         terms = [DistanceTerm(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
         return canonical_terms(terms, self.roots)
 

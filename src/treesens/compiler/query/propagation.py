@@ -29,7 +29,7 @@ Ranges = dict[Place, ValueRange | None]
 """The values that are left for every place; None is missing."""
 
 ROUNDS = 12
-CHOICES = 600
+CHOICES = 150
 FEW = 64
 DEEP = 200
 """Features that are chosen jointly at most; of more only the first choices are tried."""
