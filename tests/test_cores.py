@@ -16,6 +16,7 @@ from tests.test_several import loose_query
 from treesens.binder.conflicts import Conjunct
 from treesens.binder.file import ResolvedQuestion
 from treesens.cli import main
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.query.query import CellSet, Constraint, Query
 from treesens.compiler.result import Verdict
@@ -55,7 +56,7 @@ def test_a_core_has_no_answer_and_every_part_of_it_has_one(backend: str) -> None
         query, question, named = random_conjuncts(seed)
         if oracle(query)[0]:
             continue
-        core = core_of(question, Options(backend=backend, time_limit=120), answer)
+        core = core_of(question, lambda q, part: answer(q, Options(backend=backend), part), Budget.of(120))
         assert core.minimal
         chosen = [named[text] for text in core.texts]
         assert not oracle(replace(query, constraints=tuple(chosen)))[0], seed
@@ -106,7 +107,7 @@ def test_the_clashing_conjuncts_are_named(text: str, wanted: list[str] | None, c
 def test_no_core_without_time_and_none_for_what_has_an_answer() -> None:
     text = "query q: find a, b in binary such that\n a = b\n margin(a) >= 0.4\n margin(b) <= 0.2"
     question = bound(text, models=("binary",))["q"]
-    core = core_of(question, Options(backend="native", time_limit=0.001), answer)
+    core = core_of(question, lambda q, part: answer(q, Options(backend="native"), part), Budget.of(0.001))
     assert not core.minimal
     assert len(core.texts) == 3
     assert "perhaps some of them suffice" in diagnostic_of(core).message

@@ -14,6 +14,7 @@ import pytest
 from tests.questions import every_input, random_query
 from tests.test_command_line import STUMP
 from treesens.cli import main
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
@@ -59,7 +60,7 @@ def answers_by_region(query: Query) -> dict[Leaves, Fraction | None]:
 
 def solved(query: Query, wanted: int, *, backend: str = "native", diverse: bool = False) -> Result:
     asked = replace(query, top=wanted, diverse=diverse)
-    return answer_top(asked, Options(backend=backend, time_limit=60), answer)
+    return answer_top(asked, lambda q, part: answer(q, Options(backend=backend), part), Budget.of(60))
 
 
 def agrees(query: Query, result: Result, wanted: int) -> int:
@@ -141,13 +142,13 @@ def test_an_interruption_keeps_what_is_found() -> None:
     stop = threading.Event()
     asked: list[Query] = []
 
-    def one(question: Query, options: Options) -> Result:
+    def one(question: Query, part: Budget) -> Result:
         asked.append(question)
         if len(asked) == 2:
             stop.set()
-        return answer(question, options)
+        return answer(question, Options(backend="native"), Budget(part.deadline))
 
-    result = answer_top(replace(query, top=4), Options(backend="native"), one, stop=stop)
+    result = answer_top(replace(query, top=4), one, Budget.of(60, stop))
     assert result.ranked is not None
     assert len(result.ranked.answers) == 2
     assert (result.ranked.complete, result.ranked.reason) == (False, "interrupted")
@@ -161,11 +162,11 @@ def test_the_time_limit_is_for_all_answers_together() -> None:
     )
     limits: list[float] = []
 
-    def one(question: Query, options: Options) -> Result:
-        limits.append(options.time_limit)
-        return answer(question, options)
+    def one(question: Query, part: Budget) -> Result:
+        limits.append(part.left())
+        return answer(question, Options(backend="native"), part)
 
-    answer_top(replace(query, top=4), Options(backend="native", time_limit=20), one)
+    answer_top(replace(query, top=4), one, Budget.of(20))
     assert limits[0] == pytest.approx(5, abs=0.1)
     assert limits == sorted(limits), "what an answer leaves is for the next ones"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
@@ -104,7 +105,9 @@ def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings:
                 break
             mine = replace(settings.options, library_predict=library_predicts(query, settings.replay))
             try:
-                result = answer_question(query, mine, stop=interruption.event, confirm=settings.confirm)
+                result = answer_question(
+                    query, mine, Budget.of(mine.time_limit, interruption.event), confirm=settings.confirm
+                )
                 with interruption.giving_up():
                     result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
             except Hurry:

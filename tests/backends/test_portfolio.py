@@ -15,6 +15,7 @@ import treesens as ts
 from tests.questions import oracle, random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
 from treesens.backends.native.backend import NativeBackend
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
@@ -62,7 +63,7 @@ def children() -> set[str]:
 
 def test_the_engine_alone_answers_what_it_can() -> None:
     (query,) = questions(1)
-    result = race(query, Options(time_limit=20))
+    result = race(query, Options(), Budget.of(20))
     assert result.backend == "native"
     assert [a.backend for a in result.attempts] == ["native"]
 
@@ -74,7 +75,7 @@ def test_solvers_go_on_where_the_engine_has_no_memory_and_leave_nothing_behind(m
     before = children()
     for query in questions(3):
         some, best = oracle(query)
-        result = race(query, Options(time_limit=60))
+        result = race(query, Options(), Budget.of(60))
         assert str(result.verdict) == ("found" if some else "none"), result.reason
         assert best is None or result.objective is None or result.objective.value == pytest.approx(float(best))
         attempts = {a.backend: a for a in result.attempts}

@@ -17,6 +17,7 @@ from tests.query.setting import DATA, DOMAINS, NAMES, load_model, load_table, va
 from tests.query.test_meaning import CASES
 from treesens.binder.declarations import Unbound
 from treesens.binder.file import ResolvedQuestion, bind
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, RowCount, Verdict
@@ -52,7 +53,9 @@ def counting(text: str, models: tuple[str, ...] = ("binary",)) -> ResolvedQuesti
 
 def counted(question: ResolvedQuestion, backend: str = "native", time_limit: float = 60) -> RowCount:
     assert question.pinned is not None
-    result = count_rows(question.query, question.pinned, Options(backend=backend, time_limit=time_limit), answer)
+    options = Options(backend=backend)
+    budget = Budget.of(time_limit)
+    result = count_rows(question.query, question.pinned, options, lambda q, part: answer(q, options, part), budget)
     assert result.count is not None
     assert result.count.total == ROWS
     assert result.count.outside == 1
@@ -184,13 +187,13 @@ def test_the_limit_and_an_interruption_leave_honest_bounds() -> None:
     stop.set()
     asked: list[Query] = []
 
-    def one(query: Query, options: Options) -> Result:
+    def one(query: Query, part: Budget) -> Result:
         asked.append(query)
-        return answer(query, options)
+        return answer(query, Options(backend="z3"), part)
 
     assert question.pinned is not None
     for limit, event in ((0.001, None), (60.0, stop)):
-        result = count_rows(question.query, question.pinned, Options(backend="z3", time_limit=limit), one, stop=event)
+        result = count_rows(question.query, question.pinned, Options(backend="z3"), one, Budget.of(limit, event))
         assert result.count is not None
         assert set(result.count.rows) <= truth <= set(result.count.rows) | set(result.count.undecided)
         assert result.count.undecided

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from math import sqrt
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.query.random_questions import Question, random_question, witness_points
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.enumeration import finish_by_enumeration, left_open
@@ -29,7 +29,7 @@ def bound_question(seed: int) -> tuple[Question, ResolvedQuestion] | None:
 
 def alone(bound: ResolvedQuestion) -> Result:
     """The answer of going through everything, without a search before."""
-    return finish_by_enumeration(bound.query, Options(), NOTHING, time.monotonic() + 60)
+    return finish_by_enumeration(bound.query, Options(), NOTHING, Budget.of(60))
 
 
 def agrees(question: Question, bound: ResolvedQuestion, result: Result) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.query.setting import NAMES, one, values
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.solve.options import Options
@@ -54,7 +55,7 @@ def test_nothing_else_is_made_stronger(constraints: str) -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_a_close_pair_is_found_by_way_of_a_stronger_question(norm: str) -> None:
     question = one(f"distance(a, b, {norm}) <= 0.01\n  margin(a) >= margin(b) + 0.1")
-    result = answer_refined(question.query, Options(backend="native", time_limit=20))
+    result = answer_refined(question.query, Options(backend="native"), Budget.of(20))
     assert str(result.verdict) == "found"
     assert any("stronger" in note for note in result.notes)
 

@@ -165,6 +165,7 @@ def _one_by_one(
     progress: Progress,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+    from treesens.compiler.base.budget import Budget
     from treesens.solve.question import answer_question
 
     for number, query in enumerate(asked):
@@ -173,7 +174,9 @@ def _one_by_one(
         progress.start(number, query.name)
         mine = replace(options, library_predict=library_predicts(query, replay))
         try:
-            result = answer_question(query, mine, stop=interruption.event, confirm=confirm, progress=progress.say)
+            result = answer_question(
+                query, mine, Budget.of(mine.time_limit, interruption.event), confirm=confirm, progress=progress.say
+            )
         except Hurry:
             result = result_of_interruption(query, mine)
         except TreesensError as error:

@@ -132,10 +132,11 @@ def command(
 
 
 def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
+    from treesens.compiler.base.budget import Budget
     from treesens.solve.question import answer
 
     try:
-        return answer(bound.query, options, stop=stop)
+        return answer(bound.query, options, Budget.of(options.time_limit, stop))
     except TreesensError as error:
         return result_of_error(bound, options, error)
 

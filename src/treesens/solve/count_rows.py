@@ -14,7 +14,6 @@ does; it does not count where exact arithmetic proves so; all others are undecid
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ import numpy as np
 
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.concretise import firm_relations
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import pick_value
@@ -38,9 +38,6 @@ from treesens.data.flips import Flips, flips
 from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
 from treesens.solve.options import Options, for_engine
-
-_LEAST = 0.05
-"""Fewest seconds that are worth a search."""
 
 _CHUNK = 512
 """Rows that are swept between two looks at the clock."""
@@ -56,25 +53,25 @@ def count_rows(
     query: Query,
     pinned: Callable[[int], Query],
     options: Options,
-    one: Callable[[Query, Options], Result],
+    one: Callable[[Query, Budget], Result],
+    budget: Budget,
     *,
-    stop: threading.Event | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """The answer to a question with `rows`.
 
     `pinned(N)` is the question about row N of the table, which `one` answers. The time limit is for all rows together; at the
-    limit and on `stop` the count is given between bounds.
+    limit and on its stop the count is given between bounds.
     """
     start = time.monotonic()
     counter = _Counter(query, options)
     if len(query.points) == 1:
         counter.judge_points()
     else:
-        counter.judge_partners(start + options.time_limit, stop)
+        counter.judge_partners(budget)
         if options.backend in {"auto", "native"}:
-            counter.search(start + options.time_limit, stop, progress)
-    reason = counter.ask(pinned, one, start + options.time_limit, stop, progress)
+            counter.search(budget, progress)
+    reason = counter.ask(pinned, one, budget, progress)
     result = counter.result(reason)
     return replace(result, seconds={"build": 0.0, "solve": time.monotonic() - start}, pipeline=options.pipeline)
 
@@ -129,7 +126,7 @@ class _Counter:
 
     # --- two points -----------------------------------------------------------------------------------------------------
 
-    def judge_partners(self, deadline: float, stop: threading.Event | None) -> None:
+    def judge_partners(self, budget: Budget) -> None:
         """Rows that no partner can save, and rows whose partner is one of the extremes."""
         alone = [c for c in self.query.constraints if points_in(c) == {0}]
         twice = np.stack([self.rows.values, self.rows.values])
@@ -145,14 +142,14 @@ class _Counter:
             exact = np.flatnonzero(~self.no & ~self.yes)
             self.no[exact[~holds_everywhere(self.query.constraints, same.take(exact))]] = True
             return
-        self._sweep(varied, same, deadline, stop)
+        self._sweep(varied, same, budget)
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
         """Counts rows (by place) for which these points satisfy everything."""
         good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
         self._accept(places[good], x.take(good))
 
-    def _sweep(self, varied: tuple[int, ...], same: ManyInputs, deadline: float, stop: threading.Event | None) -> None:
+    def _sweep(self, varied: tuple[int, ...], same: ManyInputs, budget: Budget) -> None:
         """The partners with the highest and the lowest score of every output that the second point is asked for."""
         query, model = self.query, self.query.points[1].model
         legal = list(query.space.legal)
@@ -165,7 +162,7 @@ class _Counter:
         outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
         for output in sorted(outputs):
             for chunk in np.split(np.arange(len(self.yes)), range(_CHUNK, len(self.yes), _CHUNK)):
-                if time.monotonic() > deadline or (stop is not None and stop.is_set()):
+                if budget.over:
                     return
                 places = chunk[~self.no[chunk] & ~self.yes[chunk]]
                 if len(places) == 0:
@@ -221,7 +218,7 @@ class _Counter:
                 if Fraction(int(fixed[i]), whole << shift) + int(best[i]) * unit < low:
                     self.no[place] = True
 
-    def search(self, deadline: float, stop: threading.Event | None, progress: Callable[[str], None] | None) -> None:
+    def search(self, budget: Budget, progress: Callable[[str], None] | None) -> None:
         """Looks for partners in the cells of the open rows. Cells that have none prove that their rows do not count."""
         places = np.flatnonzero(~self.no & ~self.yes)
         if len(places) == 0:
@@ -237,13 +234,12 @@ class _Counter:
             return
         distinct, group = np.unique(self.cells[places], axis=0, return_inverse=True)
         for number, cells in enumerate(distinct):
-            left = deadline - time.monotonic()
-            if left < _LEAST or (stop is not None and stop.is_set()):
+            if not budget.worthwhile:
                 return
             if progress is not None:
                 progress(f"rows {number + 1} of {len(distinct)} that need a search")
             inside = {f: np.where(np.arange(len(bare.space.legal[f])) == cells[f], 0.0, np.inf) for f in features}
-            solved = engine.solve(inside, 0.0, min(left, _SLICE), stop, optimize=False)
+            solved = engine.solve(inside, 0.0, min(budget.left(), _SLICE), budget.stop, optimize=False)
             mine = places[group == number]
             self.no[mine] = solved.empty
             if solved.cells is not None:
@@ -264,9 +260,8 @@ class _Counter:
     def ask(
         self,
         pinned: Callable[[int], Query],
-        one: Callable[[Query, Options], Result],
-        deadline: float,
-        stop: threading.Event | None,
+        one: Callable[[Query, Budget], Result],
+        budget: Budget,
         progress: Callable[[str], None] | None,
     ) -> str:
         """Asks about the rows that are open; why it ended."""
@@ -276,15 +271,13 @@ class _Counter:
             # The row decides everything, so there is nothing to search for.
             return "numerical band" if len(waiting) else ""
         for done, place in enumerate(waiting):
-            left = deadline - time.monotonic()
-            if stop is not None and stop.is_set():
-                return "interrupted"
-            if left < _LEAST:
-                return "time"
+            if not budget.worthwhile:
+                return budget.reason
+            left = budget.left()
             if progress is not None:
                 progress(f"row {done + 1} of {len(waiting)} that need a search")
-            share = max(_LEAST, left / (len(waiting) - done), min(left, 1.0))
-            result = one(pinned(int(self.rows.index[place])), replace(self.options, time_limit=min(left, share)))
+            share = max(LEAST, left / (len(waiting) - done), min(left, 1.0))
+            result = one(pinned(int(self.rows.index[place])), budget.within(share))
             self.backend = result.backend
             self.no[place] = result.verdict is Verdict.NONE
             self.yes[place] = result.verdict is Verdict.FOUND

@@ -17,6 +17,7 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, Proof, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
@@ -99,22 +100,19 @@ def tighten(query: Query) -> Query:
     return replace(query, constraints=tuple(harder(c) for c in query.constraints))
 
 
-def solve_with(
-    compilation: Compilation, backend: Backend, options: Options, *, stop: threading.Event | None = None
-) -> Result:
+def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
     """One backend; refined where its point fails exact replay, tightened where only the library's arithmetic fails it."""
-    deadline = time.monotonic() + options.time_limit
     best = Incumbent()
     attempts: list[Attempt] = []
     reason = backend.available()
     if reason is not None:
         attempt = Attempt(backend.name, options.pipeline, "unavailable", Verdict.UNKNOWN, reason)
         return Result(compilation.query.name, Verdict.UNKNOWN, reason, backend=backend.name, attempts=(attempt,))
-    result = _refine(compilation, backend, options, deadline, best, attempts, stop)
+    result = _refine(compilation, backend, options, budget, best, attempts)
     if result is None and best.wants_clearance:
         # Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no: ask for a pair that
         # is clear of the numerical band.
-        result = solve_clear_of_band(compilation.query, backend, options, deadline, best, attempts, stop)
+        result = solve_clear_of_band(compilation.query, backend, options, budget, best, attempts)
     if result is None:
         words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
         label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
@@ -129,15 +127,14 @@ def solve_clear_of_band(
     query: Query,
     backend: Backend,
     options: Options,
-    deadline: float,
+    budget: Budget,
     best: Incumbent,
     attempts: list[Attempt],
-    stop: threading.Event | None,
 ) -> Result | None:
     """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
     clear = compile_query(tighten(query), pipeline_for(backend.name, options.pipeline))
     clear.query = query
-    result = _refine(clear, backend, options, deadline, best, attempts, stop, restricted=True)
+    result = _refine(clear, backend, options, budget, best, attempts, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None
 
 
@@ -145,10 +142,9 @@ def _refine(
     compilation: Compilation,
     backend: Backend,
     options: Options,
-    deadline: float,
+    budget: Budget,
     best: Incumbent,
     attempts: list[Attempt],
-    stop: threading.Event | None,
     *,
     restricted: bool = False,
 ) -> Result | None:
@@ -157,14 +153,14 @@ def _refine(
         start = time.perf_counter()
         artifact = emit(compilation, backend, options, precision)
         emit_seconds = time.perf_counter() - start
-        left = max(0.0, deadline - time.monotonic())
+        left = budget.left()
         if left == 0 and not isinstance(backend, InProcessBackend):
             # Our own engine needs no time for a first bound.
             attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
             return None
         limits = Limits(left, options.memory_limit, options.threads, options.seed)
         start = time.perf_counter()
-        outcome = solve_outcome(backend, artifact, limits, stop)
+        outcome = solve_outcome(backend, artifact, limits, budget.stop)
         solve_seconds = time.perf_counter() - start
         best.near_miss = outcome.near_miss
         best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))

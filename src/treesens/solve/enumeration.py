@@ -6,7 +6,6 @@ out for all combinations that it covers. This is slow, exact, and in one place: 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from math import prod
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
@@ -301,22 +301,18 @@ def finish_by_enumeration(
     query: Query,
     options: Options,
     before: Result,
-    deadline: float,
+    budget: Budget,
     *,
     walk: Walk = walk_combinations,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """The answer of a search, or that of going through all combinations of cells where the search left something open."""
     start = time.monotonic()
 
-    def left() -> float:
-        return 0.0 if stop is not None and stop.is_set() else deadline - time.monotonic()
-
     combinations = Combinations.of(query, MOST)
     if combinations is None:
         return before
-    found = walk(query, options, combinations, left, on_better, before.witness)
+    found = walk(query, options, combinations, budget.left, on_better, before.witness)
     if found is None:
         return before
     seconds = time.monotonic() - start

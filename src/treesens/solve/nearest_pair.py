@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import objective_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.costs import best_of_cells
 from treesens.compiler.query.domain import pick_value
@@ -49,7 +49,8 @@ _MOVED_ROWS = 0.65
 
 _TRIED = 50
 _CLOSE = 1e-6
-_LEAST = 0.02
+_MOMENT = 0.02
+"""Fewest seconds for one group of rows."""
 
 
 @dataclass
@@ -65,12 +66,11 @@ class _NearestPair:
     query: Query
     nearest: NearestRows
     options: Options
-    stop: threading.Event | None
+    budget: Budget
     on_better: Callable[[Witness], None] | None
     best: _Best = field(default_factory=_Best)
 
     def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.options.time_limit
         self.plain = replace(self.query, objective=None)
         self.rows = Rows(self.query.space, self.nearest)
         shape = flip_question(self.plain)
@@ -78,34 +78,28 @@ class _NearestPair:
         around = RowSearch(self.plain, shape, self.rows) if shape is not None and shape.only else None
         self.around = around if around is not None and around.possible else None
 
-    def left(self) -> float:
-        """Seconds until the limit; none once somebody asked to stop."""
-        if self.stop is not None and self.stop.is_set():
-            return 0.0
-        return self.deadline - time.monotonic()
-
     def run(self) -> Result:
         if not self.nearest.features:
             # The distance is one over no features: every pair is best.
-            settled = self._any_pair(self.left())
+            settled = self._any_pair(self.budget)
             return self._result(0.0, "native") if settled is None else settled
         order = self._rows_themselves()
         if self.best.value == 0.0:
             return self._result(0.0, "rows")
-        if relates_values(self.plain) and (settled := self._any_pair(self.left() / 4)) is not None:
+        if relates_values(self.plain) and (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
         engine = IncrementalSearch(self.plain, self.nearest.point, self.nearest.features, **for_engine(self.options))
         if engine.decided is not None:
             return engine.decided
         if engine.artifact.adapted is None:
             return self._in_one_combination()
-        first = engine.solve(None, math.inf, max(_LEAST, self.left() / 2), self.stop)
+        first = engine.solve(None, math.inf, max(_MOMENT, self.budget.left() / 2), self.budget.stop)
         if first.empty:
             return Result(self.query.name, Verdict.NONE, "native: infeasible", proof="exact", backend="native")
         if first.cells is not None:
             self._offer(first.cells)
         if self.around is not None:
-            bound = self.around.run(order, lambda: self.best.value, self._offer, self.left)
+            bound = self.around.run(order, lambda: self.best.value, self._offer, self.budget.left)
             if self.best.witness is not None:
                 return self._result(bound, "native")
         self._move_rows(order)
@@ -113,10 +107,9 @@ class _NearestPair:
         bound = self._search(engine)
         return self._result(bound, "native")
 
-    def _any_pair(self, seconds: float) -> Result | None:
+    def _any_pair(self, part: Budget) -> Result | None:
         """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
-        options = replace(self.options, time_limit=max(_LEAST, seconds))
-        found = self.answer(self.plain, options, stop=self.stop)
+        found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return found
         if found.witness is not None:
@@ -125,20 +118,19 @@ class _NearestPair:
 
     def _in_one_combination(self) -> Result:
         """The answer where the domain is one combination of cells: there is nothing to search but values."""
-        if (settled := self._any_pair(self.left() / 4)) is not None:
+        if (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
         bound = math.inf
         for row in range(len(self.rows.values)):
-            if self.left() <= 0:
+            if self.budget.over:
                 return self._result(0.0, "native")
-            bound = min(bound, self._row_on_values(row, self.left() / 2))
+            bound = min(bound, self._row_on_values(row, self.budget.share(1 / 2)))
         return self._result(bound, "native")
 
-    def _row_on_values(self, row: int, seconds: float) -> float:
+    def _row_on_values(self, row: int, part: Budget) -> float:
         """The nearest pair to one row where values are related, by a search that chooses them; returns its bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
-        options = replace(self.options, time_limit=max(_LEAST, seconds))
-        found = self.answer(replace(self.plain, objective=objective), options, stop=self.stop)
+        found = self.answer(replace(self.plain, objective=objective), self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return math.inf
         if found.witness is not None:
@@ -151,21 +143,17 @@ class _NearestPair:
         near = self.neighbours
         if near is None or len(order) == 0:
             return
-        until = self.left() * (1 - _MOVED_ROWS)
-
-        def left() -> float:
-            return self.left() - until
-
+        part = self.budget.share(_MOVED_ROWS)
         start = self._legal_cells()
         for row in order:
-            if left() <= 0:
+            if part.over:
                 break
             cells = start.copy()
             for column, f in enumerate(self.nearest.features):
                 cells[f] = self.rows.cells[column][row]
             if (cells < 0).any() or not all(self.query.space.legal[f][c] for f, c in enumerate(cells)):
                 continue
-            found = near.towards(cells, int(row), self.best.value, left)
+            found = near.towards(cells, int(row), self.best.value, part.left)
             if found is not None and found[1] < self.best.value:
                 self._offer(found[0], int(row))
 
@@ -175,16 +163,16 @@ class _NearestPair:
 
     def _rows_one_by_one(self, engine: IncrementalSearch, order: Int64Array) -> None:
         """The row nearest to the first pair, and then the most promising ones for a share of the time."""
-        until = self.left() * (1 - _SINGLE_ROWS)
+        part = self.budget.share(_SINGLE_ROWS)
         waiting = iter(order)
         asked: set[int] = set()
-        while self.left() > until:
+        while not part.over:
             row = self.best.row if self.best.row >= 0 and self.best.row not in asked else next(waiting, None)
             if row is None:
                 break
             if int(row) not in asked:
                 asked.add(int(row))
-                self._group(engine, np.array([row]), min(_ROW_SLICE, max(_LEAST, self.left())))
+                self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
 
     def _rows_themselves(self) -> Int64Array:
         """Offers rows that are pairs; returns all rows, those that come closest to one first."""
@@ -237,7 +225,7 @@ class _NearestPair:
             self._keep(verdict)
         if self.best.value < before and self.neighbours is not None:
             # The better pair may come nearer still.
-            back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.left)
+            back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.budget.left)
             if back is not None and back[1] < self.best.value:
                 closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
                 if isinstance(closer, Witness):
@@ -259,14 +247,14 @@ class _NearestPair:
         """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
         if len(group) == 1 and relates_values(self.plain):
             # Not more than the best known needs to be ruled out, and there is nothing to split.
-            return self._row_on_values(int(group[0]), max(seconds, self.left() / 4))
+            return self._row_on_values(int(group[0]), self.budget.share(1 / 4).at_least(seconds))
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
         squared = {f: c**2 for f, c in costs.items()} if norm == "l2" else costs
         limit = most**2 if norm == "l2" else most
         if norm == "linf":
             return self._largest(engine, group, costs, seconds)
-        found = engine.solve(squared, limit, seconds, self.stop)
+        found = engine.solve(squared, limit, seconds, self.budget.stop)
         if found.cells is not None:
             self._offer(found.cells, self._row_near(group, found.cells))
         # Pairs outside the cells that were allowed are no better than the best known.
@@ -286,11 +274,11 @@ class _NearestPair:
         radii = np.append(every[every < self.best.value], min(self.best.value, every[-1]))
         low, high = 0, len(radii) - 1
         enough = 1e-3 if len(group) > 1 else 0.0
-        until = time.monotonic() + seconds
-        while low < high and radii[high] - radii[low] > enough * radii[high] and time.monotonic() < until:
+        part = self.budget.within(seconds)
+        while low < high and radii[high] - radii[low] > enough * radii[high] and not part.over:
             middle = (low + high) // 2
             inside = {f: np.where(c <= radii[middle], 0.0, np.inf) for f, c in costs.items()}
-            found = engine.solve(inside, 0.0, max(_LEAST, until - time.monotonic()), self.stop)
+            found = engine.solve(inside, 0.0, max(_MOMENT, part.left()), self.budget.stop)
             if found.cells is not None:
                 self._offer(found.cells, self._row_near(group, found.cells))
                 high = middle
@@ -316,17 +304,17 @@ class _NearestPair:
             bound, _, _, group = queue[0]
             if bound >= self.best.value * (1 - _CLOSE):
                 break
-            if self.left() <= 0:
+            if self.budget.over:
                 return min(stuck, bound)
             heapq.heappop(queue)
-            mine = max(bound, self._group(engine, group, min(_SLICE, max(_LEAST, self.left()))))
+            mine = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, self.budget.left()))))
             if mine >= self.best.value * (1 - _CLOSE):
                 continue
             one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
             if len(other) == 0:
                 if not relates_values(self.plain):
                     # Nothing to split, and still open: a question of its own closes it.
-                    mine = max(mine, self._row_on_values(int(group[0]), self.left() / 4))
+                    mine = max(mine, self._row_on_values(int(group[0]), self.budget.share(1 / 4)))
                 if mine < self.best.value * (1 - _CLOSE):
                     stuck = min(stuck, mine)
                 continue
@@ -337,7 +325,7 @@ class _NearestPair:
     def _result(self, bound: float, backend: str) -> Result:
         witness = self.best.witness
         if witness is None:
-            reason = "time: no pair found" if self.left() <= 0 else "no pair found"
+            reason = "time: no pair found" if self.budget.over else "no pair found"
             return Result(self.query.name, Verdict.UNKNOWN, reason, backend=backend)
         kind = f"distance {self.nearest.norm}"
         objective = ObjectiveValue(self.best.value, bound, "minimize", kind)
@@ -376,8 +364,8 @@ def answer_nearest(
     answer: Callable[..., Result],
     query: Query,
     options: Options,
+    budget: Budget,
     *,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """The answer to a question that minimises the distance to the nearest row; the time limit keeps the best pair.
@@ -387,6 +375,6 @@ def answer_nearest(
     assert query.objective is not None
     assert query.objective.nearest is not None
     start = time.perf_counter()
-    result = _NearestPair(answer, query, query.objective.nearest, options, stop, on_better).run()
+    result = _NearestPair(answer, query, query.objective.nearest, options, budget, on_better).run()
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
     return replace(result, query=query.name, seconds=seconds, pipeline="native")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.worker import Flag, Worker, run_all
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.passes.base import size_of
@@ -95,19 +96,19 @@ class _Either:
 def search_cells(
     query: Query,
     options: Options,
+    budget: Budget,
     *,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """One search over cells, by one backend or a portfolio; `refuted` says which candidates failed for want of values."""
     if options.backend == "auto":
-        return race(query, options, stop=stop, on_better=on_better)
+        return race(query, options, budget, on_better=on_better)
     start = time.perf_counter()
     text = pipeline_for(options.backend, options.pipeline)
     compilation = compile_query(query, text, verify_each=options.verify_each)
     build = time.perf_counter() - start
     result = decide_at_compile_time(compilation) or solve_with(
-        compilation, get_backend(options.backend), options, stop=stop
+        compilation, get_backend(options.backend), options, budget
     )
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
@@ -116,8 +117,8 @@ def search_cells(
 def race(
     query: Query,
     options: Options,
+    budget: Budget,
     *,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """The portfolio on one question.
@@ -127,7 +128,7 @@ def race(
     start = time.perf_counter()
     compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
     build = time.perf_counter() - start
-    result = decide_at_compile_time(compilation) or _Race(compilation, options, stop, on_better).run()
+    result = decide_at_compile_time(compilation) or _Race(compilation, options, budget, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -137,14 +138,13 @@ class _Race:
         self,
         compilation: Compilation,
         options: Options,
-        stop: threading.Event | None,
+        budget: Budget,
         on_better: Callable[[Witness], None] | None,
     ) -> None:
         self.compilation = compilation
         self.options = options
-        self.stop = stop
+        self.budget = budget
         self.on_better = on_better
-        self.deadline = time.monotonic() + options.time_limit
         self.best = Incumbent()
         self.attempts: list[Attempt] = []
         self.winner: Result | None = None
@@ -156,7 +156,7 @@ class _Race:
     def run(self) -> Result:
         engine = self._start_engine()
         if engine is not None:
-            self._wait(engine.over, min(HEAD_START, self.options.time_limit))
+            self._wait(engine.over, min(HEAD_START, self.budget.left()))
             if engine.over.is_set():
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
                 engine = None
@@ -188,10 +188,9 @@ class _Race:
             self.compilation.query,
             NativeBackend(),
             self.options,
-            self.deadline,
+            self.budget,
             self.best,
             self.attempts,
-            self.stop,
         )
         if result is not None:
             self.winner, self.won_by = result, "native"
@@ -205,7 +204,7 @@ class _Race:
                 Attempt("native", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
             )
             return None
-        limits = Limits(self.options.time_limit, self.options.memory_limit, self.options.threads, self.options.seed)
+        limits = Limits(self.budget.left(), self.options.memory_limit, self.options.threads, self.options.seed)
         return EngineRun(backend, artifact, limits).start()
 
     def _wait(self, event: threading.Event, seconds: float) -> None:
@@ -214,7 +213,7 @@ class _Race:
             pass
 
     def _stopped(self) -> bool:
-        return self.stop is not None and self.stop.is_set()
+        return self.budget.stopped
 
     def _decided(self) -> bool:
         """An answer, or a candidate to learn from before the search goes on (`solve/refine.py`)."""
@@ -223,7 +222,7 @@ class _Race:
     def _race_solvers(self, engine: EngineRun | None) -> None:
         threads = self.options.threads
         seats = max(1, (os.cpu_count() or 1) // threads - (engine is not None))
-        left = self.deadline - time.monotonic()
+        left = self.budget.left()
         too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
         if left < 0.5 or too_large:
             if too_large:
@@ -243,7 +242,7 @@ class _Race:
         artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
         limits = Limits(left, self.options.memory_limit, threads, self.options.seed)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
-        either = _Either(self.stop, engine)
+        either = _Either(self.budget.stop, engine)
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
                 continue
@@ -252,7 +251,7 @@ class _Race:
                 break
         if engine is not None:
             if not self._decided():
-                self._wait(engine.over, max(0.0, self.deadline - time.monotonic()))
+                self._wait(engine.over, self.budget.left())
             self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
         judged = {a.backend for a in self.attempts}
         for worker in workers:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
@@ -19,7 +20,7 @@ from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
 
 CORE_SECONDS = 2.0
-"""Most seconds on the clashing conjuncts of a question nobody asked them of."""
+"""Time limit in seconds for an unsat core that was not requested."""
 
 
 def library_predicts(query: ResolvedQuestion, replay: str) -> list[Callable[..., Any]] | None:
@@ -51,35 +52,32 @@ def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
 def answer(
     query: Query,
     options: Options,
+    budget: Budget | None = None,
     *,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """Answers one typed question that wants one answer, with the search that it needs.
 
-    What the native engine leaves open on a small domain is closed by going through its combinations of cells.
+    The budget is by default the time limit of the options. What the native engine leaves open on a small domain is closed
+    by going through its combinations of cells.
     """
     from treesens.solve import enumeration
     from treesens.solve.refine import CLOSE
 
+    budget = budget or Budget.of(options.time_limit)
     search = search_for(query)
     if options.backend not in {"auto", "native"} or not enumeration.is_small(query):
-        return search(query, options, stop=stop, on_better=on_better)
-    deadline = time.monotonic() + options.time_limit
-    first = replace(options, time_limit=min(enumeration.FIRST, options.time_limit / 2))
-    result = search(query, first, stop=stop, on_better=on_better)
+        return search(query, options, budget, on_better=on_better)
+    result = search(query, options, budget.share(1 / 2).within(enumeration.FIRST), on_better=on_better)
     if not enumeration.left_open(result):
         return result
     walk = enumeration.walk_combinations
     if query.objective is not None and query.objective.nearest is not None:
         from treesens.solve.enumeration_rows import through_rows as walk
-    result = enumeration.finish_by_enumeration(
-        query, options, result, deadline, walk=walk, stop=stop, on_better=on_better
-    )
-    left = deadline - time.monotonic()
-    if not enumeration.left_open(result, CLOSE) or left <= 0 or (stop is not None and stop.is_set()):
+    result = enumeration.finish_by_enumeration(query, options, result, budget, walk=walk, on_better=on_better)
+    if not enumeration.left_open(result, CLOSE) or budget.over:
         return result
-    again = search(query, replace(options, time_limit=left), stop=stop, on_better=on_better)
+    again = search(query, options, budget, on_better=on_better)
     return enumeration.better_of(query, result, again)
 
 
@@ -98,18 +96,19 @@ def search_for(query: Query) -> Callable[..., Result]:
 def answer_question(
     query: ResolvedQuestion,
     options: Options,
+    budget: Budget | None = None,
     *,
-    stop: threading.Event | None = None,
     confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine),
-    `progress` is told of long work.
+    `progress` is told of long work. The budget is by default the time limit of the options.
 
-    Where a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
+    If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
+    budget = budget or Budget.of(options.time_limit)
     plain = replace(options, certificates=None)
-    return with_certificates(query.query, _without_certificates(query, plain, stop, confirm, progress), options)
+    return with_certificates(query.query, _without_certificates(query, plain, budget, confirm, progress), options)
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:
@@ -125,7 +124,7 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
 def _without_certificates(
     query: ResolvedQuestion,
     options: Options,
-    stop: threading.Event | None,
+    budget: Budget,
     confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
@@ -133,33 +132,32 @@ def _without_certificates(
         from treesens.solve.count_rows import count_rows
 
         counted = count_rows(
-            query.query, query.pinned, options, partial(answer, stop=stop), stop=stop, progress=progress
+            query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
         )
         notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
         from treesens.solve.top_n import answer_top
 
-        return answer_top(
-            query.query,
-            options,
-            lambda asked, mine: answer_question(replace(query, query=asked), mine, stop=stop, confirm=confirm),
-            stop=stop,
-        )
+        def one(asked: Query, part: Budget) -> Result:
+            return answer_question(replace(query, query=asked), options, part, confirm=confirm)
+
+        return answer_top(query.query, one, budget)
     start = time.perf_counter()
     result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
     if result is None or options.backend != "auto":
-        result = answer(query.query, options, stop=stop)
+        result = answer(query.query, options, budget)
     result = locate(query, result, options)
     known = sum(result.seconds.values())
     result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
-    if confirm is None or (stop is not None and stop.is_set()):
+    if confirm is None or budget.stopped:
         return result
     # A second opinion that leans on the first would be none.
     pipeline = (
         "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
     )
-    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), stop=stop)
+    again = Budget.of(options.time_limit, budget.stop)
+    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), again)
     return join_opinions(result, second, confirm)
 
 
@@ -171,7 +169,7 @@ def explain_none(
     stop: threading.Event | None = None,
     always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: where the compiler itself has found the contradiction, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler itself has found the contradiction, or `always`.
 
     The time limit of the options holds for the searches that this needs; without `always` they get little.
     """
@@ -180,10 +178,11 @@ def explain_none(
     if not (always or result.backend == "compiler"):
         return result
     start = time.perf_counter()
-    limit = options.time_limit if always else min(options.time_limit, CORE_SECONDS)
+    budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
     from treesens.solve.unsat_core import core_of
 
-    core = core_of(query, replace(options, time_limit=limit, hints=None), partial(answer, stop=stop), stop=stop)
+    mine = replace(options, hints=None)
+    core = core_of(query, lambda q, part: answer(q, mine, part), budget)
     return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
 

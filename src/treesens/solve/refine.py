@@ -7,13 +7,12 @@ objective is a ladder, its steps close in on the best answer.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 
+from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
@@ -29,7 +28,6 @@ from treesens.solve.portfolio import search_cells
 CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""
 
-_LEAST = 0.05
 _SEEDED = ("auto", "native")
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""
@@ -48,28 +46,19 @@ def needs_refinement(query: Query) -> bool:
 class _Refinement:
     query: Query
     options: Options
-    stop: threading.Event | None
+    budget: Budget
     on_better: Callable[[Witness], None] | None
     cuts: list[Constraint] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     proved: bool = True
 
-    def __post_init__(self) -> None:
-        self.deadline = time.monotonic() + self.options.time_limit
-
-    def left(self) -> float:
-        """Seconds until the limit; none once somebody asked to stop."""
-        if self.stop is not None and self.stop.is_set():
-            return 0.0
-        return self.deadline - time.monotonic()
-
     def run(self) -> Result:
         own = self.options.backend in _SEEDED
         result = self._seeded() if own else None
         goal = self.query.objective
         if result is None and own and goal is not None and goal.reaching is not None:
-            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, self._search, self.left).run()
+            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, self._search, self.budget.left).run()
         if result is None:
             result = self._search(self.query)
         result = self._closer(result)
@@ -119,12 +108,11 @@ class _Refinement:
 
     def _by_stronger(self, query: Query) -> Result | None:
         """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
-        until = time.monotonic() + _SHARE * self.left()
+        part = self.budget.share(_SHARE)
         for asked in stronger_questions(query):
-            left = min(self.left(), until - time.monotonic())
-            if left < _LEAST:
+            if not part.worthwhile:
                 return None
-            found = answer_refined(asked, replace(self.options, time_limit=left), stop=self.stop)
+            found = answer_refined(asked, self.options, part)
             self.attempts += found.attempts
             self._count(found)
             if found.witness is None:
@@ -140,19 +128,17 @@ class _Refinement:
 
     def _search(self, query: Query, seconds: float = inf) -> Result:
         """The answer with all cells ruled out that hold no values."""
-        until = time.monotonic() + seconds
+        part = self.budget.within(seconds)
         while True:
             asked = replace(query, constraints=(*query.constraints, *self.cuts))
-            left = min(self.left(), until - time.monotonic())
-            options = replace(self.options, time_limit=max(_LEAST, left))
-            result = search_cells(asked, options, stop=self.stop, on_better=self.on_better)
+            result = search_cells(asked, self.options, part.at_least(LEAST), on_better=self.on_better)
             self.attempts += result.attempts
             self._count(result)
             if result.verdict is not Verdict.UNKNOWN or not result.refuted:
                 return self._honest(result)
             self.cuts += [found.cut for found in result.refuted]
             self.proved = self.proved and all(found.proved for found in result.refuted)
-            if min(self.left(), until - time.monotonic()) <= 0:
+            if part.over:
                 return self._honest(replace(result, reason=f"time: {result.reason}"))
 
     def _honest(self, result: Result) -> Result:
@@ -169,7 +155,7 @@ class _Refinement:
     def _closer(self, result: Result) -> Result:
         """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
         goal = self.query.objective
-        while goal is not None and self.left() > _LEAST and (known := _open(result)) is not None:
+        while goal is not None and self.budget.worthwhile and (known := _open(result)) is not None:
             if goal.zoom is not None:
                 finer = replace(
                     self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
@@ -243,9 +229,9 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
 def answer_refined(
     query: Query,
     options: Options,
+    budget: Budget,
     *,
-    stop: threading.Event | None = None,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
-    return _Refinement(query, options, stop, on_better).run()
+    return _Refinement(query, options, budget, on_better).run()

@@ -7,27 +7,21 @@ later answers also stay out of the widened regions of earlier ones (data/regions
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Masks, Ranked, Result, Verdict, Witness
 from treesens.data.regions import RegionFinder, box_of_leaves
-from treesens.solve.options import Options
-
-_LEAST = 0.05
-"""Fewest seconds that are worth a search."""
 
 
 def answer_top(
     query: Query,
-    options: Options,
-    one: Callable[[Query, Options], Result],
-    *,
-    stop: threading.Event | None = None,
+    one: Callable[[Query, Budget], Result],
+    budget: Budget,
 ) -> Result:
     """The answers to a question that wants `query.top` of them, as the first one with all of them in `ranked`.
 
@@ -41,12 +35,11 @@ def answer_top(
     last: Result | None = None
     reason, patient = "", typed.objective is None
     while len(found) < query.top:
-        left = options.time_limit - (time.monotonic() - start)
-        if last is not None and (left < _LEAST or (stop is not None and stop.is_set())):
-            reason = "time" if left < _LEAST else "interrupted"
+        if last is not None and not budget.worthwhile:
+            reason = budget.reason
             break
-        share = left if patient else left / (query.top - len(found))
-        last = one(apart.question(), replace(options, time_limit=max(_LEAST, share)))
+        part = budget if patient else budget.share(1 / (query.top - len(found)))
+        last = one(apart.question(), part.at_least(LEAST))
         if last.verdict is Verdict.FOUND and last.witness is not None:
             found.append(last)
             apart.add(last.witness, diverse=query.diverse)

@@ -6,48 +6,39 @@ where an answer appears without it. A search that is not over in time leaves its
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treesens.binder.conflicts import Conjunct, merge_conjuncts, parts_of
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.diagnostics import Diagnostic
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Core, Result, Verdict
 from treesens.grammar.printing.printer import shown_text
-from treesens.solve.options import Options
-
-_LEAST = 0.05
-"""Fewest seconds that are worth a search."""
 
 
 def core_of(
     query: ResolvedQuestion,
-    options: Options,
-    one: Callable[[Query, Options], Result],
-    *,
-    stop: threading.Event | None = None,
+    one: Callable[[Query, Budget], Result],
+    budget: Budget,
 ) -> Core:
     """The conjuncts that clash in a question that has no answer. The time limit is for all searches together.
 
     A clash that does not need the model is preferred: it is looked for first.
     """
-    deadline = time.monotonic() + options.time_limit
     unsure = False
 
     def none(conjuncts: Sequence[Conjunct], searches: int) -> bool:
         """Whether these alone are proved to have no answer; `searches` share the time that is left."""
         nonlocal unsure
-        left = deadline - time.monotonic()
-        if left < _LEAST or (stop is not None and stop.is_set()):
+        if not budget.worthwhile:
             unsure = True
             return False
         constraints = merge_conjuncts([*parts_of(conjuncts), *query.background])
         asked = replace(query.query, constraints=constraints, objective=None, rows=None, top=1, diverse=False)
-        verdict = one(asked, replace(options, time_limit=max(_LEAST, left / searches))).verdict
+        verdict = one(asked, budget.share(1 / searches).at_least(LEAST)).verdict
         unsure |= verdict is Verdict.UNKNOWN
         return verdict is Verdict.NONE
 

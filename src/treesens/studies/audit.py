@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model import Link, Task
@@ -50,6 +51,8 @@ WALKS_PER_SECOND = 60_000_000
 LEAST_COMBINATIONS = 16
 """Combinations of values of several features that are tried for every row in any case."""
 
+_MOMENT = 0.2
+"""Fewest seconds for one search of an audit."""
 _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
 
@@ -272,7 +275,7 @@ class _SetAudit:
         self.questions = questions
         self.stop = stop
         self.rows: FloatArray = np.zeros((0, 0))
-        self.deadline = 0.0
+        self.budget = Budget.of(0.0, stop)
         self.limit = options.time_limit
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
@@ -293,7 +296,7 @@ class _SetAudit:
         found = sweep_rows(first.query, shape, rows, combinations=combinations)
         if len(found) == 0:
             raise DataError("no row of the table lies in the domain", place=table[0])
-        self.deadline = time.monotonic() + self.limit
+        self.budget = Budget.of(self.limit, self.stop)
         answers: list[tuple[Gap, ResolvedQuestion, Result]] = []
         for (gap, query), near in zip(self.questions.gaps, self.questions.near, strict=True):
             if self.stop.is_set():
@@ -311,9 +314,8 @@ class _SetAudit:
         query = self.questions.swing.query
         widest = replace(shape, high=None, low=None, swing=_nothing())
         hints = hints_of(query, widest, found, rows)
-        left = min(self.limit / 2, max(0.2, self.deadline - time.monotonic()))
-        options = replace(self.base, time_limit=left, hints=hints)
-        result = answer(query, options, stop=self.stop)
+        part = self.budget.at_least(_MOMENT).within(self.limit / 2)
+        result = answer(query, replace(self.base, hints=hints), part)
         if result.objective is None:
             return result
         trivial = swing_bound(query.models[shape.model], shape.features, shape.output)
@@ -334,15 +336,14 @@ class _SetAudit:
             if known.verdict is Verdict.NONE:
                 return replace(known, query=query.name, reason=f"none at a smaller gap ({known.reason})")
         hints = hints_of(query.query, shape, found, rows)
-        left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
-        options = replace(self.base, time_limit=left, hints=hints)
-        return locate(query, answer(query.query, options, stop=self.stop), options)
+        options = replace(self.base, hints=hints)
+        part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
+        return locate(query, answer(query.query, options, part), options)
 
     def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
         """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
-        left = max(0.2, (self.deadline - time.monotonic()) * _SEARCH_SHARE)
-        options = replace(self.base, time_limit=left)
-        found = locate(query, answer(query.query, options, stop=self.stop), options)
+        part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
+        found = locate(query, answer(query.query, self.base, part), self.base)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
             return result
         return replace(

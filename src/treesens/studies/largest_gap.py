@@ -18,6 +18,7 @@ from typing import Any
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion, bind
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model import Link, Task
@@ -188,9 +189,9 @@ def _one(
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     solver.set_gap(relative=options.close)
     result = solver.run(0.0)
-    deadline = start + options.time_limit
-    while result.status == "open" and time.perf_counter() < deadline and not stop.is_set():
-        result = solver.run(max(0.0, min(_SLICE, deadline - time.perf_counter())))
+    budget = Budget.of(options.time_limit, stop)
+    while result.status == "open" and not budget.over:
+        result = solver.run(min(_SLICE, budget.left()))
         if result.reason not in {"", "time"}:
             break
     done = _judged(bare, compilation, artifact, result, asked)

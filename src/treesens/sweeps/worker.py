@@ -20,6 +20,7 @@ import numpy as np
 
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
@@ -132,14 +133,15 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
     options = replace(task.options, library_predict=library_predicts(query, task.replay), time_limit=max(left, 0.001))
+    budget = Budget.of(options.time_limit, stop)
     before = cpu_seconds()
     implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
         result = implied
     elif task.bare or not (task.regions or query.tables or query.rows):
-        result = with_certificates(query.query, answer(query.query, options, stop=stop), options)
+        result = with_certificates(query.query, answer(query.query, options, budget), options)
     else:
-        result = answer_question(query, options, stop=stop, confirm=task.confirm)
+        result = answer_question(query, options, budget, confirm=task.confirm)
     cpu = cpu_seconds() - before
     return Outcome(
         task.key,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +21,7 @@ from treesens.backends.base import (
 from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir import Equal, Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve
@@ -119,11 +119,11 @@ class NativeBackend(InProcessBackend):
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
         # What is left beyond this many digits is the noise of binary fractions; the bound still says it.
         solver.set_gap(relative=_CLOSE)
-        deadline = time.monotonic() + limits.seconds
+        budget = Budget.of(limits.seconds, stop)
         while True:
-            result = solver.run(max(0.0, min(_SLICE, deadline - time.monotonic())))
+            result = solver.run(min(_SLICE, budget.left()))
             done = result.status != "open" or result.reason not in {"time", ""}
-            if done or time.monotonic() >= deadline or (stop is not None and stop.is_set()):
+            if done or budget.over:
                 return self._outcome(artifact, adapted, result)
 
     def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
