@@ -100,95 +100,142 @@ def tighten(query: Query) -> Query:
     return replace(query, constraints=tuple(harder(c) for c in query.constraints))
 
 
+@dataclass
+class Ledger:
+    """What is known of one question while backends work on it: the incumbent, and an attempt per outcome.
+
+    A single backend and the portfolio enter their outcomes here, and nowhere else.
+    """
+
+    options: Options
+    best: Incumbent = field(default_factory=Incumbent)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def enter(
+        self,
+        compilation: Compilation,
+        backend: Backend,
+        artifact: Artifact,
+        outcome: RawOutcome,
+        seconds: dict[str, float],
+        *,
+        restricted: bool = False,
+        known: Result | None = None,
+    ) -> Result | None:
+        """The result that an outcome supports, with the tighter of its bound and that of a result that is `known`."""
+        self.best.near_miss = outcome.near_miss or self.best.near_miss
+        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))
+        result, words = None, outcome.detail
+        try:
+            if known is None or outcome.assignment is not None:
+                result = conclude(
+                    compilation, backend, artifact, outcome, self.options, self.best, restricted=restricted
+                )
+            if result is not None:
+                result = with_tighter_bound(result, known)
+        except ContradictoryBound as error:
+            # Who is wrong is not known: there is no answer.
+            result, words = unknown_result(compilation, error.reason), error.reason
+        verdict = Verdict.UNKNOWN if result is None else result.verdict
+        self.note(backend.name, outcome.termination.value, verdict, words, seconds, compilation, outcome.statistics)
+        return result
+
+    def note(
+        self,
+        backend: str,
+        termination: str,
+        verdict: Verdict = Verdict.UNKNOWN,
+        words: str = "",
+        seconds: dict[str, float] | None = None,
+        compilation: Compilation | None = None,
+        statistics: dict[str, float] | None = None,
+    ) -> None:
+        """Adds an attempt."""
+        size = {} if compilation is None else size_of(compilation.module)
+        pipeline = self.options.pipeline
+        self.attempts.append(
+            Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {})
+        )
+
+    def unknown(self, compilation: Compilation) -> Result:
+        """`unknown`, for the reason that tells most: why a candidate was rejected, else how the attempts ended."""
+        rejected = self.best.rejected
+        if rejected is not None:
+            words = f"numerical band: {rejected.reason}" if rejected.numerical else rejected.reason
+        elif len(self.attempts) == 1:
+            label, detail = self.attempts[0].termination, self.attempts[0].detail
+            words = f"{label}: {detail}" if detail and detail != label else label
+        else:
+            words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
+        return replace(unknown_result(compilation, words), refuted=tuple(self.best.refuted))
+
+
+def with_tighter_bound(new: Result, old: Result | None) -> Result:
+    """A result with the tighter of two bounds of its objective, and what that one rests on."""
+    known = None if old is None or old.objective is None else old.objective.bound
+    if old is None or known is None or new.objective is None:
+        return new
+    goal = new.objective
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
+    if tighter:
+        return new
+    # The other runner may be one that rounds.
+    known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
+    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
+
+
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """One backend; refined where its point fails exact replay, tightened where only the library's arithmetic fails it."""
-    best = Incumbent()
-    attempts: list[Attempt] = []
+    """One backend; refined if its point fails exact replay, tightened if only the library's arithmetic fails it."""
+    ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:
-        attempt = Attempt(backend.name, options.pipeline, "unavailable", Verdict.UNKNOWN, reason)
-        return Result(compilation.query.name, Verdict.UNKNOWN, reason, backend=backend.name, attempts=(attempt,))
-    result = _refine(compilation, backend, options, budget, best, attempts)
-    if result is None and best.wants_clearance:
-        # Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no: ask for a pair that
-        # is clear of the numerical band.
-        result = solve_clear_of_band(compilation.query, backend, options, budget, best, attempts)
-    if result is None:
-        words = best.rejected.reason if best.rejected is not None else attempts[-1].detail or attempts[-1].termination
-        label = "numerical band" if best.rejected is not None and best.rejected.numerical else attempts[-1].termination
-        result = replace(
-            unknown_result(compilation, f"{label}: {words}" if words != label else label), refuted=tuple(best.refuted)
-        )
-    near_miss = best.near_miss if result.verdict is Verdict.UNKNOWN else None
-    return replace(result, backend=backend.name, attempts=tuple(attempts), near_miss=near_miss)
+        ledger.note(backend.name, "unavailable", words=reason)
+        result = Result(compilation.query.name, Verdict.UNKNOWN, reason)
+    else:
+        result = _refine(compilation, backend, budget, ledger) or _clear(compilation, backend, budget, ledger)
+    near_miss = ledger.best.near_miss if result.verdict is Verdict.UNKNOWN else None
+    return replace(result, backend=backend.name, attempts=tuple(ledger.attempts), near_miss=near_miss)
 
 
-def solve_clear_of_band(
-    query: Query,
-    backend: Backend,
-    options: Options,
-    budget: Budget,
-    best: Incumbent,
-    attempts: list[Attempt],
-) -> Result | None:
-    """An answer that passes every score constraint by more than the numerical band, or None: there may be others."""
-    clear = compile_query(tighten(query), pipeline_for(backend.name, options.pipeline))
+def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
+    """The answer clear of the numerical band if that may help, else `unknown`."""
+    result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
+    return result or ledger.unknown(compilation)
+
+
+def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: Ledger) -> Result | None:
+    """An answer that passes every score constraint by more than the numerical band, or None: there may be others.
+
+    Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no.
+    """
+    clear = compile_query(tighten(query), pipeline_for(backend.name, ledger.options.pipeline))
     clear.query = query
-    result = _refine(clear, backend, options, budget, best, attempts, restricted=True)
+    result = _refine(clear, backend, budget, ledger, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None
 
 
 def _refine(
-    compilation: Compilation,
-    backend: Backend,
-    options: Options,
-    budget: Budget,
-    best: Incumbent,
-    attempts: list[Attempt],
-    *,
-    restricted: bool = False,
+    compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger, *, restricted: bool = False
 ) -> Result | None:
-    """Emits with growing precision until an answer stands; None where none does."""
+    """Emits with growing precision until an answer stands; None if none does."""
+    options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
         artifact = emit(compilation, backend, options, precision)
-        emit_seconds = time.perf_counter() - start
+        emitted = time.perf_counter()
         left = budget.left()
         if left == 0 and not isinstance(backend, InProcessBackend):
             # Our own engine needs no time for a first bound.
-            attempts.append(Attempt(backend.name, options.pipeline, Termination.TIME.value, Verdict.UNKNOWN))
+            ledger.note(backend.name, Termination.TIME.value)
             return None
         limits = Limits(left, options.memory_limit, options.threads, options.seed)
-        start = time.perf_counter()
         outcome = solve_outcome(backend, artifact, limits, budget.stop)
-        solve_seconds = time.perf_counter() - start
-        best.near_miss = outcome.near_miss
-        best.rounded = best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))
-        words = outcome.detail
-        try:
-            result = conclude(compilation, backend, artifact, outcome, options, best, restricted=restricted)
-        except ContradictoryBound as error:
-            result, words = unknown_result(compilation, error.reason), error.reason
-        attempts.append(
-            Attempt(
-                backend.name,
-                options.pipeline,
-                outcome.termination.value,
-                result.verdict if result is not None else Verdict.UNKNOWN,
-                words,
-                {"emit": emit_seconds, "solve": solve_seconds},
-                size_of(compilation.module),
-                outcome.statistics,
-            )
-        )
+        seconds = {"emit": emitted - start, "solve": time.perf_counter() - emitted}
+        result = ledger.enter(compilation, backend, artifact, outcome, seconds, restricted=restricted)
         if result is not None:
             return result
-        refine = (
-            outcome.assignment is not None
-            and not best.refuted
-            and (artifact.relaxed or outcome.termination is Termination.NUMERICAL)
-        )
-        if not refine:
+        inexact = artifact.relaxed or outcome.termination is Termination.NUMERICAL
+        if outcome.assignment is None or ledger.best.refuted or not inexact:
             return None
     return None
 

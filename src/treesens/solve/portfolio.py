@@ -23,10 +23,9 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Attempt, Result, Verdict, Witness
+from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
-from treesens.solve.bounds import ContradictoryBound, consistent
-from treesens.solve.driver import Incumbent, conclude, emit, solve_clear_of_band, solve_with, unknown_result
+from treesens.solve.driver import Ledger, emit, solve_clear_of_band, solve_with
 from treesens.solve.options import Options
 
 RACERS = ("cpsat", "highs", "z3")
@@ -145,11 +144,9 @@ class _Race:
         self.options = options
         self.budget = budget
         self.on_better = on_better
-        self.best = Incumbent()
-        self.attempts: list[Attempt] = []
+        self.ledger = Ledger(options)
         self.winner: Result | None = None
         self.won_by = ""
-        self.near_miss: dict[str, float] | None = None
         self.solvers: Compilation | None = None
         self._cleared = False
 
@@ -181,17 +178,10 @@ class _Race:
 
     def _clear_of_band(self) -> None:
         """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
-        if self._decided() or self._stopped() or self._cleared or not self.best.wants_clearance:
+        if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
             return
         self._cleared = True
-        result = solve_clear_of_band(
-            self.compilation.query,
-            NativeBackend(),
-            self.options,
-            self.budget,
-            self.best,
-            self.attempts,
-        )
+        result = solve_clear_of_band(self.compilation.query, NativeBackend(), self.budget, self.ledger)
         if result is not None:
             self.winner, self.won_by = result, "native"
 
@@ -200,9 +190,7 @@ class _Race:
         try:
             artifact = emit(self.compilation, backend, self.options)
         except BackendError as error:
-            self.attempts.append(
-                Attempt("native", self.options.pipeline, "unsupported", Verdict.UNKNOWN, error.message)
-            )
+            self.ledger.note("native", "unsupported", words=error.message)
             return None
         limits = Limits(self.budget.left(), self.options.memory_limit, self.options.threads, self.options.seed)
         return EngineRun(backend, artifact, limits).start()
@@ -217,7 +205,7 @@ class _Race:
 
     def _decided(self) -> bool:
         """An answer, or a candidate to learn from before the search goes on (`solve/refine.py`)."""
-        return self.winner is not None or bool(self.best.refuted)
+        return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:
         threads = self.options.threads
@@ -227,7 +215,7 @@ class _Race:
         if left < 0.5 or too_large:
             if too_large:
                 words = "the module is too large to be handed to a solver in the time that is left"
-                self.attempts.append(Attempt("solvers", self.options.pipeline, "skipped", Verdict.UNKNOWN, words))
+                self.ledger.note("solvers", "skipped", words=words)
             if engine is not None:
                 self._wait(engine.over, max(0.0, left))
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
@@ -253,19 +241,11 @@ class _Race:
             if not self._decided():
                 self._wait(engine.over, self.budget.left())
             self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
-        judged = {a.backend for a in self.attempts}
+        judged = {a.backend for a in self.ledger.attempts}
         for worker in workers:
             if worker.backend not in judged:
-                self.attempts.append(
-                    Attempt(
-                        worker.backend,
-                        self.options.pipeline,
-                        "stopped",
-                        Verdict.UNKNOWN,
-                        "the time was up" if self.winner is None else "another runner was faster",
-                        {"solve": worker.seconds},
-                    )
-                )
+                words = "the time was up" if self.winner is None else "another runner was faster"
+                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.seconds})
 
     def _for_solvers(self) -> Compilation:
         """The question as the solvers get it, compiled when it is first needed."""
@@ -276,70 +256,27 @@ class _Race:
     def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
         """What the facts of one runner add to the race."""
         compilation = self.compilation if isinstance(backend, NativeBackend) else self._for_solvers()
-        known = self.best.witness
-        self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, NativeBackend))
-        result = None
-        words = outcome.detail
-        try:
-            if self.winner is None or outcome.assignment is not None:
-                result = conclude(compilation, backend, artifact, outcome, self.options, self.best)
-            if result is not None:
-                result = with_tighter_bound(result, self.winner)
-        except ContradictoryBound as error:
-            # Who is wrong is not known: the race is over without an answer.
-            result, words = unknown_result(compilation, error.reason), error.reason
-        self.attempts.append(
-            Attempt(
-                backend.name,
-                self.options.pipeline,
-                outcome.termination.value,
-                Verdict.UNKNOWN if result is None else result.verdict,
-                words,
-                {"solve": seconds},
-                size_of(compilation.module),
-                outcome.statistics,
-            )
-        )
-        self.near_miss = outcome.near_miss or self.near_miss
-        if self.on_better is not None and self.best.witness is not None and self.best.witness is not known:
-            self.on_better(self.best.witness)
+        known = self.ledger.best.witness
+        result = self.ledger.enter(compilation, backend, artifact, outcome, {"solve": seconds}, known=self.winner)
+        better = self.ledger.best.witness is not known
+        if self.on_better is not None and self.ledger.best.witness is not None and better:
+            self.on_better(self.ledger.best.witness)
         if result is None:
             return
         # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
         contradiction = result.verdict is Verdict.UNKNOWN
-        if (
-            self.winner is None
-            or contradiction
-            or self.best.witness is not known
-            or _bound(result) != _bound(self.winner)
-        ):
+        if self.winner is None or contradiction or better or _bound(result) != _bound(self.winner):
             self.winner, self.won_by = result, backend.name
 
     def _result(self) -> Result:
-        winner = self.winner
-        if winner is None:
-            if self.best.rejected is not None:
-                label = "numerical band: " if self.best.rejected.numerical else ""
-                words = label + self.best.rejected.reason
-            else:
-                words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
-            winner = replace(unknown_result(self.compilation, words), refuted=tuple(self.best.refuted))
-        return replace(winner, backend=self.won_by or "auto", attempts=tuple(self.attempts), near_miss=self.near_miss)
+        winner = self.winner or self.ledger.unknown(self.compilation)
+        return replace(
+            winner,
+            backend=self.won_by or "auto",
+            attempts=tuple(self.ledger.attempts),
+            near_miss=self.ledger.best.near_miss,
+        )
 
 
 def _bound(result: Result) -> float | None:
     return None if result.objective is None else result.objective.bound
-
-
-def with_tighter_bound(new: Result, old: Result | None) -> Result:
-    """A result with the tighter of two bounds of its objective, and what that one rests on."""
-    known = None if old is None else _bound(old)
-    if old is None or known is None or new.objective is None:
-        return new
-    goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
-    if tighter:
-        return new
-    # The other runner may be one that rounds.
-    known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
-    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
