@@ -23,10 +23,10 @@ from benchmarks.paper.models import Plan
 
 from treesens import __version__
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
+from treesens.compiler.base.interruption import interruptible
 from treesens.errors import TreesensError
 from treesens.report.facts import machine_facts, package_versions
 from treesens.solve.options import Options
-from treesens.solve.question import interruptible
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {m.NAME: m for m in (runtime, ablation, multifeature, scaling)}

@@ -20,9 +20,9 @@ from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.bounds import ContradictoryBound
-from treesens.solve.driver import emit
+from treesens.solve.driver import emit, with_tighter_bound
 from treesens.solve.options import Options
-from treesens.solve.portfolio import EngineRun, race, with_tighter_bound
+from treesens.solve.portfolio import EngineRun, race
 
 
 def questions(number: int) -> list[Query]:
