@@ -26,9 +26,9 @@ from treesens.binder.file import bind
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Pipeline
-from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
 from treesens.report.markdown import markdown_table
-from treesens.sweeps.instances import Instance
+from treesens.sweeps.instances import Instance, Level
 
 CHOSEN = [
     ("diabetes_unrobust", 4, 1.0),
@@ -99,8 +99,9 @@ def main(models: Path, limit: float) -> None:
     times: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for model, feature, margin in CHOSEN:
         loaded = ts.load(models / f"{model}.json")
-        question = Instance(model, (feature,), f"margin {margin}").sens("q", loaded)
-        (query,) = bind(parse(f'model m from "{model}.json"\n{question}', "<instance>"), models).queries
+        question = Instance(model, (feature,), Level("margin", str(margin))).query("q", loaded)
+        declared = ast.Model(ast.Name("m"), ast.Text(f"{model}.json"))
+        (query,) = bind(ast.File((declared, question)), models).queries
         module = Pipeline.parse("independent").run(lower(query.query)).module
         artifact = get_backend("highs").emit(module)
         with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ from benchmarks.paper.experiment import Experiment, Item, Measured, settings_of,
 
 from treesens.report.curves import curves_svg
 from treesens.report.markdown import markdown_table
-from treesens.sweeps.instances import Instance, Setting
+from treesens.sweeps.instances import Instance, Level, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
 ASKED = {
@@ -99,7 +99,7 @@ def test_a_budget_of_nothing_asks_nothing_and_decides_nothing(tmp_path: Path) ->
     assert "open: binary: Aff contributes most" in done.stdout
 
 
-A, B = (Instance("m", (f,), "margin 0.5") for f in (1, 2))
+A, B = (Instance("m", (f,), Level("margin", "0.5")) for f in (1, 2))
 
 
 def experiment(settings: list[Setting], variants: dict[str, str] | None = None, baseline: str = "kant") -> Experiment:

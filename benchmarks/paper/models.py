@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from treesens.sweeps.instances import Instance
+from treesens.sweeps.instances import Instance, Level, class_of
 
 MARGINS = (0.5, 1.0, 1.5)
 LEARNING_RATE = 0.3
@@ -118,7 +118,7 @@ def single_features(plan: Plan, models: list[str], per_model: int | None) -> lis
     for model in models:
         known = [f for m, f, _ in verdicts if m == model] or used_features(plan.folder / f"{model}.json")
         mine = [
-            Instance(model, (f,), f"margin {margin}", verdicts.get((model, f, margin)))
+            Instance(model, (f,), Level("margin", str(margin)), verdicts.get((model, f, margin)))
             for f in sorted(set(known))
             for margin in MARGINS
         ]
@@ -139,7 +139,7 @@ def class_pairs(plan: Plan, models: list[str], per_model: int | None) -> list[In
         path = plan.folder / f"{model}.json"
         classes = range(load(path).ensemble.n_outputs)
         mine = [
-            Instance(model, (f,), f"from {a} to {b} factor {factor}")
+            Instance(model, (f,), Level("factor", str(factor), (class_of(a), class_of(b))))
             for f in used_features(path)
             for a in classes
             for b in classes

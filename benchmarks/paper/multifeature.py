@@ -13,7 +13,7 @@ from benchmarks.paper.experiment import ENGINE, NOTICEABLE, Experiment, Finding,
 from benchmarks.paper.models import Plan, used_features
 from benchmarks.paper.runtime import binary_models
 
-from treesens.sweeps.instances import Instance
+from treesens.sweeps.instances import Instance, Level
 
 NAME = "multifeature"
 SIZES = range(1, 6)
@@ -57,7 +57,7 @@ def _blocks(plan: Plan, model: str, rng: random.Random) -> list[list[Item]]:
             continue  # too few features for another block
         seen.update(sets)
         name = json.dumps([model, first])
-        blocks.append([Item(Instance(model, s, f"margin {MARGIN}"), name, _tag(len(s))) for s in sets])
+        blocks.append([Item(Instance(model, s, Level("margin", str(MARGIN))), name, _tag(len(s))) for s in sets])
     return blocks
 
 

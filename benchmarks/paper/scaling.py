@@ -11,7 +11,7 @@ import random
 from benchmarks.paper.experiment import ENGINE, Experiment, Finding, Item, Measured, settings_of
 from benchmarks.paper.models import Plan, available, dataset, trained
 
-from treesens.sweeps.instances import Instance
+from treesens.sweeps.instances import Instance, Level
 
 NAME = "scaling"
 TREES = {"tiny": (2, 4), "small": (10, 25, 50, 100, 200), "full": (50, 100, 200, 300, 500, 800)}
@@ -34,7 +34,7 @@ def experiments(plan: Plan) -> list[Experiment]:
         items = []
         for data, feature in _varied(plan):
             for n, d, tag in shapes:
-                instance = Instance(trained(plan, data, n, d), (feature,), f"margin {MARGIN}")
+                instance = Instance(trained(plan, data, n, d), (feature,), Level("margin", str(MARGIN)))
                 items.append(Item(instance, json.dumps([data, feature]), tag))
         title = f"Scaling in {what} (models trained on {', '.join(dict.fromkeys(d for d, _ in _varied(plan)))})"
         found.append(Experiment(f"scaling_{what}", title, plan.out / "models", items, settings, shapes[0][2]))

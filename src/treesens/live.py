@@ -18,6 +18,7 @@ from treesens.errors import TreesensError, TreesensWarning, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
 from treesens.settings import check_backend, check_choice, checked_options
 from treesens.solve.options import Options
 from treesens.solve.question import (
@@ -39,10 +40,17 @@ def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) 
 
 def answer_text(text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any) -> Answers:
     """Answers questions given as text: `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`."""
+    return answer_tree(parse(text, "<query>"), models, data, **options)
+
+
+def answer_tree(
+    file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
+) -> Answers:
+    """The same for a syntax tree."""
     tables = dict(data or {})
     settings, diagnostics = CallSettings.of(options), Diagnostics()
     bound = bind(
-        parse(text, "<query>"),
+        file,
         Path(),
         keep_going=True,
         load_model=lambda path, format: load(_entry(models, path.name, "model"), format),

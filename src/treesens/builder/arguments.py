@@ -31,7 +31,7 @@ def wrong(argument: str, wanted: str, given: object, remedy: str = "") -> UsageE
 
 
 def name_of(value: object, argument: str) -> ast.Name:
-    """A name; any text on one line without backquotes is one."""
+    """A name that a text can hold: on one line, without backquotes."""
     if not isinstance(value, str):
         raise wrong(argument, "a name", value, "write the name as a string")
     if not value or any(c in value for c in "`\n\0"):
@@ -39,11 +39,21 @@ def name_of(value: object, argument: str) -> ast.Name:
     return ast.Name(value)
 
 
+def given_name_of(value: object, argument: str) -> ast.Name:
+    """The name of a feature, column, class or category, which a model or table gave: any text.
+
+    One with a backquote or a line break can be asked about; it cannot be printed.
+    """
+    if not isinstance(value, str):
+        raise wrong(argument, "a name", value, "write the name as a string")
+    return ast.Name(value)
+
+
 def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
     """Several names, or one by itself; at least one."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        return (name_of(value, argument),)
-    names = tuple(name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
+        return (given_name_of(value, argument),)
+    names = tuple(given_name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
     if not names:
         raise UsageError(f"`{argument}` names nothing", remedy="give at least one name")
     return names
@@ -99,7 +109,7 @@ def whole_of(value: object, argument: str) -> ast.Whole:
 
 def label_of(value: object, argument: str) -> ast.Label:
     """A class or a category: by name, or by number."""
-    return name_of(value, argument) if isinstance(value, str) else number_of(value, argument)
+    return given_name_of(value, argument) if isinstance(value, str) else number_of(value, argument)
 
 
 def word_of(value: object, words: Iterable[W], argument: str) -> W:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from treesens.builder.arguments import (
     Ends,
     Numeric,
+    given_name_of,
     interval_of,
     name_of,
     names_of,
@@ -38,7 +39,7 @@ def model(name: str, path: object, *, format: str | None = None) -> Declaration:
 
 def data(name: str, path: object, *, label: str | None = None, rows: int | None = None) -> Declaration:
     """`data NAME from "FILE" [label COLUMN] [rows N]`"""
-    clauses = optional(name_of, label, "label"), optional(whole_of, rows, "rows")
+    clauses = optional(given_name_of, label, "label"), optional(whole_of, rows, "rows")
     return Declaration(ast.Data(name_of(name, "name"), path_of(path, "path"), *clauses))
 
 
@@ -83,7 +84,7 @@ def _numeric(
     if stored is not None and (isinstance(stored, str) or len(stored) != 2):
         raise wrong("stored", "a pair (low, high)", stored)
     unit = None if stored is None else interval_of(*stored, "both")
-    return Declaration(ast.Feature(name_of(name, "name"), ast.Numeric(kind, interval), unit, bool(missing)))
+    return Declaration(ast.Feature(given_name_of(name, "name"), ast.Numeric(kind, interval), unit, bool(missing)))
 
 
 def category(
@@ -99,15 +100,15 @@ def category(
     items = tuple(_category_item(value, f"values[{i}]") for i, value in enumerate(listed))
     if not items:
         raise UsageError("`values` is empty", remedy="give at least one category")
-    return Declaration(ast.Feature(name_of(name, "name"), ast.Category(items), None, bool(missing)))
+    return Declaration(ast.Feature(given_name_of(name, "name"), ast.Category(items), None, bool(missing)))
 
 
 def _category_item(value: object, argument: str) -> ast.CategoryItem:
     match value:
         case str():
-            return ast.CategoryItem(name_of(value, argument), None)
+            return ast.CategoryItem(given_name_of(value, argument), None)
         case (label, stored):
-            return ast.CategoryItem(name_of(label, f"{argument}[0]"), number_of(stored, f"{argument}[1]"))
+            return ast.CategoryItem(given_name_of(label, f"{argument}[0]"), number_of(stored, f"{argument}[1]"))
         case _:
             return ast.CategoryItem(None, number_of(value, argument))
 

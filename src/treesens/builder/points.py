@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from treesens.builder.arguments import Numeric, label_of, name_of, names_of, optional, whole_of, word_of, wrong
+from treesens.builder.arguments import (
+    Numeric,
+    given_name_of,
+    label_of,
+    name_of,
+    names_of,
+    optional,
+    whole_of,
+    word_of,
+    wrong,
+)
 from treesens.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
 from treesens.errors import UsageError
 from treesens.grammar.printing.print_terms import name_text
@@ -60,7 +70,7 @@ class Point(Built):
         return self.node.name
 
     def __getitem__(self, feature: str) -> Feature:
-        return Feature(ast.FeatureOf(self.name, name_of(feature, "feature")))
+        return Feature(ast.FeatureOf(self.name, given_name_of(feature, "feature")))
 
     def __eq__(self, other: object) -> Constraint:  # type: ignore[override]
         target, varied = (other.target, other.features) if isinstance(other, Except) else (other, None)

@@ -1,6 +1,7 @@
 """Questions and files as objects: what `find`, `count` and `sensitive` ask, with the live models and frames they name.
 
-Objects are answered through their text, on the way of `treesens.check_text`: text and objects ask the same question.
+Objects are answered on the way of `treesens.check_text`: text and objects ask the same question. An object can also name a
+feature that no text can (with a backquote in it); it cannot be printed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from treesens.builder.points import Point, point_of
 from treesens.builder.terms import Constraint, Quantity, formula_of, quantity_of
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse as parse_text
-from treesens.grammar.printing.printer import to_text
+from treesens.grammar.placed import placed
+from treesens.grammar.printing.printer import shown_text, to_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NEARNESS
 
@@ -54,7 +56,7 @@ class Question:
         return to_text(self.node)
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return f"<{shown_text(self.node)}>"
 
     @property
     def name(self) -> str:
@@ -240,7 +242,7 @@ class File:
         `models` and `data` map the names that the questions use to models and frames (or paths); a model or frame by
         itself stands for the only name in use. What the file declares and nobody gives is read from its path.
         """
-        from treesens.live import answer_text
+        from treesens.live import answer_tree
 
         given = Live(
             by_name(models, _used(self.node, "model"), "models"), by_name(data, _used(self.node, "data"), "data")
@@ -259,8 +261,8 @@ class File:
             for name in things.keys() - known.keys():
                 more.append(_by_name(kind(name_of(name, "name"), ast.Text(""))))
                 known[name] = things[name]
-        text = to_text(ast.File((*more, *lines)))
-        return answer_text(text, models=_keyed(sources[0]), data=_keyed(sources[1]), **options)
+        tree = placed(ast.File((*more, *lines)), "<query>")
+        return answer_tree(tree, models=_keyed(sources[0]), data=_keyed(sources[1]), **options)
 
 
 def file(*parts: Declaration | Question) -> File:

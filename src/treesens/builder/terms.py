@@ -21,6 +21,7 @@ from treesens.builder.arguments import (
     wrong,
 )
 from treesens.errors import UsageError
+from treesens.grammar.printing.print_terms import Unwritable
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
 
@@ -40,13 +41,20 @@ class Built:
 
     def __bool__(self) -> bool:
         remedy = "write `x & y`, `x | y`, `~x` and `q.between(low, high)`; Python's `and`, `or`, `not`, `in` and chains differ"
-        raise UsageError(f"{self.what} `{self}` has no truth value in Python", remedy=remedy)
+        raise UsageError(f"{self.what} `{self.shown()}` has no truth value in Python", remedy=remedy)
 
     def __str__(self) -> str:
         return to_text(self.node)
 
     def __repr__(self) -> str:
-        return f"<{self}>"
+        return f"<{self.shown()}>"
+
+    def shown(self) -> str:
+        """Its text; in its place the reason if a name of a model allows none."""
+        try:
+            return str(self)
+        except Unwritable as error:
+            return f"({error.message})"
 
 
 class Constraint(Built):

@@ -32,8 +32,6 @@ from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_que
 from treesens.data.tables import Table
 from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
-from treesens.grammar.parsing.parser import parse
-from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, sweep_rows, table_in_play, witness_among_rows
@@ -65,8 +63,9 @@ class Gap:
     text: str
 
     @property
-    def clause(self) -> str:
-        return f"{self.kind} {self.text}"
+    def clause(self) -> dict[str, Any]:
+        """As the field of the node `sensitive`."""
+        return {self.kind: ast.Number(Fraction(self.text))}
 
     @property
     def value(self) -> float:
@@ -148,16 +147,17 @@ def questions_of(
             raise UsageError(
                 f"the model has no feature `{name}`", remedy=did_you_mean(name, ensemble.feature_names) or ""
             )
-    lines = ['model m from "m"', 'data d from "d"', *declared_real(model, real), "domain from d"]
+    near = ast.Near(ast.Name("d"), "distance")
+    queries: list[ast.Query] = []
     for number, group in enumerate(varied):
-        names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
-        lines += [f"query q{number}_{i}: sensitive m to {names} {gap.clause}" for i, gap in enumerate(gaps)]
-        lines += [
-            f"query n{number}_{i}: sensitive m to {names} {g.clause} near d using distance" for i, g in enumerate(gaps)
-        ]
-        lines.append(f"query s{number}: find a, b such that a = b except {names} maximize margin(a) - margin(b)")
+        names = features_node(group)
+        for kind, nearness in (("q", None), ("n", near)):
+            for i, gap in enumerate(gaps):
+                body = ast.Sensitive(ast.Name("m"), names, near=nearness, **gap.clause)
+                queries.append(ast.Query(ast.Name(f"{kind}{number}_{i}"), body))
+        queries.append(ast.Query(ast.Name(f"s{number}"), _largest_swing(names)))
     bound = bind(
-        parse("\n".join(lines), "<audit>"),
+        ast.File((*declarations_of(model, real, has_table=True), *queries)),
         Path(),
         load_model=lambda _path, _format: model,
         load_table=lambda _path, _label, _rows: table,
@@ -170,13 +170,27 @@ def questions_of(
     ]
 
 
-def declared_real(model: LoadedModel, names: Sequence[str]) -> list[str]:
-    """Declarations of features that take fractions, over the range of their columns. UsageError for unknown names."""
+def _largest_swing(varied: ast.Features) -> ast.Find:
+    a, b = ast.Name("a"), ast.Name("b")
+    difference = ast.Sum((ast.Margin(a), ast.Negate(ast.Margin(b))))
+    alike = ast.PointsEqual(a, b, varied)
+    return ast.Find((ast.Point(a), ast.Point(b)), (alike,), ast.Objective("maximize", difference))
+
+
+def features_node(names: Sequence[str]) -> ast.Features:
+    """A set of features; a node holds any name, also one that no text can."""
+    return ast.Features(tuple(ast.Name(name) for name in names))
+
+
+def declarations_of(model: LoadedModel, real: Sequence[str], *, has_table: bool) -> tuple[ast.Declaration, ...]:
+    """A model `m`, a table `d` that the domains come from, and features that take fractions. UsageError for unknown names."""
     known = model.ensemble.feature_names
-    for name in names:
+    for name in real:
         if name not in known:
             raise UsageError(f"the model has no feature `{name}`", remedy=did_you_mean(name, known))
-    return [f"feature {name_text(ast.Name(name))}: real" for name in names]
+    table = (ast.Data(ast.Name("d"), ast.Text("d")), ast.DomainFrom(ast.Name("d"))) if has_table else ()
+    fractions = tuple(ast.Feature(ast.Name(name), ast.Numeric("real")) for name in real)
+    return (ast.Model(ast.Name("m"), ast.Text("m")), *table, *fractions)
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:

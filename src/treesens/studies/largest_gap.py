@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,9 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
-from treesens.grammar.parsing.parser import parse
+from treesens.grammar.tree import ast
 from treesens.solve.options import Options
-from treesens.studies.audit import as_finished, declared_real, one_at_a_time, sets_of
+from treesens.studies.audit import as_finished, declarations_of, features_node, one_at_a_time, sets_of
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""
@@ -116,24 +117,28 @@ def questions_of(
             "the largest gap is one of binary classifiers",
             remedy="ask other models in a file: `maximize margin(a) - margin(b)`, or several gaps",
         )
-    lines = ['model m from "m"']
-    if table is not None:
-        lines += ['data d from "d"', "domain from d"]
-    lines += declared_real(model, real)
-    for number, group in enumerate(varied):
-        for name in group:
-            if name not in ensemble.feature_names:
-                remedy = did_you_mean(name, ensemble.feature_names) or ""
-                raise UsageError(f"the model has no feature `{name}`", remedy=remedy)
-        names = "{" + ", ".join(f"`{name}`" for name in group) + "}"
-        lines.append(f"query q{number}: find a, b such that a = b except {names}\n margin(a) >= 0\n margin(b) <= 0")
+    for name in (name for group in varied for name in group):
+        if name not in ensemble.feature_names:
+            remedy = did_you_mean(name, ensemble.feature_names) or ""
+            raise UsageError(f"the model has no feature `{name}`", remedy=remedy)
+    queries = [ast.Query(ast.Name(f"q{number}"), _both_sides(group)) for number, group in enumerate(varied)]
     return bind(
-        parse("\n".join(lines), "<largest gap>"),
+        ast.File((*declarations_of(model, real, has_table=table is not None), *queries)),
         Path(),
         load_model=lambda _path, _format: model,
         load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
         diagnostics=diagnostics,
     ).queries
+
+
+def _both_sides(varied: Sequence[str]) -> ast.Find:
+    a, b, zero = ast.Name("a"), ast.Name("b"), ast.Number(Fraction(0))
+    constraints = (
+        ast.PointsEqual(a, b, features_node(varied)),
+        ast.Comparison(ast.Margin(a), ">=", zero),
+        ast.Comparison(ast.Margin(b), "<=", zero),
+    )
+    return ast.Find((ast.Point(a), ast.Point(b)), constraints)
 
 
 def largest_gaps(

@@ -13,16 +13,17 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.grammar.printing.print_terms import name_text, string_text
+from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.sweeps.executor import INLINE, Executor
@@ -34,26 +35,49 @@ SUFFIXES = ("", ".json", ".ubj", ".txt")
 
 
 @dataclass(frozen=True)
+class Level:
+    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`; the number as it was written."""
+
+    word: Literal["margin", "gap", "factor"]
+    number: str
+    flip: tuple[ast.Label, ast.Label] | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """What records know the level by."""
+        if self.flip is None:
+            return f"{self.word} {self.number}"
+        source, target = (_known_as(label) for label in self.flip)
+        return f"from {source} to {target} {self.word} {self.number}"
+
+    @property
+    def clauses(self) -> dict[str, Any]:
+        """As fields of the node `sensitive`."""
+        flip = None if self.flip is None else ast.Flip(*self.flip)
+        return {self.word: ast.Number(Fraction(self.number)), "flip": flip}
+
+
+@dataclass(frozen=True)
 class Instance:
-    """One question about one model, and its verdict where that is known."""
+    """One question about one model, and its verdict if that is known."""
 
     model: str
     features: tuple[int | str, ...]
-    clause: str
+    level: Level
     known: str | None = None
 
     @cached_property
     def key(self) -> str:
-        return json.dumps([self.model, list(self.features), self.clause])
+        return json.dumps([self.model, list(self.features), self.level.text])
 
-    def sens(self, name: str, model: LoadedModel) -> str:
-        """The question in the language."""
+    def query(self, name: str, model: LoadedModel) -> ast.Query:
+        """The question about the model `m`."""
         names = model.ensemble.feature_names
         for f in self.features:
             if isinstance(f, int) and not 0 <= f < len(names):
                 raise DataError(f"the model {self.model} has no feature {f}", remedy=f"it has {len(names)}, from 0 on")
-        varied = [name_text(ast.Name(names[f] if isinstance(f, int) else f)) for f in self.features]
-        return f"query {name}: sensitive m to {{{', '.join(varied)}}} {self.clause}"
+        varied = ast.Features(tuple(ast.Name(names[f] if isinstance(f, int) else f) for f in self.features))
+        return ast.Query(ast.Name(name), ast.Sensitive(ast.Name("m"), varied, **self.level.clauses))
 
 
 def read_instances(path: Path) -> list[Instance]:
@@ -78,15 +102,15 @@ def _instance(data: dict[str, Any]) -> Instance:
     if not all(isinstance(f, int | str) and not isinstance(f, bool) for f in features):
         raise TypeError("features are names or numbers")
     if "margin" in data:
-        clause = f"margin {_number(data['margin'])}"
+        level = Level("margin", _number(data["margin"]))
     elif "gap" in data:
-        clause = f"gap {_number(data['gap'])}"
+        level = Level("gap", _number(data["gap"]))
     else:
-        clause = f"from {_class(data['from'])} to {_class(data['to'])} factor {_number(data.get('factor', 1))}"
+        level = Level("factor", _number(data.get("factor", 1)), (class_of(data["from"]), class_of(data["to"])))
     model, known = data["model"], data.get("verdict")
     if not isinstance(model, str) or not isinstance(known, str | None):
         raise TypeError("`model` and `verdict` are texts")
-    return Instance(model, features, clause, known)
+    return Instance(model, features, level, known)
 
 
 def _number(value: Any) -> str:
@@ -96,9 +120,18 @@ def _number(value: Any) -> str:
     return str(value)
 
 
-def _class(value: Any) -> str:
-    """A class as the language writes it."""
-    return name_text(ast.Name(value)) if isinstance(value, str) and not re.fullmatch(_NUMBER, value) else _number(value)
+def _known_as(label: ast.Label) -> str:
+    try:
+        return label_text(label)
+    except Unwritable:
+        return repr(label)
+
+
+def class_of(value: Any) -> ast.Label:
+    """A class by name, or by number."""
+    if isinstance(value, str) and not re.fullmatch(_NUMBER, value):
+        return ast.Name(value)
+    return ast.Number(Fraction(_number(value)))
 
 
 def model_path(name: str, folder: Path) -> Path:
@@ -132,8 +165,9 @@ def documents_of(instances: list[Instance], folder: Path) -> dict[str, tuple[Doc
     for name, mine in by_model.items():
         path = model_path(name, folder)
         model = load(path)
-        lines = [f"model m from {string_text(path.name)}", *(x.sens(f"q{i}", model) for i, x in enumerate(mine))]
-        document, _ = document_of(f"<instances of {name}>", "\n".join(lines), path.parent)
+        declared = ast.Model(ast.Name("m"), ast.Text(path.name))
+        file = ast.File((declared, *(x.query(f"q{i}", model) for i, x in enumerate(mine))))
+        document, _ = document_of(f"<instances of {name}>", file, path.parent)
         found[name] = document, {instance.key: f"q{i}" for i, instance in enumerate(mine)}
     return found
 
@@ -200,7 +234,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "key": instance.key,
         "model": instance.model,
         "features": list(instance.features),
-        "clause": instance.clause,
+        "clause": instance.level.text,
         "backend": setting.backend,
         "pipeline": setting.pipeline,
         "verdict": str(result.verdict),

@@ -18,19 +18,28 @@ from treesens.binder.session import Session
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
 from treesens.grammar.parsing.parser import parse
-from treesens.grammar.printing.printer import to_text
+from treesens.grammar.placed import placed
+from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 
 
 @dataclass(frozen=True)
 class Document:
-    """A `.sens` text, the folder that its paths are relative to, and the SHA-256 of every file that it names."""
+    """Questions, the folder that their paths are relative to, and the SHA-256 of every file that they name.
+
+    `text` is what was written, or the canonical text. `tree` is there if no text can hold a name in it; `text` identifies it.
+    """
 
     name: str
     text: str
     base: str
     files: tuple[tuple[str, str], ...]
     trust_pickle: bool = False
+    tree: ast.File | None = None
+
+    def file(self) -> ast.File:
+        """The syntax tree."""
+        return parse(self.text, self.name) if self.tree is None else self.tree
 
     @cached_property
     def digest(self) -> str:
@@ -76,13 +85,20 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def document_of(name: str, text: str, base: Path, *, trust_pickle: bool = False) -> tuple[Document, Session]:
-    """A document with its files opened. Raises what reading and binding raise, and `ModelError` or `DataError` for files."""
-    file = parse(text, name)
+def document_of(
+    name: str, source: str | ast.File, base: Path, *, trust_pickle: bool = False
+) -> tuple[Document, Session]:
+    """A document (from a text, or from nodes) with its files opened.
+
+    Raises what reading and binding raise, and `ModelError` or `DataError` for files.
+    """
+    file = parse(source, name) if isinstance(source, str) else placed(source, name)
     session = open_session(file, base, trust_pickle=trust_pickle)
     paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
     files = tuple((path, file_digest(base / path)) for path in paths)
-    return Document(name, text, str(base), files, trust_pickle), session
+    text = source if isinstance(source, str) else identity(source)
+    tree = file if file is source else None
+    return Document(name, text, str(base), files, trust_pickle, tree), session
 
 
 def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
@@ -109,7 +125,7 @@ def questions_of(
         yield Question(
             document,
             asked.name,
-            sha256(f"{context}\0{to_text(asked.find)}"),
+            sha256(f"{context}\0{identity(asked.find)}"),
             features,
             None if family is None else sha256(f"{context}\0{family}"),
             level,
@@ -126,9 +142,9 @@ def _context(document: Document, file: ast.File) -> str:
         if isinstance(item, ast.Query):
             continue
         if isinstance(item, ast.Model | ast.Data):
-            declarations.append(to_text(replace(item, path=replace(item.path, value=contents[item.path.value]))))
+            declarations.append(identity(replace(item, path=replace(item.path, value=contents[item.path.value]))))
         else:
-            declarations.append(to_text(item))
+            declarations.append(identity(item))
     return "\n".join(declarations)
 
 
@@ -145,7 +161,7 @@ def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
         return features, None, Fraction(0)
     kind, number = next(iter(given.items()), ("", None))
     bare = replace(body, features=replace(body.features, names=()), gap=None, margin=None, factor=None, expect=None)
-    return features, f"{kind} {asked.suffix} {to_text(bare)}", Fraction(0) if number is None else number.value
+    return features, f"{kind} {asked.suffix} {identity(bare)}", Fraction(0) if number is None else number.value
 
 
 def _shares(session: Session) -> dict[str, float]:

@@ -20,7 +20,6 @@ from treesens.compiler.model import Task
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.parsing.parser import load as load_text
-from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
 from treesens.sweeps.questions import Document, Question, document_of, questions_of
 from treesens.sweeps.run import Settings
@@ -147,8 +146,8 @@ def _block(
 
     for path in _models(block, place):
         model = load(path, trust_pickle=trust_pickle)
-        text = to_text(_file(block, place, path, model, seed))
-        document, session = document_of(path.stem, text, place.path.parent, trust_pickle=trust_pickle)
+        file = _file(block, place, path, model, seed)
+        document, session = document_of(path.stem, file, place.path.parent, trust_pickle=trust_pickle)
         yield list(questions_of(document, session)), [item.render() for item in session.warnings]
 
 

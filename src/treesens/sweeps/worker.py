@@ -25,7 +25,6 @@ from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.errors import DataError, TreesensError
-from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, library_predicts, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
@@ -194,7 +193,7 @@ def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
 
 def _session(shipment: Shipment) -> Session:
     document = shipment.document
-    file = parse(document.text, document.name)
+    file = document.file()
     if shipment.contents is None:
         base = Path(document.base)
         for path, known in document.files:

@@ -64,6 +64,10 @@ class Span:
         return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{'^' * width}"
 
 
+NOWHERE = Span(Source("<built>", ""), 0, 0)
+"""Of what was built by hand, and stands in no text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message: a stable code, a sentence, where (`related`: other places that take part in it), and what to do."""
@@ -76,11 +80,12 @@ class Diagnostic:
     related: tuple[Span, ...] = ()
 
     def render(self) -> str:
-        place = f"{self.span.place}: " if self.span else ""
+        span = None if self.span == NOWHERE else self.span
+        place = f"{span.place}: " if span else ""
         lines = [f"{visible(place)}{self.severity}[{self.code}]: {visible(self.message)}"]
-        if self.span:
-            lines.append(self.span.excerpt())
-        lines += [other.excerpt() for other in self.related]
+        if span:
+            lines.append(span.excerpt())
+        lines += [other.excerpt() for other in self.related if other != NOWHERE]
         if self.remedy:
             lines.append(f"  help: {visible(self.remedy)}")
         return "\n".join(lines)

@@ -52,12 +52,20 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             return expression_text(node)
 
 
-def shown_text(node: ast.Body | ast.Formula) -> str:
-    """The text of a part of a tree for people to read; in its place the reason where names of a model allow none."""
+def shown_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expression) -> str:
+    """The text of a part of a tree for people to read; in its place the reason if names of a model allow none."""
     try:
         return to_text(node)
     except Unwritable as error:
         return f"({error.message})"
+
+
+def identity(node: ast.File | ast.Declaration | ast.Body) -> str:
+    """A text that two nodes share if they say the same: the canonical text, or their fields if no text can hold their names."""
+    try:
+        return to_text(node)
+    except Unwritable:
+        return repr(node)
 
 
 def _file(declarations: tuple[ast.Declaration, ...]) -> str:

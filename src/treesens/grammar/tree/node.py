@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, dataclass, field
 from typing import ClassVar, TypeVar, dataclass_transform
 
-from treesens.compiler.base.diagnostics import Source, Span
+from treesens.compiler.base.diagnostics import NOWHERE, Span
 
-NOWHERE = Span(Source("<built>", ""), 0, 0)
+__all__ = ["NOWHERE", "Node", "node"]
 N = TypeVar("N")
 
 
