@@ -1,9 +1,9 @@
-#include "check.hpp"
 #include "problem/rounding.hpp"
 #include "prove/prover.hpp"
 #include "prove/work_sharing.hpp"
 #include "sample.hpp"
 #include "search.hpp"
+#include "third_party/doctest.h"
 
 using namespace treesens::search;
 
@@ -23,7 +23,7 @@ struct Setting {
 
 }  // namespace
 
-TEST(entries_hold_the_sums_of_their_trees) {
+TEST_CASE("entries hold the sums of their trees") {
     for (std::uint64_t seed = 1; seed < 6; ++seed) {
         const Setting s(seed);
         CHECK(s.sets.collapsed != nullptr);
@@ -51,7 +51,7 @@ TEST(entries_hold_the_sums_of_their_trees) {
     }
 }
 
-TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
+TEST_CASE("bound and removed cells are valid after every sweep") {
     for (std::uint64_t seed = 1; seed < 12; ++seed) {
         const Setting s(seed, 60);
         for (const auto& set : {s.sets.full, s.sets.collapsed}) {
@@ -89,7 +89,7 @@ TEST(bound_and_removed_cells_are_valid_after_every_sweep) {
     }
 }
 
-TEST(saved_messages_come_back) {
+TEST_CASE("saved messages come back") {
     const Setting s(3);
     MemoryBudget budget;
     BoundLevel bound_level(s.p, s.goal, s.sets.full, {1024, 1024}, budget);
@@ -111,15 +111,15 @@ TEST(saved_messages_come_back) {
     CHECK(bound_level.messages.bound() == bound);
 }
 
-TEST(multipliers_stay_on_the_simplex) {
+TEST_CASE("multipliers stay on the simplex") {
     std::vector<std::int32_t> m = {1 << (kMultiplierBits - 1), 1 << (kMultiplierBits - 1), 0};
     m = step_multipliers(m, {5.0, -3.0, 1000.0}, 0.25);
     CHECK(m[0] + m[1] + m[2] == 1 << kMultiplierBits);
-    CHECK(m[0] < m[1] && m[2] == 0);
+    CHECK((m[0] < m[1] && m[2] == 0));
     CHECK(step_multipliers(m, {1, 1, 1}, 0.5) == m);
 }
 
-TEST(block_moves_are_exact) {
+TEST_CASE("block moves are exact") {
     for (std::uint64_t seed = 1; seed < 8; ++seed) {
         const Setting s(seed);
         const Clauses clauses(s.p);
@@ -153,7 +153,7 @@ TEST(block_moves_are_exact) {
     }
 }
 
-TEST(the_prover_alone_closes_and_resumes) {
+TEST_CASE("the prover alone closes and resumes") {
     for (std::uint64_t seed = 1; seed < 10; ++seed) {
         std::int64_t best = INT64_MIN;
         const Setting s(seed);
@@ -164,15 +164,15 @@ TEST(the_prover_alone_closes_and_resumes) {
         });
         Search search(sample::problem(seed, 6, best + 1), Mode::decide, 1, -1);
         for (int i = 0; i < 1000 && search.status() == Status::open; ++i) search.run(-1, -1, 1);
-        CHECK(search.status() == Status::infeasible && search.upper() == -1);
+        CHECK((search.status() == Status::infeasible && search.upper() == -1));
         Search maximise(sample::problem(seed), Mode::slack, 1, -1);
         maximise.run(-1, -1, -1);
-        CHECK(maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
-              maximise.upper() == best);
+        CHECK((maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
+               maximise.upper() == best));
     }
 }
 
-TEST(several_provers_prove_what_one_proves) {
+TEST_CASE("several provers prove what one proves") {
     for (std::uint64_t seed = 1; seed < 12; ++seed) {
         Setting s(seed);
         s.goal = Goal(s.p, Mode::slack, s.p.bound);
@@ -196,14 +196,14 @@ TEST(several_provers_prove_what_one_proves) {
             sharing.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
             CHECK(sharing.upper(incumbent) >= best);
         }
-        CHECK(sharing.finished() && incumbent.score.soft == best && sharing.upper(incumbent) == best);
+        CHECK((sharing.finished() && incumbent.score.soft == best && sharing.upper(incumbent) == best));
     }
 }
 
-TEST(the_memory_limit_is_an_answer) {
+TEST_CASE("the memory limit is an answer") {
     const std::int64_t arrays = Search(sample::problem(1), Mode::decide, 1, -1).memory().peak();
     Search search(sample::problem(1, 6, 300), Mode::decide, 1, arrays + 100);
     search.run(-1, -1, -1);
-    CHECK(search.status() == Status::open && search.reason() == Reason::memory);
-    CHECK_THROWS(Search(sample::problem(1), Mode::decide, 1, 100), MemoryLimit);
+    CHECK((search.status() == Status::open && search.reason() == Reason::memory));
+    CHECK_THROWS_AS(Search(sample::problem(1), Mode::decide, 1, 100), MemoryLimit);
 }

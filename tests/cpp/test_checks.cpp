@@ -1,6 +1,6 @@
+#include "third_party/doctest.h"
 // What makes a false bound impossible, or at least found out: checked casts, checked multipliers, the audit of pruned
 // nodes.
-#include "check.hpp"
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 #include "prove/prover.hpp"
@@ -34,17 +34,17 @@ struct Setting {
 
 }  // namespace
 
-TEST(casts_that_lose_something_are_refused) {
+TEST_CASE("casts that lose something are refused") {
     CHECK(narrow<std::int32_t>(std::int64_t{INT32_MIN}) == INT32_MIN);
-    CHECK_THROWS(narrow<std::int32_t>(std::int64_t{1} << 31), InternalError);
-    CHECK_THROWS(narrow<std::int32_t>(std::size_t{0} - 1), InternalError);
-    CHECK_THROWS(narrow<std::uint16_t>(-1), InternalError);
+    CHECK_THROWS_AS(narrow<std::int32_t>(std::int64_t{1} << 31), InternalError);
+    CHECK_THROWS_AS(narrow<std::int32_t>(std::size_t{0} - 1), InternalError);
+    CHECK_THROWS_AS(narrow<std::uint16_t>(-1), InternalError);
     CHECK(truncated<std::int32_t>(2047.9) == 2047);
-    CHECK_THROWS(truncated<std::int32_t>(1e17), InternalError);
-    CHECK_THROWS(truncated<std::int64_t>(std::nan("")), InternalError);
+    CHECK_THROWS_AS(truncated<std::int32_t>(1e17), InternalError);
+    CHECK_THROWS_AS(truncated<std::int64_t>(std::nan("")), InternalError);
 }
 
-TEST(multipliers_stay_on_the_simplex_or_are_refused) {
+TEST_CASE("multipliers stay on the simplex or are refused") {
     // One row at its corner, the other far below it: however often a step is asked for.
     const std::vector<double> slack{-3.4e10, 3.4e10, 5.0};
     std::vector<std::int32_t> multiplier{kMultiplierUnit, 0, 0};
@@ -52,21 +52,21 @@ TEST(multipliers_stay_on_the_simplex_or_are_refused) {
         multiplier = step_multipliers(multiplier, slack, step);
         std::int32_t sum = 0;
         for (const std::int32_t k : multiplier) {
-            CHECK(0 <= k && k <= kMultiplierUnit);
+            CHECK((0 <= k && k <= kMultiplierUnit));
             sum += k;
         }
         CHECK(sum == kMultiplierUnit);
     }
-    CHECK_THROWS(step_multipliers(multiplier, slack, 1e17), InternalError);
+    CHECK_THROWS_AS(step_multipliers(multiplier, slack, 1e17), InternalError);
     const Setting s(1);
     MemoryBudget budget;
     Messages messages(s.p, *s.sets.full, budget);
-    CHECK_THROWS(messages.set_multipliers({INT32_MIN, INT32_MIN}), InternalError);
-    CHECK_THROWS(messages.set_multipliers({kMultiplierUnit, kMultiplierUnit}), InternalError);
-    CHECK_THROWS(messages.set_multipliers({-1, kMultiplierUnit + 1}), InternalError);
+    CHECK_THROWS_AS(messages.set_multipliers({INT32_MIN, INT32_MIN}), InternalError);
+    CHECK_THROWS_AS(messages.set_multipliers({kMultiplierUnit, kMultiplierUnit}), InternalError);
+    CHECK_THROWS_AS(messages.set_multipliers({-1, kMultiplierUnit + 1}), InternalError);
 }
 
-TEST(the_step_of_the_multipliers_has_a_limit) {
+TEST_CASE("the step of the multipliers has a limit") {
     // Fault 0: in a corner of the simplex every trial made the step half as long again, for ever.
     for (std::uint64_t seed = 1; seed < 6; ++seed) {
         const Setting s(seed);
@@ -86,13 +86,13 @@ TEST(the_step_of_the_multipliers_has_a_limit) {
     }
 }
 
-TEST(the_audit_finds_a_node_that_must_not_be_pruned) {
+TEST_CASE("the audit finds a node that must not be pruned") {
     for (std::uint64_t seed = 1; seed < 6; ++seed) {
         const Setting s(seed);
         PruneAudit audit(s.p, s.f, s.clauses, s.goal);
         audit.set_share(1);
         audit.enter(Domains(s.p));
-        CHECK_THROWS(audit.prune(Domains(s.p), s.best, nullptr), InternalError);
+        CHECK_THROWS_AS(audit.prune(Domains(s.p), s.best, nullptr), InternalError);
         audit.enter(Domains(s.p));
         audit.prune(Domains(s.p), s.best + 1, nullptr);
         CHECK(audit.nodes() == 2);
@@ -104,7 +104,7 @@ TEST(the_audit_finds_a_node_that_must_not_be_pruned) {
     }
 }
 
-TEST(the_audit_agrees_with_what_the_search_prunes) {
+TEST_CASE("the audit agrees with what the search prunes") {
     std::int64_t audited = 0;
     for (std::uint64_t seed = 1; seed < 40; ++seed) {
         for (const Mode mode : {Mode::decide, Mode::slack}) {
@@ -115,7 +115,7 @@ TEST(the_audit_agrees_with_what_the_search_prunes) {
                 search.set_audit(1);
                 search.run(-1, -1, -1);
                 CHECK(search.reason() == Reason::none);
-                CHECK(mode == Mode::decide || search.upper() == s.best);
+                CHECK((mode == Mode::decide || search.upper() == s.best));
                 audited += search.audited();
             }
         }

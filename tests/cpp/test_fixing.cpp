@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "check.hpp"
 #include "prove/reduced_cost_fixing.hpp"
 #include "sample.hpp"
+#include "third_party/doctest.h"
 
 using namespace treesens::search;
 
@@ -37,7 +37,7 @@ Fixing fix(const Problem& p, const Forest& f, std::int64_t bound, std::int64_t w
 
 }  // namespace
 
-TEST(no_solution_uses_what_is_out_of_reach) {
+TEST_CASE("no solution uses what is out of reach") {
     int impossible = 0;
     int refuted = 0;
     for (std::uint64_t seed = 1; seed < 16; ++seed) {
@@ -69,7 +69,7 @@ TEST(no_solution_uses_what_is_out_of_reach) {
     CHECK(refuted > 0);
 }
 
-TEST(entries_are_dropped_only_below_the_bound) {
+TEST_CASE("entries are dropped only below the bound") {
     for (std::uint64_t seed = 1; seed < 8; ++seed) {
         const Problem p = sample::problem(seed);
         const Forest f = build_forest(p);

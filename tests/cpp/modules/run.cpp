@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../check.hpp"
 #include "../sample.hpp"
+#include "check.hpp"
 #include "ensemble/flip_profiles.hpp"
 #include "problem/box_trees.hpp"
 #include "problem/checked.hpp"
@@ -218,12 +218,9 @@ int main(int argc, char** argv) {
         for (const std::int32_t n : p.size) points *= n;
         const bool small = points <= kMostPoints;
         enumerated += small;
-        // Where no row counts in the least slack there is nothing to maximise, and nobody asks for it.
-        const bool counts =
-            std::any_of(p.slack_weight.begin(), p.slack_weight.end(), [](std::uint8_t w) { return w != 0; });
         for (const int threads : {1, 3}) {
             run_mode(p, forest, Mode::decide, threads, number, small);
-            if (counts) run_mode(p, forest, Mode::slack, threads, number, small);
+            run_mode(p, forest, Mode::slack, threads, number, small);
             if (p.has_objective) run_mode(p, forest, Mode::objective, threads, number, small);
         }
         fix(p, forest, small);

@@ -1,6 +1,7 @@
 #include "prove/prover.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
@@ -117,7 +118,10 @@ std::int64_t Prover::level(const Incumbent& incumbent) const {
     const std::int64_t best = incumbent.score.soft;
     const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap_.reference));
     const std::int64_t relative = truncated<std::int64_t>(std::min(gap_.relative * scale, 4.0e18));
-    return best + std::max({std::int64_t{1}, gap_.absolute, relative});
+    const std::int64_t step = std::max({std::int64_t{1}, gap_.absolute, relative});
+    // Without a soft row every slack is enough, and the best one is the largest number.
+    return best > std::numeric_limits<std::int64_t>::max() - step ? std::numeric_limits<std::int64_t>::max()
+                                                                  : best + step;
 }
 
 std::int64_t Prover::proved_upper() const {
