@@ -26,7 +26,7 @@ struct Setting {
 TEST_CASE("entries hold the sums of their trees") {
     for (std::uint64_t seed = 1; seed < 6; ++seed) {
         const Setting s(seed);
-        CHECK(s.sets.collapsed != nullptr);
+        CHECK((s.sets.collapsed != nullptr));
         CHECK(s.sets.collapsed->entries() <= s.sets.full->entries());
         for (const FactorSet* set : {s.sets.full.get(), s.sets.collapsed.get()}) {
             MemoryBudget budget;
