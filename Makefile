@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo test lint format fuzz fuzz-files mutations cpp-test paper-small clean
+.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -26,6 +26,17 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2
+
+# The compiler, the engine and the solvers of a plain installation; no libraries of models but XGBoost, no processes, no pages.
+CORE_TESTS := tests/house tests/compiler tests/engine tests/grammar tests/binder tests/builder tests/data tests/solve
+quick: $(VENV)/.core
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(CORE_TESTS)
+
+$(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[core]'
+	@touch $@
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_command_line import STUMP
+from tests.commands.test_command_line import STUMP
 from treesens.binder.file import bind
 from treesens.editor.library import Library
 from treesens.editor.reading import Reader, Reading

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.test_command_line import CLI
+from tests.commands.test_command_line import CLI
 from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
 xgboost = pytest.importorskip("xgboost")

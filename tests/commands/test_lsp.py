@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_command_line import STUMP
+from tests.commands.test_command_line import STUMP
 from treesens.editor.positions import Lines
 from treesens.grammar.printing.formatter import format_text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.grammar import trees
 from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
 from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.parsing.parser import LARGEST_FILE, parse, read

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-import trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.grammar import trees
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.parsing.terminals import tokens

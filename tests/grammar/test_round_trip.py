@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-import trees
 from hypothesis import HealthCheck, given, settings
 
+from tests.grammar import trees
 from treesens.compiler.base.diagnostics import Span
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.formatter import format_text

@@ -241,7 +241,7 @@ def test_work_that_never_looks_up_is_left_after_ctrl_c(work: str) -> None:
     script = f"""
 import os, signal, sys, threading, time
 import numpy as np
-from tests.search.tiny import Shape, random_problem
+from tests.engine.tiny import Shape, random_problem
 from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.backends.native.solver import Solver
 if {"solver" in UNWATCHFUL[work]}:

@@ -42,7 +42,7 @@ def test_imports_the_public_interface_alone(path: str) -> None:
     [
         "import treesens.compiler.query",
         "from treesens.data.tables import read_table",
-        "from tests.query.meaning import holds",
+        "from tests.binder.meaning import holds",
         "import importlib\nimportlib.import_module('treesens.summaries')",
     ],
 )

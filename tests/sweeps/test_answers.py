@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS, SPEC
-from tests.test_command_line import run
 from treesens.binder.file import bind
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS
 from tests.sweeps.test_answers import records
-from tests.test_command_line import run
 from treesens.compiler.result import Verdict
 from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.test_command_line import CLI, run
 from tests.sweeps.conftest import QUESTIONS
-from tests.test_command_line import CLI, run
 from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal

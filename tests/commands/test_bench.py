@@ -1,0 +1,60 @@
+"""`treesens bench` on published instances where they are there, and its bookkeeping on a model trained here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_command_line import STUMP, run
+
+BENCH = Path(__file__).resolve().parents[3] / "shared" / "bench"
+
+
+def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(STUMP))
+    instances = [
+        {"model": "m", "feature": 1, "margin": 0.5, "verdict": "found"},
+        {"model": "m", "feature": "age", "margin": 0.5},
+    ]
+    (tmp_path / "list.jsonl").write_text("".join(json.dumps(row) + "\n" for row in instances))
+    arguments = (
+        "bench",
+        "list.jsonl",
+        "--models",
+        ".",
+        "-b",
+        "native,z3",
+        "-o",
+        "out.jsonl",
+        "--plot",
+        "plot.svg",
+        "--json",
+    )
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "out.jsonl").read_text()
+    assert [json.loads(line)["verdict"] for line in first.splitlines()] == ["found", "found", "none", "none"]
+    assert (tmp_path / "plot.svg").read_text().startswith("<svg")
+    (tmp_path / "out.jsonl").write_text("\n".join(first.splitlines()[:2]) + '\n{"cut')
+    assert run(tmp_path, *arguments).returncode == 0
+    lines = [line for line in (tmp_path / "out.jsonl").read_text().splitlines() if line.endswith("}")]
+    assert lines[:2] == first.splitlines()[:2]
+    (tmp_path / "list.jsonl").write_text(json.dumps({**instances[1], "verdict": "found"}) + "\n")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 6
+    assert "contradiction" in done.stderr
+
+
+@pytest.mark.skipif(not BENCH.is_dir(), reason="the published models of the paper are not beside this repository")
+def test_published_verdicts_are_reproduced(tmp_path: Path) -> None:
+    """Forty published instances; the whole list is in benchmarks/RESULTS.md."""
+    done = run(
+        tmp_path,
+        *("bench", str(BENCH / "verdicts.jsonl"), "--models", str(BENCH / "models"), "-b", "native"),
+        *("--sample", "40", "-t", "30", "-o", "out.jsonl", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["summary"]
+    assert row["solved"] == row["instances"] == 40

@@ -1,0 +1,189 @@
+"""A plug-in package is found, used and checked like the built-in formats, passes and backends; clashes are refused.
+
+The package of tests/plugin_package is installed into a folder of its own, which PYTHONPATH adds to a fresh process. It is
+unpacked here instead of by pip, from its own pyproject.toml: nothing is downloaded, and it takes no time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "plugin_package"
+MODEL = """stumps 1
+features age sex
+base 0.25
+age 0.5 -1.0 2.0
+age 0.25 -0.5 0.5
+sex 0.5 -1.5 0.75
+"""
+QUESTIONS = """model small from "small.stumps"
+feature sex: category {Female = 0, Male = 1}
+feature age: real in [0, 1]
+
+query sex_alone:
+  sensitive to sex gap 0.1
+
+query best:
+  find a, b such that
+    a = b except sex
+    prob(a) >= 0.6
+    prob(b) <= 0.4
+    a.age <= 0.3 or a.age >= 0.9
+  maximize margin(a) - margin(b)
+
+query never:
+  find a such that margin(a) >= 10
+  expect none
+"""
+
+
+def install(target: Path, name: str | None = None) -> None:
+    """What an installer does: the package, and its metadata with the entry points. `name` installs it under another one."""
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+    name = name or project["name"]
+    shutil.copytree(PACKAGE / "src", target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    info = target / f"{name.replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {project['version']}\n")
+    points = project["entry-points"]
+    lines = [line for group in points for line in (f"[{group}]", *(f"{k} = {v}" for k, v in points[group].items()))]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    install(target)
+    return target
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "small.stumps").write_text(MODEL)
+    (tmp_path / "questions.sens").write_text(QUESTIONS)
+    return tmp_path
+
+
+def python(site: Path, work: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ, PYTHONPATH=str(site))
+    return subprocess.run(
+        [sys.executable, *args], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def treesens(site: Path, work: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return python(site, work, "-c", "from treesens.cli import main; main()", *args)
+
+
+def test_check_with_the_plugged_in_format_pass_and_backend(site: Path, work: Path) -> None:
+    pipeline = "merge-guards,satisfied-clauses,share-copies"
+    ran = treesens(site, work, "check", "questions.sens", "--backend", "brute", "--pipeline", pipeline, "--json")
+    assert ran.returncode == 0, ran.stderr
+    by_name = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
+    assert by_name["sex_alone"]["verdict"] == "found"
+    assert by_name["sex_alone"]["points"]["a"]["sex"] == "Male"
+    assert by_name["sex_alone"]["backend"] == "brute"
+    assert by_name["best"]["objective"]["value"] == pytest.approx(2.25)
+    assert by_name["never"]["verdict"] == "none"
+    assert by_name["never"]["proof"] == "exact"
+
+
+def test_native_replay_uses_the_plugged_in_library(site: Path, work: Path) -> None:
+    ran = treesens(site, work, "check", "questions.sens", "sex_alone", "--replay", "library", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (result,) = json.loads(ran.stdout)["results"]
+    assert result["replay"] == "library"
+
+
+def test_the_other_backends_agree_with_the_plug_in(site: Path, work: Path) -> None:
+    ran = treesens(site, work, "compare", "questions.sens", "--backends", "native,cpsat,brute", "--json")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_fidelity_kit_passes_the_format(site: Path, work: Path) -> None:
+    ran = treesens(site, work, "info", "small.stumps", "--check", "--json")
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads(ran.stdout)
+    assert record["format"] == "stumps"
+    assert record["check"]["ok"]
+
+
+def test_the_conformance_kits_pass_the_pass_and_the_backend(site: Path, work: Path) -> None:
+    code = (
+        "from treesens.compiler import conformance as passes\n"
+        "from treesens.backends import conformance as backends\n"
+        "print(passes.run('satisfied-clauses')); passes.run('satisfied-clauses').raise_if_wrong()\n"
+        "report = backends.run('brute', only=['path', 'table', 'maximum', 'facts-infeasible', 'time-limit'])\n"
+        "print(report); report.raise_if_wrong()\n"
+        "report = backends.run('brute', isolated=False); print(report); report.raise_if_wrong()\n"
+    )
+    ran = python(site, work, "-c", code)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count(" 0 failed, 0 open") == 3
+
+
+def test_a_worker_finds_a_plug_in_that_only_the_running_program_knows(site: Path, work: Path) -> None:
+    """A notebook that adds a folder to `sys.path` has set no PYTHONPATH."""
+    code = (
+        f"import sys; sys.path.append({str(site)!r})\n"
+        "from treesens.backends import conformance\n"
+        "conformance.run('brute', only=['path']).raise_if_wrong()\n"
+    )
+    ran = python(work, work, "-c", code)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_doctor_and_explain_know_the_plug_ins(site: Path, work: Path) -> None:
+    ran = treesens(site, work, "doctor", "--json")
+    facts = json.loads(ran.stdout)
+    assert {b["name"]: b["available"] for b in facts["backends"]}["brute"]
+    assert {f["name"]: f["library_installed"] for f in facts["frontends"]}["stumps"]
+    ran = treesens(site, work, "explain", "questions.sens", "best", "-p", "satisfied-clauses", "-b", "brute")
+    assert "satisfied-clauses: a clause that holds a fact says nothing" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("check", "questions.sens", "--backend", "brute"), "both provide the backend `brute`"),
+        (("check", "questions.sens", "--pipeline", "satisfied-clauses"), "both provide the pass `satisfied-clauses`"),
+    ],
+)
+def test_two_packages_with_one_name_are_refused(tmp_path: Path, work: Path, args: tuple[str, ...], words: str) -> None:
+    target = tmp_path / "site"
+    install(target)
+    install(target, "other-stumps")
+    ran = treesens(target, work, *args)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert "treesens-stumps" in ran.stderr
+    assert "other-stumps" in ran.stderr
+    assert "uninstall one of them" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_name_of_treesens_itself_is_refused(site: Path, tmp_path: Path, work: Path) -> None:
+    target = tmp_path / "site"
+    install(target)
+    (points,) = target.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text().replace("brute =", "cpsat ="))
+    ran = treesens(target, work, "doctor")
+    assert ran.returncode == 2
+    assert "treesens itself both provide the backend `cpsat`" in ran.stderr
+
+
+def test_a_plug_in_that_does_not_import_names_its_package(tmp_path: Path, work: Path) -> None:
+    target = tmp_path / "site"
+    install(target)
+    (target / "treesens_stumps" / "backend.py").write_text("import a_module_that_is_not_there\n")
+    ran = treesens(target, work, "check", "questions.sens", "--backend", "brute")
+    assert ran.returncode == 2
+    assert "reinstall or remove treesens-stumps" in ran.stderr

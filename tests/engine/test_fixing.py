@@ -1,0 +1,109 @@
+"""What the engine calls out of reach, against all solutions of tiny problems, with bounds on and beside the optimum."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.engine.test_brute import SHAPES, largest_level, with_bound
+from tests.engine.tiny import brute_force, random_problem
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import Solver
+
+WORK = 10**9
+
+
+def leaves_reached(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of every leaf: whether one of the points lies in one of its boxes."""
+    reached = np.zeros(len(problem.leaf_offset) - 1, bool)
+    for leaf in range(len(reached)):
+        for box in range(problem.leaf_offset[leaf], problem.leaf_offset[leaf + 1]):
+            inside = np.ones(len(points), bool)
+            for i in range(problem.box_offset[box], problem.box_offset[box + 1]):
+                cell = points[:, problem.literal_variable[i]]
+                inside &= (cell >= problem.literal_low[i]) & (cell <= problem.literal_high[i])
+            reached[leaf] |= bool(inside.any())
+    return reached
+
+
+def cells_used(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+    start = np.cumsum([0, *problem.size[:-1]])
+    used = np.zeros(int(problem.size.sum()), bool)
+    used[(points + start).ravel()] = True
+    return used
+
+
+@pytest.mark.parametrize("probe", [False, True], ids=["bounds", "probes"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_is_out_of_reach_is_used_by_no_solution(name: str, probe: bool) -> None:
+    rng = np.random.default_rng(11 + sum(map(ord, name)))
+    impossible = refuted = unused = dropped = 0
+    for trial in range(30):
+        problem = random_problem(rng, SHAPES[name])
+        answers = brute_force(problem)
+        best = largest_level(answers, problem)
+        if best is None:
+            Solver(problem, seed=trial).fix(WORK, probe=probe)  # nothing to contradict, and no crash
+            continue
+        spread = int(np.ptp((answers.rows[:, : problem.constraints] - problem.bound).min(axis=1)))
+        for offset in (-37, -1, 0, 1, 1 + spread // 5):
+            asked = with_bound(problem, problem.bound + best + offset)
+            solutions = answers.points[(answers.rows[:, : problem.constraints] >= asked.bound).all(axis=1)]
+            fixing = Solver(asked, seed=trial).fix(WORK, probe=probe)
+            if len(solutions) == 0:
+                impossible += 1
+                refuted += fixing.infeasible
+                continue
+            assert not fixing.infeasible
+            cells, leaves = cells_used(asked, solutions), leaves_reached(asked, solutions)
+            assert not (cells & ~fixing.cells).any()
+            assert not (leaves & ~fixing.leaves).any()
+            unused += int((~cells).sum())
+            dropped += int((~fixing.cells).sum())
+    # It is of use: many contradictions are seen at once, and much of what no solution uses goes.
+    assert impossible
+    # Where values are large a unit is too fine for a grid of 35 bits, and of four classes the root's bound sees least.
+    assert refuted > 0.3 * impossible
+    assert dropped > 0.15 * unused
+
+
+def test_the_objective_is_not_looked_at() -> None:
+    rng = np.random.default_rng(12)
+    for trial in range(60):
+        problem = random_problem(rng, dataclasses.replace(SHAPES["one feature"], objective="unary"))
+        answers = brute_force(problem)
+        level = largest_level(answers, problem)
+        assert level is not None
+        problem = with_bound(problem, np.full(problem.constraints, level - 20))
+        solutions = answers.points[(answers.rows[:, :-1] >= problem.bound).all(axis=1)]
+        fixing = Solver(problem, mode="objective", seed=trial).fix(WORK)
+        assert not (cells_used(problem, solutions) & ~fixing.cells).any()
+
+
+def test_the_search_goes_on_as_if_nothing_had_been_asked() -> None:
+    rng = np.random.default_rng(13)
+    for trial in range(40):
+        problem = random_problem(rng, SHAPES["clauses and domains"])
+        plain, asked = Solver(problem, seed=trial), Solver(problem, seed=trial)
+        asked.fix(WORK)
+        before, after = plain.run(30), asked.run(30)
+        assert before.status == after.status
+        assert before.statistics.nodes == after.statistics.nodes
+
+
+def test_little_work_is_still_a_proof() -> None:
+    rng = np.random.default_rng(14)
+    for trial in range(60):
+        problem = random_problem(rng, SHAPES["two features"])
+        answers = brute_force(problem)
+        best = largest_level(answers, problem)
+        assert best is not None
+        asked = with_bound(problem, problem.bound + best)
+        solutions = answers.points[(answers.rows >= asked.bound).all(axis=1)]
+        for work in (0, 1, 1000):
+            fixing = Solver(asked, seed=trial).fix(work)
+            assert not fixing.infeasible
+            assert not (cells_used(asked, solutions) & ~fixing.cells).any()
