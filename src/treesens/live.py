@@ -24,7 +24,6 @@ from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,
     explain_none,
-    library_predicts,
     result_of_error,
     result_of_interruption,
 )
@@ -111,7 +110,7 @@ def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings:
         for query in wanted:
             if interruption.happened:
                 break
-            mine = replace(settings.options, library_predict=library_predicts(query, settings.replay))
+            mine = replace(settings.options, library_predict=query.library_predicts(settings.replay))
             try:
                 result = answer_question(
                     query, mine, Budget.of(mine.time_limit, interruption.event), confirm=settings.confirm

@@ -5,6 +5,7 @@ All errors of a file are collected; a file with errors gives none of its questio
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -23,8 +24,10 @@ from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
+from treesens.compiler.verify import LibraryPredict
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import frontend
 from treesens.grammar.tree import ast
 
 
@@ -56,6 +59,14 @@ class ResolvedQuestion:
     def model_of(self, point: int) -> LoadedModel:
         """The model that sees a point."""
         return self.models[self.query.points[point].model]
+
+    def library_predicts(self, replay: str) -> list[LibraryPredict] | None:
+        """The library's own predict per model: if `replay` asks for it, or (auto) if the library is imported already."""
+        if replay == "emulated":
+            return None
+        if replay == "auto" and not all(frontend(m.frontend).library in sys.modules for m in self.models):
+            return None
+        return [model.margins for model in self.models]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from treesens.compiler.base.interruption import Hurry, Interruption, interruptib
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError, TreesensError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import library_predicts, result_of_error, result_of_interruption
+from treesens.solve.question import result_of_error, result_of_interruption
 
 if TYPE_CHECKING:
     from treesens.report.show import Progress
@@ -107,7 +107,7 @@ def command(
         else:
             answers = _one_by_one(asked, options, replay, confirm, interruption, progress, faults)
         for query, answered in answers:
-            mine = replace(options, library_predict=library_predicts(query, replay))
+            mine = replace(options, library_predict=query.library_predicts(replay))
             result = answered
             with faults.kept(query), interruption.giving_up():
                 result = explain_none(query, answered, mine, stop=interruption.event, always=core)
@@ -172,7 +172,7 @@ def _one_by_one(
         if interruption.happened:
             return
         progress.start(number, query.name)
-        mine = replace(options, library_predict=library_predicts(query, replay))
+        mine = replace(options, library_predict=query.library_predicts(replay))
         try:
             result = answer_question(
                 query, mine, Budget.of(mine.time_limit, interruption.event), confirm=confirm, progress=progress.say

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
@@ -21,21 +19,6 @@ from treesens.solve.portfolio import search_cells
 
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
-
-
-def library_predicts(query: ResolvedQuestion, replay: str) -> list[Callable[..., Any]] | None:
-    """The library's own predict per model where it is asked for, or (auto) where the library is already imported."""
-    if replay == "emulated":
-        return None
-    if replay == "auto" and not all(_imported(model.frontend) for model in query.models):
-        return None
-    return [model.margins for model in query.models]
-
-
-def _imported(frontend: str) -> bool:
-    from treesens.frontends.registry import frontend as get
-
-    return get(frontend).library in sys.modules
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:

@@ -26,7 +26,7 @@ from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.errors import DataError, TreesensError
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answer_question, library_predicts, with_certificates
+from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
 
@@ -131,7 +131,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     query = session.question(names[task.question])
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
-    options = replace(task.options, library_predict=library_predicts(query, task.replay), time_limit=max(left, 0.001))
+    options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
     budget = Budget.of(options.time_limit, stop)
     before = cpu_seconds()
     implied = _tried(query, task, options) if task.try_first is not None else None
