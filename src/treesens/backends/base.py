@@ -17,7 +17,25 @@ from typing import ClassVar, Final
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.ir import Module
+from treesens.compiler.result import NearMiss, Proof
 from treesens.errors import BackendError
+
+__all__ = [
+    "BACKENDS",
+    "Artifact",
+    "Backend",
+    "Capabilities",
+    "InProcessBackend",
+    "Limits",
+    "OnIncumbent",
+    "Proof",
+    "RawOutcome",
+    "Termination",
+    "get_backend",
+    "missing_module",
+    "packages_of",
+    "solver_names",
+]
 
 
 class Termination(Enum):
@@ -37,13 +55,6 @@ class Termination(Enum):
     UNSUPPORTED = "unsupported"
     CRASH = "crash"
     UNKNOWN = "unknown"
-
-
-class Proof(Enum):
-    """What an `infeasible` of a backend rests on (docs/semantics.md)."""
-
-    EXACT = "exact"
-    TOLERANCE = "tolerance"
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class RawOutcome:
     bound: float | None = None
     detail: str = ""
     statistics: dict[str, float] = field(default_factory=dict)
-    near_miss: dict[str, float] | None = None
+    near_miss: NearMiss | None = None
 
 
 OnIncumbent = Callable[[BoolArray], None]

@@ -198,8 +198,8 @@ def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
             Text(str(result.verdict), style=COLOURS[result.verdict]),
             str(how)[:60],
             *(f"{times[key]:.2f}" for key in ("build", "emit", "solve")),
-            f"{result.size.get('variables', 0):,}",
-            f"{result.size.get('rows', 0):,}",
+            f"{result.size.variables:,}",
+            f"{result.size.rows:,}",
             bound_text,
         )
     out().print(table)

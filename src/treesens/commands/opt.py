@@ -59,7 +59,7 @@ def command(
         compiled = steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
         if time_passes:
             for record in compiled.records:
-                size = ", ".join(f"{value:,} {key}" for key, value in record.size.items())
+                size = ", ".join(f"{value:,} {key}" for key, value in record.size.to_dict().items())
                 facts = ", ".join(f"{key} {value:,}" for key, value in record.statistics.items())
                 say(f"{record.seconds * 1000:9.1f} ms  {record.text:32} {size}  ({facts})", err=True)
         if not after:

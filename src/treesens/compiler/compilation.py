@@ -9,7 +9,7 @@ from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Proof, Result, Verdict
 
 
 @dataclass
@@ -49,7 +49,7 @@ def decide_at_compile_time(compilation: Compilation) -> Result | None:
         compilation.query.name,
         Verdict.NONE,
         reason,
-        proof="exact",
+        proof=Proof.EXACT,
         backend=backend,
         proof_dependencies=proof_dependencies,
     )

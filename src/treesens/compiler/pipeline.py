@@ -15,6 +15,7 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies
+from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, size_of
 from treesens.compiler.passes.registry import PASSES
@@ -60,7 +61,7 @@ class StepRecord:
 
     text: str
     seconds: float
-    size: dict[str, int]
+    size: ModuleSize
     statistics: dict[str, int]
     proof_dependencies: tuple[str, ...] = ()
 

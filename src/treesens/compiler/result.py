@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.query.concretise import NoValues
 
 
@@ -33,12 +33,47 @@ class Replay(StrEnum):
         return self.value
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A value as typed into the model and as people read it."""
+class Proof(StrEnum):
+    """What a `none`, or a bound, rests on (docs/semantics.md)."""
 
-    raw: float
-    label: str | int | float | None
+    EXACT = "exact"
+    TOLERANCE = "tolerance"
+    """Floating-point arithmetic of a solver, with its tolerances."""
+    BOUND = "bound"
+    """The proved bound of another question: nothing reaches what this one asks for."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Sense(StrEnum):
+    """The way in which an objective is better."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @staticmethod
+    def of(maximize: bool) -> Sense:
+        return Sense.MAXIMIZE if maximize else Sense.MINIMIZE
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """How near a search came that ended without an answer: the least slack of its constraints, in units of their scores.
+
+    `best_slack` is that of the best point (None without a point), `slack_bound` what no point exceeds (None: unknown).
+    """
+
+    best_slack: float | None = None
+    slack_bound: float | None = None
+
+    def to_dict(self) -> dict[str, float]:
+        """What is known, for records."""
+        known = {"best_slack": self.best_slack, "slack_bound": self.slack_bound}
+        return {name: value for name, value in known.items() if value is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +124,7 @@ class ObjectiveValue:
 
     value: float
     bound: float | None
-    sense: str
+    sense: Sense
     kind: str
 
     @property
@@ -107,7 +142,7 @@ class Attempt:
     verdict: Verdict
     detail: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
-    size: dict[str, int] = field(default_factory=dict)
+    size: ModuleSize = field(default_factory=ModuleSize)
     statistics: dict[str, float] = field(default_factory=dict)
 
 
@@ -123,7 +158,7 @@ class Ranked:
     wanted: int
     complete: bool
     reason: str
-    proof: str | None = None
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True)
@@ -187,14 +222,14 @@ class Result:
     query: str
     verdict: Verdict
     reason: str
-    proof: str | None = None
+    proof: Proof | None = None
     witness: Witness | None = None
     objective: ObjectiveValue | None = None
-    near_miss: dict[str, Any] | None = None
+    near_miss: NearMiss | None = None
     backend: str = ""
     pipeline: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
-    size: dict[str, int] = field(default_factory=dict)
+    size: ModuleSize = field(default_factory=ModuleSize)
     attempts: tuple[Attempt, ...] = ()
     confirmed_by: str | None = None
     notes: tuple[str, ...] = ()

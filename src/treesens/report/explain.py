@@ -72,7 +72,7 @@ def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
         "pass": "lower",
         "about": "the paper's base encoding: a copy of every predicate and leaf per point",
         "seconds": None,
-        "size": size_of(compiled.source),
+        "size": size_of(compiled.source).to_dict(),
         "statistics": {},
     }
     steps = Pipeline.parse(pipeline).steps
@@ -81,7 +81,7 @@ def passes_record(compiled: Compiled, pipeline: str) -> list[dict[str, Any]]:
             "pass": record.text,
             "about": about(step),
             "seconds": round(record.seconds, 6),
-            "size": record.size,
+            "size": record.size.to_dict(),
             "statistics": record.statistics,
         }
         for step, record in zip(steps, compiled.records, strict=True)

@@ -123,7 +123,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "backend": result.backend,
         "pipeline": result.pipeline,
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
-        "size": result.size,
+        "size": result.size.to_dict(),
     }
     data |= _found(query, result)
     if result.ranked is not None:
@@ -164,7 +164,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
     if result.started:
         data["started_from"] = "native engine"
     if result.near_miss is not None:
-        data["near_miss"] = result.near_miss
+        data["near_miss"] = result.near_miss.to_dict()
     if result.confirmed_by is not None:
         data["confirmed_by"] = result.confirmed_by
     if result.notes:

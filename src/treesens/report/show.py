@@ -119,7 +119,7 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
         made = f"{claim.path} ({claim.size:,} bytes, checked in {claim.checked_in:.2f} s)"
         say(f"  certificate of `{claim.claim}`: {made if claim.path else 'none: ' + claim.reason}")
     if result.near_miss:
-        say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.items()))
+        say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.to_dict().items()))
     say("")
 
 

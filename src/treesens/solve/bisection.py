@@ -16,7 +16,7 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.costs import distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_cells
 from treesens.solve.bounds import shown_value
 from treesens.solve.options import Options
@@ -122,12 +122,12 @@ class Bisection:
     def _result(self) -> Result:
         assert self.best is not None
         value, bound = (shown_value(self.goal, float(self.sign * v)) for v in (self.reached, self._bound()))
-        sense = "maximize" if self.goal.maximize else "minimize"
+        sense = Sense.of(self.goal.maximize)
         proof_dependencies = tuple(dict.fromkeys(part for proof in self.proofs for part in proof.proof_dependencies))
-        if any(proof.proof != "exact" for proof in self.proofs):
+        if any(proof.proof is not Proof.EXACT for proof in self.proofs):
             proof_dependencies = (
                 *proof_dependencies,
-                *{f"infeasible by {p.backend} ({p.proof})" for p in self.proofs if p.proof != "exact"},
+                *{f"infeasible by {p.backend} ({p.proof})" for p in self.proofs if p.proof is not Proof.EXACT},
             )
         return replace(
             self.best,

@@ -32,7 +32,7 @@ from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import Result, RowCount, Verdict, Witness
+from treesens.compiler.result import Proof, Result, RowCount, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.flips import Flips, flips
 from treesens.data.rows import cells_of_rows
@@ -303,7 +303,7 @@ class _Counter:
             verdict, words = Verdict.FOUND, "verified" if not count.undecided else f"between two numbers: {reason}"
         else:
             verdict, words = (Verdict.NONE, "no row counts") if not count.undecided else (Verdict.UNKNOWN, reason)
-        proof = "exact" if verdict is Verdict.NONE else None
+        proof = Proof.EXACT if verdict is Verdict.NONE else None
         return Result(
             name, verdict, words, proof=proof, witness=self.witnesses.get(first), backend=self.backend, count=count
         )

@@ -27,7 +27,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import Attempt, ModuleSize, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
@@ -42,7 +42,7 @@ class Incumbent:
     rejected: Rejected | None = None
     refuted: list[NoValues] = field(default_factory=list)
     """Cells of candidates that hold no values that satisfy the relations."""
-    near_miss: dict[str, float] | None = None
+    near_miss: NearMiss | None = None
     """How near the last search came, and what it excluded, where it ended without an answer."""
     rounded: bool = False
     """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
@@ -151,7 +151,7 @@ class Ledger:
         statistics: dict[str, float] | None = None,
     ) -> None:
         """Adds an attempt."""
-        size = {} if compilation is None else size_of(compilation.module)
+        size = ModuleSize() if compilation is None else size_of(compilation.module)
         pipeline = self.options.pipeline
         self.attempts.append(
             Attempt(backend, pipeline, termination, verdict, words, seconds or {}, size, statistics or {})
@@ -176,11 +176,13 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
     if old is None or known is None or new.objective is None:
         return new
     goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == "maximize" else goal.bound >= known)
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
     if tighter:
         return new
     # The other runner may be one that rounds.
-    known = consistent(known, goal.value, maximize=goal.sense == "maximize", exact=False, who=old.backend or "a runner")
+    known = consistent(
+        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
+    )
     return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
 
 
@@ -294,7 +296,7 @@ def conclude(
         )
     proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
     if proves and compiled.none_survives:
-        proof = backend.capabilities.proof.value
+        proof = backend.capabilities.proof
         parts = (
             (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
             if compiled.proof_dependencies
@@ -337,7 +339,7 @@ def found_result(
         objective = ObjectiveValue(
             shown_value(query.objective, float(best.value)),
             None if bound is None else shown_value(query.objective, bound),
-            "maximize" if maximize else "minimize",
+            Sense.of(maximize),
             query.objective.kind,
         )
     proof_dependencies = (

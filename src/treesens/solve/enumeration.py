@@ -20,7 +20,7 @@ from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
 from treesens.solve.bounds import shown_value
 from treesens.solve.exact_values import bound_objective, decide_values
@@ -245,7 +245,7 @@ class Enumeration:
             bound = self.value if not self._better_open(goal) else self.open_bound
             assert bound is not None
             value, least = (shown_value(goal, float(v)) for v in (self.value, bound))
-            objective = ObjectiveValue(value, least, "maximize" if goal.maximize else "minimize", goal.kind)
+            objective = ObjectiveValue(value, least, Sense.of(goal.maximize), goal.kind)
         notes = ("a constraint holds by less than the numerical band",) if self.witness.in_band else ()
         found = Result(self.query.name, Verdict.FOUND, "verified", witness=self.witness, objective=objective)
         return replace(found, notes=notes, backend=_BACKEND)
@@ -260,7 +260,7 @@ class Enumeration:
             notes = (
                 "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
             )
-        return Result(self.query.name, Verdict.NONE, reason, proof="exact", notes=notes, backend=_BACKEND)
+        return Result(self.query.name, Verdict.NONE, reason, proof=Proof.EXACT, notes=notes, backend=_BACKEND)
 
     def _library_agrees(self) -> bool:
         """Whether the library's own arithmetic accepts no combination either, where it might see one differently."""

@@ -17,7 +17,7 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.query.combinations import Combinations, Exact
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
-from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.solve.bounds import shown_value
 from treesens.solve.enumeration import Enumeration
 from treesens.solve.nearest_pair import distance_to_row
@@ -137,7 +137,7 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
         Verdict.FOUND,
         "verified",
         witness=witness,
-        objective=ObjectiveValue(shown, least, "minimize", goal.kind),
+        objective=ObjectiveValue(shown, least, Sense.MINIMIZE, goal.kind),
         backend="native",
         notes=notes,
         nearest=NearestRow("", int(nearest.index[row]), shown, shown),

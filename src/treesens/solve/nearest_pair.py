@@ -27,7 +27,7 @@ from treesens.compiler.query.costs import best_of_cells
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Objective, Query, Space
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question, flips
@@ -95,7 +95,7 @@ class _NearestPair:
             return self._in_one_combination()
         first = engine.solve(None, math.inf, max(_MOMENT, self.budget.left() / 2), self.budget.stop)
         if first.empty:
-            return Result(self.query.name, Verdict.NONE, "native: infeasible", proof="exact", backend="native")
+            return Result(self.query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT, backend="native")
         if first.cells is not None:
             self._offer(first.cells)
         if self.around is not None:
@@ -328,7 +328,7 @@ class _NearestPair:
             reason = "time: no pair found" if self.budget.over else "no pair found"
             return Result(self.query.name, Verdict.UNKNOWN, reason, backend=backend)
         kind = f"distance {self.nearest.norm}"
-        objective = ObjectiveValue(self.best.value, bound, "minimize", kind)
+        objective = ObjectiveValue(self.best.value, bound, Sense.MINIMIZE, kind)
         nearest = NearestRow("", int(self.nearest.index[self.best.row]), self.best.value, self.best.value)
         return Result(
             self.query.name,

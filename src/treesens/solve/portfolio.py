@@ -211,7 +211,7 @@ class _Race:
         threads = self.options.threads
         seats = max(1, (os.cpu_count() or 1) // threads - (engine is not None))
         left = self.budget.left()
-        too_large = size_of(self.compilation.module)["nonzeros"] > NONZEROS_PER_SECOND * left
+        too_large = size_of(self.compilation.module).nonzeros > NONZEROS_PER_SECOND * left
         if left < 0.5 or too_large:
             if too_large:
                 words = "the module is too large to be handed to a solver in the time that is left"

@@ -11,7 +11,7 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.options import Options
@@ -182,5 +182,5 @@ def join_opinions(first: Result, second: Result, backend: str) -> Result:
             f"{first.backend} says {first.verdict} and {backend} says {second.verdict} to `{first.query}`",
             remedy="one of them is wrong: please report this with the file and the model",
         )
-    proof = second.proof if second.proof == "exact" else first.proof
+    proof = second.proof if second.proof is Proof.EXACT else first.proof
     return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)

@@ -18,7 +18,7 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.compiler.query.values import DistanceTerm, ValueSum
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
@@ -102,7 +102,9 @@ class _Refinement:
                 continue
             assert found.witness is not None
             reached = float(objective_value(goal, inputs_of(self.query, found.witness.values)))
-            found = replace(found, objective=ObjectiveValue(shown_value(goal, reached), None, "minimize", goal.kind))
+            found = replace(
+                found, objective=ObjectiveValue(shown_value(goal, reached), None, Sense.MINIMIZE, goal.kind)
+            )
             return self._improved(goal, found) or found
         return None
 

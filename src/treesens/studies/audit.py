@@ -25,7 +25,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model import Link, Task
-from treesens.compiler.result import NearestRow, Result, Verdict, Witness
+from treesens.compiler.result import NearestRow, Proof, Result, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_values
 from treesens.data.alignment import align_table, distinct
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
@@ -372,7 +372,7 @@ class _SetAudit:
         bound = swing.objective.bound
         if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
             reason = f"the largest swing is at most {bound:.6g}"
-            return Result(query.name, Verdict.NONE, reason, proof="bound", backend="native")
+            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native")
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):

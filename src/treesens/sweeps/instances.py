@@ -258,7 +258,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
             6,
         ),
         "limit": limit,
-        "size": result.size,
+        "size": result.size.to_dict(),
     }
 
 

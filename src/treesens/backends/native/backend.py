@@ -27,6 +27,7 @@ from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve
 from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
+from treesens.compiler.result import NearMiss
 
 _CLOSE = 1e-10
 """The relative gap at which an optimum counts as proved."""
@@ -156,13 +157,11 @@ class NativeBackend(InProcessBackend):
             "local_seconds": statistics.seconds_local,
             "prove_seconds": statistics.seconds_prove,
         }
-        near: dict[str, float] = {}
+        near = None
         # Rows that were rounded have units of their own.
         if result.status == "open" and not adapted.problem.objective and not adapted.relaxed:
             unit = 2.0**-adapted.gap_shift
-            if result.level is not None:
-                near["best_slack"] = result.level * unit
-            if result.upper is not None:
-                near["slack_bound"] = result.upper * unit
+            best = None if result.level is None else result.level * unit
+            near = NearMiss(best, None if result.upper is None else result.upper * unit)
         detail = f"at bound level `{result.bound_level}`" if result.status == "open" else ""
-        return RawOutcome(termination, assignment, bound, detail, numbers, near or None)
+        return RawOutcome(termination, assignment, bound, detail, numbers, near)

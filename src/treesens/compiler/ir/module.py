@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,3 +85,16 @@ class Module:
         for block in self.blocks_of(ExactlyOne):
             mask[block.variables] = True
         return mask
+
+
+@dataclass(frozen=True)
+class ModuleSize:
+    """Variables, rows and non-zeros of a module."""
+
+    variables: int = 0
+    rows: int = 0
+    nonzeros: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """For records; nothing of a question that was never compiled."""
+        return asdict(self) if self.variables or self.rows else {}

@@ -10,6 +10,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Equal, Membership, Module, Order
+from treesens.compiler.ir.module import ModuleSize
 
 
 class Relation(Enum):
@@ -94,12 +95,12 @@ def _option(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def size_of(module: Module) -> dict[str, int]:
+def size_of(module: Module) -> ModuleSize:
     """Variables, rows and non-zeros of a module, counted over its ops and typed blocks."""
     from treesens.compiler.legalise.rows import count_rows
 
     rows, entries = count_rows(module)
-    return {"variables": module.variables, "rows": rows, "nonzeros": entries}
+    return ModuleSize(module.variables, rows, entries)
 
 
 def classes_of_equal(module: Module) -> np.ndarray:
