@@ -21,13 +21,14 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
+from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
-from treesens.compiler.result import Attempt, ModuleSize, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
