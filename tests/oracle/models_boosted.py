@@ -198,7 +198,9 @@ def train_lightgbm(rng: np.random.Generator, features: Sequence[Feature], name: 
             lambda m: "leaf_value=" + " ".join(repr(coarse(float(v))) for v in m[1].split()),
             text,
         )
-    return _lightgbm_model(text, name, kind, "exp" if poisson else link, features, inputs, dyadic)
+    model = _lightgbm_model(text, name, kind, "exp" if poisson else link, features, inputs, dyadic)
+    model.celled = not settings["zero_as_missing"]  # 0 has a cell of its own then
+    return model
 
 
 def _lightgbm_model(

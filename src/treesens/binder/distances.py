@@ -198,6 +198,10 @@ def _largest(
         return near_points(scope, atom.point, atom.target, features, limit, closed, inside, span)
     assert isinstance(atom.target, ast.Row)
     row = atom.target
+    if not counted_features(scope):
+        # The distance over no features is 0.
+        within = limit > 0 or (closed and limit == 0)
+        return all_of(()) if within is inside else any_of(())
     parts = scope.every(
         lambda f: _near_row(scope, atom.point, row, f, limit, closed, inside, span), counted_features(scope)
     )

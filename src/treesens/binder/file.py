@@ -250,8 +250,10 @@ def _question(
     name: str,
     node: ast.Query,
     find: ast.Find | ast.Count,
+    *,
+    contradictions: bool = True,
 ) -> ResolvedQuestion:
-    """One typed question."""
+    """One typed question; with `contradictions` those that can be seen without the model are errors."""
     scope = _scope(found, inputs, tuple(models), find)
     written = [part for item in find.constraints for part in _parts(item)]
     waiting = scope.every(lambda item: (formula(scope, item), item), written)
@@ -266,7 +268,8 @@ def _question(
         space, cells = inputs.space(scope.cuts)
         conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
     background = tuple(part for rule in rules for part in _conjuncts(rule(space)))
-    check_satisfiable(scope, space, conjuncts, background, find.span)
+    if contradictions:
+        check_satisfiable(scope, space, conjuncts, background, find.span)
     top = find.top if isinstance(find, ast.Find) else None
     varied = sorted(scope.varied)
     typed = q.Query(
@@ -318,8 +321,10 @@ def _about_row(
         count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
     )
     find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
-    # Every row cuts the grid elsewhere: what is made for one is not kept for the next.
-    return _question(found, replace(inputs, cache=dict(inputs.cache)), models, name, node, find).query
+    # Every row cuts the grid elsewhere: what is made for one is not kept for the next. A row that contradicts the constraints
+    # is no mistake: it does not count.
+    fresh = replace(inputs, cache=dict(inputs.cache))
+    return _question(found, fresh, models, name, node, find, contradictions=False).query
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:

@@ -57,7 +57,8 @@ def region(
 def region_mask(space: q.Space, feature: int, runs: Sequence[Run], missing: bool) -> BoolArray:
     """The cells of runs whose ends are cuts of the grid, bool[n_cells]."""
     grid = space.grid[feature]
-    starts = cell_starts(grid)
+    # The first cell starts at the least finite value, which a run may start at, too.
+    starts = np.maximum(cell_starts(grid), -grid.number_type.max)
     mask = np.zeros(grid.n_cells, bool)
     for low, high in runs:
         mask[: len(starts)] |= (starts >= low) & (starts < high)

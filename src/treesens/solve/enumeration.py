@@ -33,6 +33,9 @@ MOST = 100_000
 FIRST = 0.2
 """Seconds for the search that comes before; it goes on afterwards if something is still open."""
 
+FEW = 8
+"""Combinations that are looked at one by one, even if values in them are related."""
+
 _CLOSE = Fraction(1, 20_000)
 """Distances over whole ranges of values are bounded to this many widths."""
 _CHOICES = 60
@@ -91,15 +94,19 @@ class Enumeration:
             self._keep(self.known)
         goal = self.query.objective
         keys = None if goal is None else self.combinations.best_of_objective(goal)
+        if int(alive.sum()) > FEW and self.combinations.leaves_ranges:
+            from treesens.solve.enumeration_groups import through_groups
+
+            return through_groups(self, alive, keys)
         for number in self._order(alive, goal, keys):
             if not alive[number]:
                 continue
             if self.left() <= 0:
                 return False
             key = None if keys is None else Fraction(int(keys[0][number]), keys[1])
-            if goal is not None and key is not None and not self._better(goal, key, self.value):
+            if goal is not None and key is not None and not self.better(goal, key, self.value):
                 break
-            self._look_at(int(number), key, alive)
+            self.look_at(int(number), key, alive)
             if self.witness is not None and goal is None:
                 break
         return True
@@ -114,10 +121,10 @@ class Enumeration:
         return np.asarray(index[ranked], np.int64)
 
     @staticmethod
-    def _better(goal: Objective, value: Fraction, than: Fraction | None) -> bool:
+    def better(goal: Objective, value: Fraction, than: Fraction | None) -> bool:
         return than is None or (value > than if goal.maximize else value < than)
 
-    def _look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
+    def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
         """One combination: its best values, or what rules it out."""
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
@@ -161,7 +168,7 @@ class Enumeration:
         goal = self.query.objective
         value = None if goal is None else objective_value(goal, inputs_of(self.query, witness.values))
         first = self.witness is None and self.value is None
-        if first or (goal is not None and value is not None and self._better(goal, value, self.value)):
+        if first or (goal is not None and value is not None and self.better(goal, value, self.value)):
             self.witness, self.value = witness, value
             if self.on_better is not None:
                 self.on_better(witness)
@@ -171,7 +178,7 @@ class Enumeration:
         value = objective_value(goal, inputs_of(self.query, known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
-            if not self._better(goal, key, value):
+            if not self.better(goal, key, value):
                 return
             wanted = value if step < _STEPS else value + sign * _CLOSE
             better = better_than(goal, wanted, strict=step < _STEPS)
@@ -227,7 +234,7 @@ class Enumeration:
         self.doubtful = True
 
     def _stays_possible(self, goal: Objective, value: Fraction) -> None:
-        if self._better(goal, value, self.open_bound):
+        if self.better(goal, value, self.open_bound):
             self.open_bound = value
 
     # --- the answer -------------------------------------------------------------------------------------------------------
@@ -251,7 +258,7 @@ class Enumeration:
         return replace(found, notes=notes, backend=_BACKEND)
 
     def _better_open(self, goal: Objective) -> bool:
-        return self.open_bound is not None and self._better(goal, self.open_bound, self.value)
+        return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
     def _none(self) -> Result:
         reason = f"{_BACKEND}: every one of {self.combinations.total} combinations of cells is ruled out"

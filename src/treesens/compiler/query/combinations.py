@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.concretise import canonical_terms, equal_groups, merged_mask, relations_of
+from treesens.compiler.query.concretise import (
+    canonical_terms,
+    equal_groups,
+    firm_relations,
+    merged_mask,
+    relations_of,
+)
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.query import (
     AllOf,
@@ -36,7 +42,7 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.query.slots import Slots, related_features, slots_of
-from treesens.compiler.query.values import Place, Term, ValueSum, extremes
+from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
 
 Exact = NDArray[Any]
 """Integers in units of 1 / denominator: int64, or Python's own in an object array where they are larger."""
@@ -79,6 +85,27 @@ class Combinations:
             if found is not None:
                 return found
         return None
+
+    @property
+    def leaves_ranges(self) -> bool:
+        """Whether values are related that cells leave a choice of."""
+        return bool(firm_relations(self.query.constraints)) and any(
+            not self.slots[f].split and self.slots[f].wide.any() for f in related_features(self.query)
+        )
+
+    def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
+        """The values of every place in some combinations; a place that is missing in some of them and not in others."""
+        found: dict[Place, ValueRange | None] = {}
+        for root in dict.fromkeys(self.roots.values()):
+            reaches = self.slots[root[1]].reaches
+            used = [reaches[s] for s in np.unique(self.chosen[numbers, root[0], root[1]]).tolist()]
+            present = [reach for reach in used if reach is not None]
+            if present and len(present) < len(used):
+                return root
+            low, high = min((r.low for r in present), default=0.0), max((r.high for r in present), default=0.0)
+            whole = all(r.whole or (r.single and r.low.is_integer()) for r in present)
+            found[root] = ValueRange(low, high, present[0].number_type, whole=whole) if present else None
+        return found
 
     def pins(self, number: int) -> dict[Place, float]:
         """The values that a combination has chosen: of features that are looked at value by value."""

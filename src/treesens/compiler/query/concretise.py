@@ -80,6 +80,15 @@ def alternatives_of(
     return _Concrete(query, cells, near, pins or {}).alternatives()
 
 
+def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
+    """What values in wider ranges (of the first of each group of equal places) have to satisfy at least: the firm relations."""
+    cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
+    concrete = _Concrete(query, cells, None, {})
+    firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
+    places = dict.fromkeys((*places_of(firm), *(p for t in goal for p in t.places)))
+    return Alternatives(((firm, {p: ranges[p] for p in places}),), goal, lambda _: np.zeros((0, 0)), True)
+
+
 def concretise(
     query: Query,
     cells: Int32Array,
@@ -103,7 +112,7 @@ class _Concrete:
         self.roots = equal_groups(query.constraints, points, features)
 
     def alternatives(self) -> Alternatives:
-        firm, goal = self._firm(), self._objective_terms(turned=False)
+        firm, goal = self.firm(), self.objective_terms(turned=False)
         found, complete = list[tuple[tuple[ValueSum, ...], Ranges]](), True
         for case in self._cases():
             if len(found) == MOST_CASES:
@@ -113,12 +122,12 @@ class _Concrete:
             found.append((relations, self._ranges(relations, goal)))
         return Alternatives(tuple(found), goal, self._filled, complete)
 
-    def _firm(self) -> list[ValueSum]:
+    def firm(self) -> list[ValueSum]:
         firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
         return [r for r in firm if r.terms or not r.allows(Fraction(0))]
 
     def run(self, choices: int) -> FloatArray | NoValues:
-        firm = self._firm()
+        firm = self.firm()
         refuted = conflict(self._ranges(firm), firm)
         if refuted is not None:
             return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
@@ -129,7 +138,7 @@ class _Concrete:
                 break
             relations = [*firm, *(self._rooted(r) for r in case)]
             pulls = [t for r in relations for t in r.terms if isinstance(t, DistanceTerm)]
-            choice = Choice(relations, [*self._objective_terms(), *pulls], self._preferred(), choices)
+            choice = Choice(relations, [*self.objective_terms(), *pulls], self._preferred(), choices)
             found = choice.run(self._ranges(relations, choice.pulls))
             if found is not None:
                 return self._filled(found)
@@ -143,7 +152,7 @@ class _Concrete:
         """A relation over the first of each group of equal places; a distance between equal places is 0."""
         return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
 
-    def _objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
+    def objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
         """The terms of the objective, turned so that they ought to be small."""
         goal = self.query.objective
         if goal is None or not goal.values:
