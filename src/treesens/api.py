@@ -31,7 +31,7 @@ def check(file: str | Path, *queries: str, **options: Any) -> Answers:
     """Answers the questions of a `.sens` file.
 
     Options are those of `treesens.solve.driver.Options` (backend, time_limit, …), `replay`, `confirm` and `core` (docs/cli.md).
-    A mistake in one query does not cost the answers of the others: see `Answers.errors`. Where all queries have mistakes, or
+    A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
     declarations have, they are raised.
     """
     path = Path(file)

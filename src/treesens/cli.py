@@ -33,8 +33,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 INTERRUPTED = 130
 COLLECT_EVERY = 50_000
-"""Objects until Python looks for cycles. Its default of 700 has it look a hundred times during the imports of a short command:
-a twelfth of the time from start to end, for nothing.
+"""Objects until Python looks for cycles. The default of 700 triggers about 100 collections during imports: 8 % of the time of a
+short command.
 """
 
 

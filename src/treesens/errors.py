@@ -81,7 +81,7 @@ class UsageError(TreesensError):
 
 
 class InternalError(TreesensError):
-    """A broken promise of our own code; never the user's fault."""
+    """An internal invariant is violated; never the user's fault."""
 
     exit_code = 6
     several_lines = True

@@ -85,7 +85,7 @@ class Artifact:
     """What a solver would get: `text` in `format`, the number of variables, and what is needed to read its answer.
 
     `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed;
-    `restricted` where they were tightened: `infeasible` proves nothing.
+    `restricted` if they were tightened: `infeasible` proves nothing.
     `guided` marks an objective that only steers.
     """
 
@@ -100,7 +100,7 @@ class Artifact:
     relaxed: bool = False
     restricted: bool = False
     start: BoolArray | None = None
-    """bool[variables]: a solution to look at first, verified against the module; None where there is none."""
+    """bool[variables]: a solution to look at first, verified against the module; None if there is none."""
 
     @property
     def optimises(self) -> bool:
@@ -141,7 +141,7 @@ class Backend(abc.ABC):
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         """The module as this solver reads it; pure, and possible without the solver.
 
-        `precision` counts refinements: where a witness failed exact replay the module is emitted again with more digits.
+        `precision` counts refinements: if a witness failed exact replay the module is emitted again with more digits.
         """
 
     @abc.abstractmethod
@@ -190,7 +190,7 @@ BACKENDS: Final = Registry(
 
 
 def get_backend(name: str) -> Backend:
-    """An instance of a backend by name; raises `BackendError` where there is none."""
+    """An instance of a backend by name; raises `BackendError` if there is none."""
     made = BACKENDS.get(name)()
     if not isinstance(made, Backend):
         raise BackendError(f"the plug-in backend `{name}` is no subclass of treesens.backends.base.Backend")

@@ -35,7 +35,7 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """What the solver says of the start alone, where one is given and any solution will do; None where it says no.
+        """What the solver says of the start alone, if one is given and any solution will do; None if it says no.
 
         All columns are fixed: a solver reads its own starts only after presolve, and goes on searching after that.
         """

@@ -29,7 +29,7 @@ _Side = Callable[[int, bool], Pending]
 """A one-sided row: direction (1: at least, -1: at most) and strictness."""
 
 DEFAULT_LIMIT = 1500
-"""How many cavities are avoided where `limit` is not given."""
+"""How many cavities are avoided if `limit` is not given."""
 
 # --- likelihood --------------------------------------------------------------------------------------------------------------
 

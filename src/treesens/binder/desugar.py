@@ -137,7 +137,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 
 
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
-    """The `find` of a shorthand; one for every ordered pair of classes where a multiclass model names none.
+    """The `find` of a shorthand; one for every ordered pair of classes if a multiclass model names none.
 
     The string is what the name of the question gets: empty, or `c1->c2`.
     """

@@ -113,7 +113,7 @@ class FeatureSpec:
         return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
 
     def equal(self, typed: Fraction) -> tuple[float, float] | None:
-        """The run [low, high) of stored values that are typed so; None where no float of the type is."""
+        """The run [low, high) of stored values that are typed so; None if no float of the type is."""
         if self.steps:
             return (self.at_least(typed), self.above(typed)) if typed.denominator == 1 else None
         if typed in self.typed:

@@ -94,7 +94,7 @@ def bind(
     names: Sequence[str] = (),
     keep_going: bool = False,
 ) -> ResolvedFile:
-    """The typed questions of a file whose paths are relative to `base`; of `names` alone where some are given.
+    """The typed questions of a file whose paths are relative to `base`; of `names` alone if some are given.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
     `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` a
@@ -126,7 +126,7 @@ def bind(
 
 
 def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
-    """The queries that are asked for by their names or by those of their questions, `NAME[..]`; all where none is."""
+    """The queries that are asked for by their names or by those of their questions, `NAME[..]`; all if none is."""
     if not names:
         return list(queries)
     return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
@@ -146,7 +146,7 @@ def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
 class Asked:
     """One question before it is bound: its full name, the query that it stands in, and its body without `for each`.
 
-    `suffix` is the pair of classes where a shorthand stands for every pair; `find` is the body without shorthand.
+    `suffix` is the pair of classes if a shorthand stands for every pair; `find` is the body without shorthand.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Binder:
     inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
 
     def query(self, node: ast.Query) -> Iterator[ResolvedQuestion]:
-        """All questions that a query stands for. The last step raises Unbound where some are wrong."""
+        """All questions that a query stands for. The last step raises Unbound if some are wrong."""
         broken = False
         for item in self.asked(node):
             try:
@@ -176,7 +176,7 @@ class Binder:
             raise Unbound
 
     def asked(self, node: ast.Query) -> Iterator[Asked]:
-        """All questions that a query stands for, not bound yet. The last step raises Unbound where some are wrong."""
+        """All questions that a query stands for, not bound yet. The last step raises Unbound if some are wrong."""
         self._expected(node)
         names = self._models_of(node.body)
         inputs = self._inputs(names)

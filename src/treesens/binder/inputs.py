@@ -42,7 +42,7 @@ def any_of(parts: Iterable[Pending]) -> Pending:
 def region(
     scope: Scope, point: int, feature: int, runs: Sequence[Run], *, missing: bool = False, positive: bool = True
 ) -> Pending:
-    """The feature lies in one of the runs (or is missing, where that counts); `positive` False is the complement."""
+    """The feature lies in one of the runs (or is missing, if that counts); `positive` False is the complement."""
     if not scope.spec(feature).coded:
         for low, high in runs:
             scope.cut(feature, low, high)
@@ -99,7 +99,7 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
-    """The values that are typed as a number; a mistake where there are none."""
+    """The values that are typed as a number; a mistake if there are none."""
     if spec.unordered and spec.labels and number not in spec.typed:
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
@@ -260,7 +260,7 @@ _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
 def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
-    """The step of a sum where all of it is whole and some of it is stored rounded; None otherwise."""
+    """The step of a sum if all of it is whole and some of it is stored rounded; None otherwise."""
     if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
     denominator = math.lcm(*(f.denominator for f in factors))
@@ -270,7 +270,7 @@ def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fract
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:
     """The ranges of a difference: one, or two for `!=`.
 
-    Sums of rounded steps are compared in the middle between two steps of the lattice, where no rounding can reach.
+    Sums of rounded steps are compared in the middle between two steps of the lattice, if no rounding can reach.
     """
     if step is None:
         match operator:

@@ -149,7 +149,7 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def live_or_name(given: Any, name: str, argument: str) -> tuple[ast.Name | None, dict[str, Any]]:
-    """The name that a text has for a model or frame, and the object behind it where one is given."""
+    """The name that a text has for a model or frame, and the object behind it if one is given."""
     if given is None:
         return None, {}
     if isinstance(given, str):

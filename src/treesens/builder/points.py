@@ -131,7 +131,7 @@ def point_of(value: object, argument: str) -> ast.Point:
 
 
 def point(name: str, *, model: str | None = None) -> Point:
-    """A point; `model` names the model that sees it, where a file has several."""
+    """A point; `model` names the model that sees it, if a file has several."""
     return Point(ast.Point(name_of(name, "name"), optional(name_of, model, "model")))
 
 

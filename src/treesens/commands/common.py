@@ -96,7 +96,7 @@ def checked_folder(certificates: Path | None, required: bool) -> Path | None:
 def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
     """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise.
 
-    `vary` arrives as a list of sets, None where none is named.
+    `vary` arrives as a list of sets, None if none is named.
     """
     return lambda function: _decorated(
         function,
@@ -167,7 +167,7 @@ def split(text: str | None) -> list[str]:
 
 
 def replays_in_library(replay: str, model: LoadedModel) -> bool:
-    """Whether pairs are replayed in the model's library: where it is asked for, or (auto) installed."""
+    """Whether pairs are replayed in the model's library: if it is asked for, or (auto) installed."""
     from importlib.util import find_spec
 
     from treesens.frontends.registry import frontend

@@ -46,7 +46,7 @@ def command(
 
 
 def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
-    """The fidelity kit's findings; `ok` is None where nothing could be checked."""
+    """The fidelity kit's findings; `ok` is None if nothing could be checked."""
     from treesens.frontends import conformance
     from treesens.frontends.registry import frontend
 

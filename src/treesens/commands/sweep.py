@@ -62,7 +62,7 @@ def command(
 ) -> int:
     """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
 
-    Every answer goes into a journal as it comes. The same command answers from it, and goes on where it was interrupted.
+    Every answer goes into a journal as it comes. The same command answers from it, and goes on if it was interrupted.
 
     Exit codes: those of check; 130 interrupted, with what was answered kept.
     """

@@ -169,7 +169,7 @@ class Pipeline:
 
 
 def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: Pass) -> None:
-    """Raises `InternalError` where a rewritten module does not relate to its input as its pass says."""
+    """Raises `InternalError` if a rewritten module does not relate to its input as its pass says."""
     old, new = brute_force(before), brute_force(after)
     keeps_none = step.relation is not Relation.RESTRICTION
     keeps_found = step.relation is not Relation.RELAXATION

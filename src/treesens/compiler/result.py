@@ -81,7 +81,7 @@ class Witness:
     """Verified concrete points.
 
     `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
-    own raw outputs, `exact` the exact ones; `in_band` where a constraint holds by less than the numerical band.
+    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band.
     """
 
     values: FloatArray
@@ -120,7 +120,7 @@ class NearestRow:
 
 @dataclass(frozen=True)
 class ObjectiveValue:
-    """Value of the witness, proven bound, and the sense; `bound` is None where nothing is proven."""
+    """Value of the witness, proven bound, and the sense; `bound` is None if nothing is proven."""
 
     value: float
     bound: float | None
@@ -150,7 +150,7 @@ class Attempt:
 class Ranked:
     """The answers to a question that wants several, the best first.
 
-    `complete` where it is proved (`proof`) that no answer lies outside the regions of these; `reason` says why there are
+    `complete` if it is proved (`proof`) that no answer lies outside the regions of these; `reason` says why there are
     no more of them.
     """
 
@@ -189,7 +189,7 @@ class RowCount:
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by their places and texts.
 
-    `model_free` where none of them speaks of scores; `minimal` where there is an answer without any one of them.
+    `model_free` if none of them speaks of scores; `minimal` if there is an answer without any one of them.
     """
 
     spans: tuple[Span, ...]
@@ -240,7 +240,7 @@ class Result:
     core: Core | None = None
     refuted: tuple[NoValues, ...] = ()
     proof_dependencies: tuple[str, ...] = ()
-    """The parts of the proof of a `none` (and of the bound of an objective), where it has more than one."""
+    """The parts of the proof of a `none` (and of the bound of an objective), if it has more than one."""
     started: bool = False
     """Whether the backend was given a solution of the native engine to start from."""
     certificates: tuple[Certified, ...] = ()

@@ -31,7 +31,7 @@ LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a candidate is no witness. `numerical` where only the arithmetic of the library stands against it; `none` where its
+    """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it; `none` where its
     cells hold no values that satisfy the relations."""
 
     reason: str
@@ -106,7 +106,7 @@ def verify_values(
 
 
 def _outside(query: Query, values: FloatArray) -> str | None:
-    """The first feature of a point whose value is not legal; None where all are."""
+    """The first feature of a point whose value is not legal; None if all are."""
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         allowed = allowed_values(domain, values[:, f])
         if not allowed.all():
@@ -129,7 +129,7 @@ def _margins(query: Query, values: FloatArray, library_predict: Sequence[Library
 
 
 def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str | None:
-    """The first constraint that does not hold with the library's scores; None where all hold."""
+    """The first constraint that does not hold with the library's scores; None if all hold."""
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
         if linear_constraints((constraint,)) and not holds(constraint, seen):
@@ -159,7 +159,7 @@ def _inside_band(query: Query, x: Inputs) -> bool:
 
 
 def describe(constraint: Constraint, x: Inputs) -> str:
-    """A constraint in a few words, with by how much it fails where that is a number."""
+    """A constraint in a few words, with by how much it fails if that is a number."""
     if isinstance(constraint, AtLeast):
         return f"{constraint.name} (off by {slack(constraint, x)[1]:.3g})"
     return type(constraint).__name__

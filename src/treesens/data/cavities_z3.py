@@ -82,7 +82,7 @@ class _Level:
                 self.solver.add(self.which[i - 1] < self.which[i])
 
     def next(self, deadline: float) -> tuple[_Literal, ...] | None:
-        """An empty box outside the excluded ones; None where there is none, or no time."""
+        """An empty box outside the excluded ones; None if there is none, or no time."""
         while True:
             left = deadline - time.monotonic()
             if left <= 0:

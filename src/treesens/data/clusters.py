@@ -62,7 +62,7 @@ class Rows:
         return result
 
     def halves(self, group: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """The group split in the feature in which its rows are furthest apart; the second is empty where all are equal."""
+        """The group split in the feature in which its rows are furthest apart; the second is empty if all are equal."""
         column = int(np.argmax(self.spread(group)))
         keys = np.nan_to_num(self.values[group, column], nan=np.inf)
         order = np.argsort(keys, kind="stable")

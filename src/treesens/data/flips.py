@@ -36,7 +36,7 @@ class Flips:
     """The extremes of the score of every row over the sensitive features.
 
     `highest` and `lowest` int64[rows] bound the raw score (before averaging): the exact value lies in [v, v + slack] units of
-    2**-shift, and is v itself where `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
+    2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
     `highest_cells`, `lowest_cells` int32[rows, features] are the cells of the sensitive `features` that reach them, `own`
     int64[rows] the score of the row as it is. `index` numbers the rows in their table. `complete` is False where not all
     combinations of cells were tried: then rows may flip that are not found.
@@ -279,7 +279,7 @@ class FlipQuestion:
 
 
 def flip_question(query: Query) -> FlipQuestion | None:
-    """The question as one about flips; None where it has another form."""
+    """The question as one about flips; None if it has another form."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) != 2 or len(same) != 1 or not same[0].varied:
         return None

@@ -40,7 +40,7 @@ def unordered(space: Space, feature: int) -> bool:
 
 
 def width(space: Space, feature: int, column: FloatArray) -> float:
-    """The unit of a feature: the width of its domain, or of its column where nothing bounds the domain."""
+    """The unit of a feature: the width of its domain, or of its column if nothing bounds the domain."""
     if unordered(space, feature):
         return 1.0
     domain, limit = space.domains[feature], space.grid[feature].number_type.max
@@ -91,7 +91,7 @@ def distances(query: Query, masks: Iterable[BoolArray], rows: FloatArray) -> Flo
 
 
 def nearest_row(query: Query, data: str, rows: FloatArray, cells: Int32Array, region: Region | None) -> NearestRow:
-    """The row nearest to the region around a witness (or to its own cells, where there is no region).
+    """The row nearest to the region around a witness (or to its own cells, if there is no region).
 
     `cells` int32[points, features]; the distance is that of the first point, whose other features the second one shares.
     """

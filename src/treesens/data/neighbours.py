@@ -87,7 +87,7 @@ class Neighbours:
         return self.back(current, row, left) if lacks == 0 else None
 
     def back(self, cells: Int32Array, row: int, left: Callable[[], float]) -> tuple[Int32Array, float] | None:
-        """Moves single features of a pair nearer to the row while it stays a pair; None where `cells` is none."""
+        """Moves single features of a pair nearer to the row while it stays a pair; None if `cells` is none."""
         costs = self.costs(row)
         current = cells.copy()
         found = self.sweep(current[None])

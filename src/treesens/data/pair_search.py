@@ -178,7 +178,7 @@ class RowSearch:
         return self.left() <= 0
 
     def _found(self, row: int, distance: float, closed: bool) -> None:
-        """Offers the pair that was found around a row; where the search is `closed`, no other is nearer to it."""
+        """Offers the pair that was found around a row; if the search is `closed`, no other is nearer to it."""
         if closed:
             self.proven[row] = max(float(self.proven[row]), distance)
         before = self.best()

@@ -94,7 +94,7 @@ def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
 
 
 class RegionFinder:
-    """Regions of the witnesses of one question; None where a constraint is none that boxes can keep."""
+    """Regions of the witnesses of one question; None if a constraint is none that boxes can keep."""
 
     def __init__(self, query: Query) -> None:
         self.query = query

@@ -30,7 +30,7 @@ def round_to_cell(value: Fraction, rounding: Rounding) -> int:
 
 
 def cell_starts(grid: FeatureGrid) -> FloatArray:
-    """The smallest value of every present cell (a code where the feature is categorical), float64[present_cells]."""
+    """The smallest value of every present cell (a code if the feature is categorical), float64[present_cells]."""
     if grid.categories:
         return np.arange(grid.categories + 1, dtype=np.float64)
     return np.concatenate(([-np.inf], grid.cuts))
@@ -68,7 +68,7 @@ def distances_to_row(
 ) -> list[Fraction]:
     """The distance of a row's value to the nearest legal value of every cell, in units of `width`.
 
-    A missing value is one width away from every other and 0 from missing; so are unequal values where `ordered` is False.
+    A missing value is one width away from every other and 0 from missing; so are unequal values if `ordered` is False.
     Cells without a legal value get 0.
     """
     one = Fraction(1)

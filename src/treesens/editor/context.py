@@ -26,7 +26,7 @@ Kind = Literal[
 _WORD: Final = re.compile(r"[^\W\d]\w*$")
 _QUOTED: Final = re.compile(r"`[^`\n]*$")
 _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
-"""Where all of these fit, any word is taken for a name."""
+"""If all of these fit, any word is taken for a name."""
 
 
 @dataclass(frozen=True)

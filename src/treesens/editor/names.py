@@ -17,7 +17,7 @@ from treesens.report.model import features_record
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:
-    """The models that could be loaded; only the one of this name, where there is one."""
+    """The models that could be loaded; only the one of this name, if there is one."""
     loaded = {key: model for key, model in reading.found.models.items() if model is not None}
     return {name: loaded[name]} if name in loaded else loaded
 
@@ -28,7 +28,7 @@ def tables(reading: Reading) -> dict[str, Table]:
 
 
 def features(reading: Reading, model: str | None = None) -> dict[str, str]:
-    """Names of features with a short description; those that are only declared, where no model could be loaded."""
+    """Names of features with a short description; those that are only declared, if no model could be loaded."""
     found: dict[str, str] = {}
     for key, loaded in models(reading, model).items():
         for feature in loaded.ensemble.features:

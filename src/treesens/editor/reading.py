@@ -93,7 +93,7 @@ class Reader:
         return Reading(source, file, found, tuple(ordered))
 
     def _keep(self, file: ast.File, found: Declarations) -> _Kept:
-        """What is known of the declarations; nothing yet where they or their files have changed."""
+        """What is known of the declarations; nothing yet if they or their files have changed."""
         nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
         key = tuple((node, node.span.start, node.span.text) for node in nodes)
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
@@ -151,7 +151,7 @@ def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
 
 
 def code_tokens(text: str) -> list[Token]:
-    """The tokens of a text without its comments; words that are names where they stand are marked as names."""
+    """The tokens of a text without its comments; words that are names if they stand are marked as names."""
     return layout.mark_names([token for token in tokens(text) if token.type != "COMMENT"])
 
 
@@ -170,6 +170,6 @@ def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
 
 
 def span_text(span: Span, length: int) -> tuple[int, int]:
-    """Start and end of a span inside a text of some length; at least one character where there is one."""
+    """Start and end of a span inside a text of some length; at least one character if there is one."""
     start = min(span.start, length)
     return start, min(max(span.end, start + 1), length)

@@ -219,7 +219,7 @@ void Search::local_phase() {
     const Score old = incumbent_.score;
     local_.run(turn_left_, goal_, incumbent_, control_);
     turn_left_ -= local_.work() - before;
-    // While maximising there is always something to look for. Where nothing better turns up, look less often.
+    // While maximising there is always something to look for. If nothing better turns up, look less often.
     if (old < incumbent_.score)
         patience_ = 1;
     else if (turn_ > kRepeatFrom && turn_left_ <= 0 && goal_.mode != Mode::decide)

@@ -35,7 +35,7 @@ public:
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
     Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
 
-    // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see control.hpp.
+    // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see problem/limits.hpp.
     void run(double slice, double seconds, std::int64_t node_limit);
     void stop() { control_.request_stop(); }
     void clear_stop() { control_.clear_stop(); }
@@ -47,8 +47,8 @@ public:
     // but for messages to start from.
     Proof certify(std::int64_t level, double seconds, std::int64_t node_limit);
     void set_gap(const Gap& gap) { gap_ = gap; }
-    // Provers side by side, from the moment on that a search turns out to be long. More than one: the same verdicts,
-    // but neither the same number of nodes nor always the same point. A node limit is kept by a single one.
+    // Number of prover threads once a search is long. With more than one, verdicts are deterministic; node counts and
+    // the witness are not. A node limit is kept by a single one.
     void set_threads(int threads) { threads_ = threads; }
     // Re-checks one pruned node in `every` by other means, see audit.hpp (0: none). Before the first run.
     void set_audit(std::int64_t every) { audit_ = every; }
@@ -56,7 +56,7 @@ public:
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
-    // What was found to be wrong, where the reason is `internal`; then nothing counts as proved.
+    // What was found to be wrong, if the reason is `internal`; then nothing counts as proved.
     const std::string& fault() const { return fault_; }
     const Incumbent& incumbent() const { return incumbent_; }
     bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }

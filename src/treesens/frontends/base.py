@@ -21,7 +21,7 @@ class LoadedModel:
     """An ensemble with the way back to the library that made it.
 
     `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in
-    the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None where the library has no such function). Both
+    the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both
     import the library on first use. `notes` are sentences a user should see.
     """
 

@@ -39,7 +39,7 @@ class Field:
         return Field(self.value[key], self.place, path)
 
     def get(self, key: str) -> Field | None:
-        """The field, or None where it is absent."""
+        """The field, or None if it is absent."""
         return self[key] if isinstance(self.value, dict) and key in self.value else None
 
     def only(self, known: frozenset[str]) -> None:

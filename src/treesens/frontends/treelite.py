@@ -2,7 +2,7 @@
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds are of the model's threshold type; NaN takes the default child; a
 category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of
-the trees, then averaged where asked for, then float64 base scores are added. What the library that trained the model does
+the trees, then averaged if asked for, then float64 base scores are added. What the library that trained the model does
 besides (scikit-learn's cast to float32, LightGBM's zero band) is lost in the checkpoint: this is treelite's model.
 """
 

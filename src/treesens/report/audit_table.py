@@ -28,7 +28,7 @@ def swing_of(record: dict[str, Any]) -> str:
 
 
 def distance_of(record: dict[str, Any]) -> str:
-    """The distance to the nearest row, with its proved bound where it may be smaller."""
+    """The distance to the nearest row, with its proved bound if it may be smaller."""
     near = record.get("nearest_row")
     if not near:
         return "–"

@@ -15,7 +15,7 @@ LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "
 
 
 def package_version(name: str) -> str | None:
-    """The version of an installed distribution, None where it is not installed."""
+    """The version of an installed distribution, None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

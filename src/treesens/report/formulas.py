@@ -19,7 +19,7 @@ DIGITS = 12
 
 
 def number(value: Fraction) -> str:
-    """A rational: exact where it is short, otherwise with its decimals."""
+    """A rational: exact if it is short, otherwise with its decimals."""
     if value.denominator == 1:
         return str(value.numerator)
     exact = f"{value.numerator}/{value.denominator}"
@@ -30,7 +30,7 @@ def number(value: Fraction) -> str:
 
 
 def bound_text(bound: LogRational) -> str:
-    """rational + sum of c ln(x), then its decimals where it is irrational."""
+    """rational + sum of c ln(x), then its decimals if it is irrational."""
     parts = [f"{_coefficient(c)}ln({_plain(a)})" for c, a in bound.logs]
     if not parts:
         return number(bound.rational)

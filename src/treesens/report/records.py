@@ -240,11 +240,11 @@ def _found(query: Query, result: Result) -> dict[str, Any]:
 
 
 def as_expected(query: Query, result: Result) -> bool | None:
-    """Whether the verdict is what the question expects; None where that is not known."""
+    """Whether the verdict is what the question expects; None if that is not known."""
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
-        # A count that is not known is no answer, even where some row counts.
+        # A count that is not known is no answer, even if some row counts.
         return None if result.count is not None and result.count.undecided else True
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)
 

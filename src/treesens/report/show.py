@@ -22,12 +22,12 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 
 def out() -> Console:
-    """Standard output for tables; wide where it is no terminal, so that nothing is cut in a file or a pipe."""
+    """Standard output for tables; wide if it is no terminal, so that nothing is cut in a file or a pipe."""
     return console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 class Progress:
-    """One line on standard error that says which question is being asked; nothing where that is no terminal."""
+    """One line on standard error that says which question is being asked; nothing if that is no terminal."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -65,7 +65,7 @@ class Progress:
 @contextmanager
 def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
-    shown beside the bar. Nothing is shown where that is no terminal.
+    shown beside the bar. Nothing is shown if that is no terminal.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

@@ -25,7 +25,7 @@ def styled(text: str, **style: Any) -> Styled:
 
 
 def say(*parts: str, err: bool = False, nl: bool = True) -> None:
-    """A line (or several) on standard output, or on standard error; no colours where that is no terminal or nobody wants them
+    """A line (or several) on standard output, or on standard error; no colours if that is no terminal or nobody wants them
     (no-color.org).
     """
     text = "".join(part if isinstance(part, Styled) else visible(part, lines=True) for part in parts)

@@ -70,7 +70,7 @@ class Bisection:
         return self._result()
 
     def _next(self) -> Fraction | None:
-        """The value to ask about next; None where nothing lies between what is reached and what is ruled out."""
+        """The value to ask about next; None if nothing lies between what is reached and what is ruled out."""
         known = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is not None:
             low = bisect_right(self.marks, known)

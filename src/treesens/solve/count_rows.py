@@ -3,13 +3,13 @@
 With one point the row decides everything, and all rows are judged at once. With two points a partner is looked for:
 
 1. constraints on the row alone rule rows out;
-2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; where one of
+2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
    them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
 3. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
 4. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
 
-A row counts where exact arithmetic and the arithmetic of the library (and the library itself, where it is asked) agree that it
-does; it does not count where exact arithmetic proves so; all others are undecided, and the count is between two numbers.
+A row counts if exact arithmetic and the arithmetic of the library (and the library itself, if it is asked) agree that it
+does; it does not count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ class _Counter:
         return reason if left_open else ""
 
     def result(self, reason: str) -> Result:
-        """The count: `found` where a row counts, `none` where it is proved that none does."""
+        """The count: `found` if a row counts, `none` if it is proved that none does."""
         index = self.rows.index
         first = min(self.witnesses, default=0)
         count = RowCount(

@@ -1,4 +1,6 @@
-"""Answers close to data: rows that are pairs themselves, hints for the search, and values near the nearest row."""
+"""Uses the rows of a table: a row that is already a witness is the answer, promising rows seed the search, and a witness is moved
+near its nearest row.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
-    """The numbers of the rows that are inputs of the question: all values legal, none missing where that is not allowed."""
+    """The numbers of the rows that are inputs of the question: all values legal, none missing if that is not allowed."""
     good = np.ones(len(rows), bool)
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         values, place = np.unique(grid.number_type.cast(rows[:, f]), return_inverse=True, equal_nan=True)
@@ -127,7 +129,7 @@ def hints_of(query: Query, question: FlipQuestion, found: Flips, rows: FloatArra
 
 
 def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None, Options]:
-    """An answer that is a row itself, or None and options with hints, where a table is in play."""
+    """An answer that is a row itself, or None and options with hints, if a table is in play."""
     table, question = table_in_play(query), flip_question(query.query)
     if table is None or question is None:
         return None, options

@@ -44,7 +44,7 @@ class Incumbent:
     refuted: list[NoValues] = field(default_factory=list)
     """Cells of candidates that hold no values that satisfy the relations."""
     near_miss: NearMiss | None = None
-    """How near the last search came, and what it excluded, where it ended without an answer."""
+    """How near the last search came, and what it excluded, if it ended without an answer."""
     rounded: bool = False
     """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
 
@@ -254,7 +254,7 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
 
 
 def start_of(module: Module) -> BoolArray | None:
-    """The start of a module where it is a solution: a pass may have renumbered it away."""
+    """The start of a module if it is a solution: a pass may have renumbered it away."""
     if module.start is None:
         return None
     point = np.zeros(module.variables, bool)

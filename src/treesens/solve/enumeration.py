@@ -78,10 +78,10 @@ class Enumeration:
     doubtful: bool = False
     """Whether a combination that is done with may hold values, and only bounds the objective."""
     open_bound: Fraction | None = None
-    """The best value that a combination which is done with may still hold, where that is not known exactly."""
+    """The best value that a combination which is done with may still hold, if that is not known exactly."""
 
     def run(self) -> Result | None:
-        """The closed answer, or None where the time was up or something stays unsettled."""
+        """The closed answer, or None if the time was up or something stays unsettled."""
         return self.result() if self.go_through(self.combinations.all_of(self.query.constraints)) else None
 
     def go_through(self, alive: BoolArray) -> bool:
@@ -270,7 +270,7 @@ class Enumeration:
         return Result(self.query.name, Verdict.NONE, reason, proof=Proof.EXACT, notes=notes, backend=_BACKEND)
 
     def _library_agrees(self) -> bool:
-        """Whether the library's own arithmetic accepts no combination either, where it might see one differently."""
+        """Whether the library's own arithmetic accepts no combination either, if it might see one differently."""
         query = self.query
         bands = [query.models[p.model].ensemble.bands() for p in query.points]
         averages = [query.models[p.model].ensemble.average for p in query.points]

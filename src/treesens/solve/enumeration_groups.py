@@ -65,7 +65,7 @@ def through_groups(walk: Enumeration, alive: BoolArray, keys: tuple[Exact, int] 
 
 
 def _allowed(walk: Enumeration, group: Int64Array) -> tuple[Fraction | Literal[False] | None, Place | None]:
-    """The best value of the objective that a group allows, False if it allows no values, None where nothing is known.
+    """The best value of the objective that a group allows, False if it allows no values, None if nothing is known.
 
     With it the place that is missing in some combinations and not in others: then nothing is known of the group.
     """

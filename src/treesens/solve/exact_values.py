@@ -37,7 +37,7 @@ _FINE = 30
 @dataclass(frozen=True)
 class Inside:
     """What is known of the values in some cells: `values` float64[points, features] satisfy all relations; `none` says that no
-    values do. Neither where nothing is known. `bound` is what the objective of no values is better than.
+    values do. Neither if nothing is known. `bound` is what the objective of no values is better than.
     """
 
     values: FloatArray | None = None
@@ -89,7 +89,7 @@ class _System:
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False where nothing does, None where that is not known."""
+        """Floats that satisfy the relations; False where nothing does, None if that is not known."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
@@ -141,7 +141,7 @@ class _System:
         return known
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False where there is none, None where that is not known in time."""
+        """A model; False where there is none, None if that is not known in time."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -189,7 +189,7 @@ class _System:
                 yield self.z3.Or([x == self.number(Fraction(v)) for v in inside])
 
     def _term(self, term: Term) -> Any:
-        """A term as an expression; None where it has no value."""
+        """A term as an expression; None if it has no value."""
         values = [self.variables.get(place) for place in term.places]
         if isinstance(term, LinearTerm):
             return None if values[0] is None else self.number(term.factor) * values[0]
@@ -275,7 +275,7 @@ class _Square:
         yield self._secant(self.low, self.high)
 
     def refuting(self, model: Any) -> Iterator[Any]:
-        """What a model gets wrong about the square, as lemmas; none where it is as good as right."""
+        """What a model gets wrong about the square, as lemmas; none if it is as good as right."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
         close = (self.high - self.low + 1) ** 2 / (1 << _FINE)
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)

@@ -1,6 +1,6 @@
 """The nearest pair: minimise the distance of a point to the nearest row of a table, with a proved lower bound.
 
-Rows that are answers themselves come first (distance 0 is optimal). Where there is none, the rows whose scores come closest to
+Rows that are answers themselves come first (distance 0 is optimal). If there is none, the rows whose scores come closest to
 it are asked about one by one, and then best-first branch and bound goes over groups of rows: for a group the native engine
 minimises the distance to the range of its values, which bounds the distance to each of them from below; the pair found gives an
 upper bound; a group that may still be better is split. The bound of the answer is the least one of all groups that are left.
@@ -117,7 +117,7 @@ class _NearestPair:
         return None
 
     def _in_one_combination(self) -> Result:
-        """The answer where the domain is one combination of cells: there is nothing to search but values."""
+        """The answer if the domain is one combination of cells: there is nothing to search but values."""
         if (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
         bound = math.inf
@@ -128,7 +128,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _row_on_values(self, row: int, part: Budget) -> float:
-        """The nearest pair to one row where values are related, by a search that chooses them; returns its bound."""
+        """The nearest pair to one row if values are related, by a search that chooses them; returns its bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
         found = self.answer(replace(self.plain, objective=objective), self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:

@@ -30,7 +30,7 @@ class Options:
     hints: Int32Array | None = None
     verify_each: bool = False
     regions: bool = True
-    """Whether a witness comes with its region where no table asks for it: records have it, a text does not show it."""
+    """Whether a witness comes with its region if no table asks for it: records have it, a text does not show it."""
     certificates: Path | None = None
     """The folder for certificates of answers (docs/certificates.md)."""
     require_certificate: bool = False

@@ -66,7 +66,7 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """Whether the race is over for the others: not where the engine came back without an answer (its memory was full)."""
+        """Whether the race is over for the others: not if the engine came back without an answer (its memory was full)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
@@ -177,7 +177,7 @@ class _Race:
         self._clear_of_band()
 
     def _clear_of_band(self) -> None:
-        """Asks the engine for an answer that the library confirms, where it has come to one that only exact arithmetic does."""
+        """Asks the engine for an answer that the library confirms, if it has come to one that only exact arithmetic does."""
         if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
             return
         self._cleared = True

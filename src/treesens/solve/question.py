@@ -95,7 +95,7 @@ def answer_question(
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:
-    """The result with certificates of what it claims, where a folder for them is named."""
+    """The result with certificates of what it claims, if a folder for them is named."""
     if options.certificates is None:
         return result
     from treesens.certificates.attach import certified
@@ -170,7 +170,7 @@ def explain_none(
 
 
 def join_opinions(first: Result, second: Result, backend: str) -> Result:
-    """Two opinions as one answer. Raises `InternalError` where they contradict each other."""
+    """Two opinions as one answer. Raises `InternalError` if they contradict each other."""
     attempts = (*first.attempts, *second.attempts)
     if second.verdict is Verdict.UNKNOWN:
         note = f"{backend} could not confirm: {second.reason}"

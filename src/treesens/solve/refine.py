@@ -1,4 +1,4 @@
-"""Questions that one search does not settle: cells without fitting values are ruled out, and ladders made finer.
+"""Refinement: excludes cells that hold no values satisfying the relations, and refines step objectives, until the answer is proved.
 
 A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
 satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
@@ -196,7 +196,7 @@ class _Refinement:
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet; None where nothing is left to do."""
+    """The objective of an answer whose value and bound are not close yet; None if nothing is left to do."""
     known = result.objective
     if result.verdict is not Verdict.FOUND or known is None or known.bound is None:
         return None

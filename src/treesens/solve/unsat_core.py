@@ -1,7 +1,7 @@
 """Why there is nothing: a minimal set of conjuncts of a question that no inputs satisfy together.
 
 By deletion: a conjunct is left out for good where what remains is still proved to have no answer, and belongs to the core
-where an answer appears without it. A search that is not over in time leaves its conjunct in; the core is not minimal then.
+if an answer appears without it. A search that is not over in time leaves its conjunct in; the core is not minimal then.
 """
 
 from __future__ import annotations

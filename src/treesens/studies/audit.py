@@ -1,7 +1,7 @@
 """The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
 
 For a set F one exact sweep over the rows answers all gaps at once: a row that flips is a verified pair at distance 0 from the
-data. Where no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
+data. If no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
 smaller gap answers larger ones, and so does a bound on the largest swing, which is searched for in the time that is left.
 """
 
@@ -206,7 +206,7 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The sets of features that are asked for; every feature that some tree asks about by itself where none are named."""
+    """The sets of features that are asked for; every feature that some tree asks about by itself if none are named."""
     return [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
 
 

@@ -44,8 +44,8 @@ _SLICE = 0.1
 class LargestGap:
     """What is known about the largest gap of one set of features, in units of the margin.
 
-    `value` is reached by the verified `witness`, no pair reaches more than `bound`; both None where nothing is known. `closed`
-    says whether the bound is as close to the value as was asked for; `verdict` is `none` where no pair crosses the threshold.
+    `value` is reached by the verified `witness`, no pair reaches more than `bound`; both None if nothing is known. `closed`
+    says whether the bound is as close to the value as was asked for; `verdict` is `none` if no pair crosses the threshold.
     """
 
     varied: tuple[str, ...]
@@ -110,7 +110,7 @@ def questions_of(
     diagnostics: Diagnostics | None = None,
     real: Sequence[str] = (),
 ) -> list[ResolvedQuestion]:
-    """One question per set: a pair on both sides of the threshold, over the table's domain where there is one."""
+    """One question per set: a pair on both sides of the threshold, over the table's domain if there is one."""
     ensemble = model.ensemble
     if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX or ensemble.task is Task.REGRESSION:
         raise UsageError(

@@ -210,7 +210,7 @@ def _answer_shipped(shipment: Any, task: Task) -> Outcome:
 
 
 def _crashes() -> tuple[type[BaseException], ...]:
-    """What a lost worker looks like here; names of clusters are looked up where they are in use."""
+    """What a lost worker looks like here; names of clusters are looked up if they are in use."""
     import sys
 
     found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]
@@ -275,7 +275,7 @@ def _dask_backend() -> Any:
     from joblib._dask import DaskDistributedBackend
 
     class AtLeastTwo(DaskDistributedBackend):  # type: ignore[misc]
-        """joblib runs everything in the calling process where one worker (with one thread) is there."""
+        """joblib runs everything in the calling process if one worker (with one thread) is there."""
 
         def effective_n_jobs(self, n_jobs: int) -> int:
             return max(2, int(super().effective_n_jobs(n_jobs)))

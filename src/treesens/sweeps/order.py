@@ -1,7 +1,7 @@
 """In which order questions are asked, and which answers follow from others.
 
 Highest levels come first, single features before sets, features that the model asks about often before others: answers that
-matter come early, and they decide most of the rest. A pair for a question is tried on every easier one, where it is verified
+matter come early, and they decide most of the rest. A pair for a question is tried on every easier one, if it is verified
 again; a `none` decides every harder one.
 """
 
@@ -64,7 +64,7 @@ class Plan:
                 self._families[q.family].append(q)
 
     def take(self) -> tuple[Question, str | None] | None:
-        """The next question, with the digest of the one whose pair may answer it; None where none is left."""
+        """The next question, with the digest of the one whose pair may answer it; None if none is left."""
         with self._lock:
             if not self.open:
                 return None

@@ -38,7 +38,7 @@ Points = tuple[tuple[float | None, ...], ...]
 
 @dataclass(frozen=True)
 class Shipment:
-    """A document as it travels: by path where workers see our files, with the contents where they do not."""
+    """A document as it travels: by path where workers see our files, with the contents if they do not."""
 
     document: Document
     contents: Mapping[str, bytes] | None = None
@@ -69,7 +69,7 @@ class Task:
     bare: bool = False
     """The engine alone, for measurements: no rows of tables, no regions."""
     regions: bool = True
-    """Whether pairs come with their region where no table is in play (with one, they always do)."""
+    """Whether pairs come with their region if no table is in play (with one, they always do)."""
     leashed: bool = False
     """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
 
@@ -113,8 +113,9 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
 
 
 def leash(parent: int) -> None:
-    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means. A parent that was
-    killed sends nobody home, so this process looks after itself.
+    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means.
+
+    If the parent is killed no signal arrives, so the worker watches its parent's process id.
     """
     if _leashed.is_set():
         return
@@ -179,7 +180,7 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
 
 
 def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
-    """The session of a document and its questions by name, from the cache of this process where it is there."""
+    """The session of a document and its questions by name, from the cache of this process if it is there."""
     digest = shipment.document.digest
     with _lock:
         if digest not in _open:
@@ -230,7 +231,7 @@ def cpu_seconds() -> float:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now (its peak where the system does not tell)."""
+    """Bytes of memory that this process holds now (its peak if the system does not tell)."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -1,7 +1,7 @@
 """Runs a backend over small modules and compares every fact it reports with brute force.
 
-What is asked of a backend is honesty, then power. A wrong fact is a failure: an `infeasible` where there is a solution, an
-`optimal` that is not, a bound below the optimum, a point that breaks an exact module. Where a case is beyond what a backend
+What is asked of a backend is honesty, then power. A wrong fact is a failure: an `infeasible` if there is a solution, an
+`optimal` that is not, a bound below the optimum, a point that breaks an exact module. If a case is beyond what a backend
 can tell (tolerances, a licence, an op it declines) the check is `open` with the reason; nothing is skipped silently.
 """
 
@@ -116,7 +116,7 @@ def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) 
 
 
 def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
-    """The assignment, completed: a backend may leave leaf indicators out, since the predicates decide them. None where it
+    """The assignment, completed: a backend may leave leaf indicators out, since the predicates decide them. None if it
     satisfies the module in no way.
     """
     if assignment.shape != (module.variables,):

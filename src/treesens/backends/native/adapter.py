@@ -42,7 +42,7 @@ class Adapted:
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
     dropped: int = 0
-    """Bits by which all rows of scores were rounded outward, where they had to keep one unit."""
+    """Bits by which all rows of scores were rounded outward, if they had to keep one unit."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""

@@ -34,7 +34,7 @@ class GroupOutcome:
 class IncrementalSearch:
     """One compiled question, asked again and again with other costs and cells of one point.
 
-    `decided` is the answer where the compiler finds a contradiction; then there is nothing to ask.
+    `decided` is the answer if the compiler finds a contradiction; then there is nothing to ask.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
-        """int64 coefficients; rounded outward where they do not fit."""
+        """int64 coefficients; rounded outward if they do not fit."""
         rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
         self.relaxed = self.relaxed or not rounded.exact
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))

@@ -16,7 +16,7 @@ from treesens import _engine
 from treesens.backends.native.problem import Mode, SearchProblem
 
 HELP_BYTES = 2_000_000_000
-"""What the engine may use of memory where a pass asks it for help (bound-fixing, warm-start); past that it declines."""
+"""What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
 UNKNOWN = 2**63 - 1
 Status = Literal["open", "witness", "infeasible", "optimal"]
@@ -67,7 +67,7 @@ class SearchResult:
             assignment.
         upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
         bound_level: where the prover stopped.
-        fault: what the engine found to be wrong with itself, where the reason is ``internal``; then nothing is proved.
+        fault: what the engine found to be wrong with itself, if the reason is ``internal``; then nothing is proved.
         audited: pruned nodes that were looked at again.
     """
 
@@ -107,7 +107,7 @@ class Solver:
     """One problem, one resumable state.
 
     ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
-    factors, messages, points and proofs; verdicts are carried over where they are monotone (a witness answers all
+    factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all
     smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
     the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
     ``audit`` is checked again by other means (0: none), for tests.

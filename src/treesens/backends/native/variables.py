@@ -25,7 +25,7 @@ class Places:
     feature: list[int] = field(default_factory=list)
 
     def ranges(self, literal: int) -> tuple[int, list[tuple[int, int]]]:
-        """The engine variable of a literal and the runs of positions where it is true."""
+        """The engine variable of a literal and the runs of positions if it is true."""
         v = literal >> 1
         variable = int(self.variable[v])
         if variable < 0:

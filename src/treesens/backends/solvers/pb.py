@@ -28,7 +28,7 @@ CANDIDATES = ("roundingsat", "exact")
 
 
 def solver_command() -> list[str] | None:
-    """The command of the solver; None where there is none."""
+    """The command of the solver; None if there is none."""
     given = os.environ.get(VARIABLE)
     if given:
         return shlex.split(given)

@@ -28,7 +28,7 @@ EXACT_BITS = 20
 
 @dataclass(frozen=True)
 class FloatRows:
-    """A row block in doubles; infinite bounds where there is none."""
+    """A row block in doubles; infinite bounds if there is none."""
 
     coefficients: FloatArray
     low: FloatArray

@@ -82,7 +82,7 @@ def _columns(
         if bool(binary[v]) != integral:
             integral = not integral
             lines.append(f" MARKER 'MARKER' '{'INTORG' if integral else 'INTEND'}'")
-        # Every column is named here even where it is empty, so that solvers number columns as the module does.
+        # Every column is named here even if it is empty, so that solvers number columns as the module does.
         lines.append(f" x{v} obj {objective.get(v, 0.0)!r}")
         while position < len(entries) and entries[position][1] == v:
             lines.append(f" x{v} r{entries[position][0]} {entries[position][2]!r}")

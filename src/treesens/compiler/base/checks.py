@@ -14,7 +14,7 @@ class Outcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     OPEN = "open"
-    """Honest, and short of an answer."""
+    """Inconclusive: no wrong fact, but no answer."""
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,4 @@ class Report:
     def raise_if_wrong(self) -> None:
         """Raises the kit's error with everything that did not pass."""
         if not self.ok:
-            raise self.error(str(self), remedy="do not trust an answer that it had a part in")
+            raise self.error(str(self), remedy="fix the failed cases before using it")

@@ -132,7 +132,7 @@ class Diagnostics:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A remedy naming the nearest known name, or the first few where none is near."""
+    """A remedy naming the nearest known name, or the first few if none is near."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:

@@ -83,7 +83,7 @@ def next_down(value: float, number_type: NumberType) -> float:
 
 
 def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The smallest value of the type that is >= x, for each float64 x; infinity where no finite value is."""
+    """The smallest value of the type that is >= x, for each float64 x; infinity if no finite value is."""
     exact = np.asarray(values, dtype=np.float64)
     rounded = number_type.cast(exact)
     result = np.where(rounded < exact, next_up_array(rounded, number_type), rounded)
@@ -91,7 +91,7 @@ def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
 
 
 def floor_to_array(values: object, number_type: NumberType) -> Float64Array:
-    """The largest value of the type that is <= x, for each float64 x; -infinity where no finite value is."""
+    """The largest value of the type that is <= x, for each float64 x; -infinity if no finite value is."""
     return 0.0 - ceil_to_array(0.0 - np.asarray(values, dtype=np.float64), number_type)
 
 
@@ -173,7 +173,7 @@ def float32_of_decimals(values: object) -> tuple[Float64Array, NDArray[np.bool_]
 def libm_float32(function: str, value: float) -> float:
     """`logf` or `expf` of the C library, which compiled tree libraries call for link functions.
 
-    numpy's vectorised float32 functions may differ from it in the last bit. Where no C library is found, the float64
+    numpy's vectorised float32 functions may differ from it in the last bit. If no C library is found, the float64
     function rounded to float32 is returned (it differs from `logf` of glibc in less than one value in a thousand).
     """
     library = _libm()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 PATIENCE_SECONDS = 0.7
-"""After the first Ctrl-C, until the work is left where it is."""
+"""After the first Ctrl-C, until the work is left if it is."""
 AGAIN_SECONDS = 0.4
 """Until it is left again: what finished in its place takes too long as well."""
 

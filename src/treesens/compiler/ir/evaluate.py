@@ -127,7 +127,7 @@ class BruteForceResult:
 def brute_force(module: Module, limit: int = 2_000_000) -> BruteForceResult:
     """Tries every combination of cells (and of free Booleans); refuses more than `limit` of them.
 
-    Raises `UsageError` where the module is too large for this.
+    Raises `UsageError` if the module is too large for this.
     """
     best: BoolArray | None = None
     value: int | None = None

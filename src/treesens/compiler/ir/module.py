@@ -47,7 +47,7 @@ class Module:
         return (block for block in self.blocks if isinstance(block, kind))
 
     def order(self, feature: int, point: int) -> Order | None:
-        """The order block of a feature for a point; None where the feature has one cell only and needs no variable."""
+        """The order block of a feature for a point; None if the feature has one cell only and needs no variable."""
         for block in self.blocks_of(Order):
             if block.feature == feature and point in block.points:
                 return block

@@ -55,7 +55,7 @@ class Linear(ArrayRecord):
     """Exact row: sum coefficients[i] * variables[i] >= bound, all in units of 2**-shift.
 
     `variables` int32[n] are distinct, `coefficients` int64[n] (object with Python integers where int64 is not exact), `bound`
-    an integer. Where `when` is a literal (not -1 = TRUE) the row holds only if that literal is true. `implied` rows follow
+    an integer. If `when` is a literal (not -1 = TRUE) the row holds only if that literal is true. `implied` rows follow
     from others: they help solvers, and a backend may leave them out.
     """
 

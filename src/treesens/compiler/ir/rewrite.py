@@ -129,7 +129,7 @@ def _order(block: Order, by: Substitution) -> Order:
     if len(target) == 0:
         return block
     padded = np.concatenate(([FALSE], target, [TRUE]))
-    # Cell i lies between predicates i-1 and i: it is possible where they differ.
+    # Cell i lies between predicates i-1 and i: it is possible if they differ.
     possible = padded[:-1] != padded[1:]
     cells = block.cells[possible]
     variables = padded[1:][possible][:-1] >> 1

@@ -47,7 +47,7 @@ def total(values: IntegerArray) -> int:
 
 
 def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool = True, at_least: int = 0) -> Rounded:
-    """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact where it fits.
+    """The row >= with a sum of absolute coefficients (and a bound) below about 2**bits; exact if it fits.
 
     `at_least` bits are dropped anyway: for rows that are to keep one unit.
     """

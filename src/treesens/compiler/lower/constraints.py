@@ -37,7 +37,7 @@ class Form:
 
 
 def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRUE) -> None:
-    """Adds a constraint; where `when` is a literal it must hold only if that literal is true."""
+    """Adds a constraint; if `when` is a literal it must hold only if that literal is true."""
     match constraint:
         case q.SameExcept():
             _same(builder, constraint, when)

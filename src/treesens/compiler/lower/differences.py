@@ -1,6 +1,6 @@
 """Relations between two features (of two points or of one): low <= p x - q y <= high, on cells.
 
-Two cells are compatible where some legal values in them satisfy the relation. Since cells are ranges, the extremes of
+Two cells are compatible if some legal values in them satisfy the relation. Since cells are ranges, the extremes of
 p x - q y move in one direction with the cell of y, so that compatibility is a staircase: for every cell of x the cells
 of y that are left form one run, whose ends move in one direction. A staircase is a set of clauses over order predicates, two
 per cell.
@@ -26,7 +26,7 @@ _Range = tuple[Fraction, Fraction]
 
 
 def cell_extremes(domain: Domain, grid: FeatureGrid, cell: int) -> tuple[Fraction, Fraction] | None:
-    """Smallest and largest legal value of a cell; None where it has none."""
+    """Smallest and largest legal value of a cell; None if it has none."""
     if isinstance(domain, ValueDomain):
         inside = domain.values[grid.cell_of(domain.values) == cell]
         return (Fraction(float(inside[0])), Fraction(float(inside[-1]))) if len(inside) else None

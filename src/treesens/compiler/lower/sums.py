@@ -138,7 +138,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
 def _scale(
     slack: Fraction, unary: list[tuple[Term, list[Fraction | None]]], pairs: list[tuple[Fraction, q.PairCost]]
 ) -> Fraction:
-    """What gains are multiplied with: exact where that is short, and always exact for pairs."""
+    """What gains are multiplied with: exact if that is short, and always exact for pairs."""
     if pairs:
         return Fraction(lcm(*(factor.denominator for factor, _ in pairs)) * 2 ** max(c.shift for _, c in pairs))
     if slack == 0:

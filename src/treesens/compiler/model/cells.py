@@ -26,8 +26,8 @@ Bools = NDArray[np.bool_]
 class LeafBoxes:
     """The input cells of every leaf, as CSR: leaf l owns literals offset[l]:offset[l+1], each on another feature.
 
-    A literal allows the cells lo..hi of its feature where `mask` is -1 (an empty range has lo > hi), the cells flagged
-    in mask_member[mask_offset[mask]:mask_offset[mask + 1]] otherwise; and the missing cell where `missing` is set
+    A literal allows the cells lo..hi of its feature if `mask` is -1 (an empty range has lo > hi), the cells flagged
+    in mask_member[mask_offset[mask]:mask_offset[mask + 1]] otherwise; and the missing cell if `missing` is set
     (masks contain it already). Features without a literal are free. A leaf with an empty literal is never reached.
     """
 

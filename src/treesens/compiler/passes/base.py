@@ -26,7 +26,7 @@ class Relation(Enum):
     """Every solution is one of the original: only `found` survives."""
 
     def then(self, later: Relation) -> Relation | None:
-        """The relation of two steps in a row; None where nothing survives (a relaxation of a restriction)."""
+        """The relation of two steps in a row; None if nothing survives (a relaxation of a restriction)."""
         order = [Relation.EQUIVALENT, Relation.EQUISATISFIABLE]
         if self in order and later in order:
             return order[max(order.index(self), order.index(later))]
@@ -66,7 +66,7 @@ class Chain:
 class PassResult:
     """What a pass returns: the new module, its inverse, and numbers worth showing (`statistics`).
 
-    `premises` names what the module rests on beyond rewriting: proofs of others that a `none` then rests on too.
+    `proof_dependencies`: external proofs that the rewrite used, e.g. bounds of the native engine. A `none` depends on them.
     """
 
     module: Module

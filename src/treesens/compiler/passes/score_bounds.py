@@ -76,7 +76,7 @@ class RowBounds:
     def _unit(self, block: ExactlyOne, dense: IntegerArray, rest: BoolArray) -> None:
         """Trees one by one; a tree whose leaves were counted already (shared with another point) is counted once.
 
-        Where some leaves of a tree are shared and others not, the shared ones count in the first block and as zero here.
+        If some leaves of a tree are shared and others not, the shared ones count in the first block and as zero here.
         """
         if len(block.tree) == 0:
             return

@@ -1,7 +1,7 @@
 """All combinations of cells of a small domain, and which of them a question may hold in: vectorised, exact, relaxed on values.
 
-What cells decide (scores, sets of cells, boxes) is decided exactly. Where values matter and are few, each of them is looked at
-by itself, so that relations between values are decided as well. What else depends on values inside cells holds here where some
+What cells decide (scores, sets of cells, boxes) is decided exactly. If values matter and are few, each of them is looked at
+by itself, so that relations between values are decided as well. What else depends on values inside cells holds here if some
 values of each cell alone could satisfy it; `concretise` settles the rest, combination by combination.
 """
 
@@ -45,7 +45,7 @@ from treesens.compiler.query.slots import Slots, related_features, slots_of
 from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
 
 Exact = NDArray[Any]
-"""Integers in units of 1 / denominator: int64, or Python's own in an object array where they are larger."""
+"""Integers in units of 1 / denominator: int64, or Python's own in an object array if they are larger."""
 
 MOST_VALUES = 400_000
 """Combinations in which every value that matters is looked at by itself."""
@@ -73,7 +73,7 @@ class Combinations:
 
     @staticmethod
     def of(query: Query, most: int) -> Combinations | None:
-        """The combinations that domains, and constraints about one point, leave; None where there are more than `most`.
+        """The combinations that domains, and constraints about one point, leave; None if there are more than `most`.
 
         Values that matter are looked at one by one, if that does not make too many combinations.
         """
@@ -208,7 +208,7 @@ class Combinations:
     # --- sums -------------------------------------------------------------------------------------------------------------
 
     def best_of_form(self, form: LinearForm, *, upwards: bool) -> tuple[Exact, int]:
-        """The greatest (least) value of a form in every combination, at most (at least) that where values matter."""
+        """The greatest (least) value of a form in every combination, at most (at least) that if values matter."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
@@ -228,7 +228,7 @@ class Combinations:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
             parts.append((costs, Fraction(1, 1 << pair.shift)))
         for level in form.levels:
-            # Where the best is least, a level counts only if it must; where it is greatest, if it may.
+            # Where the best is least, a level counts only if it must; if it is greatest, if it may.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
@@ -266,7 +266,7 @@ class Combinations:
         return total, denominator, possible
 
     def _table(self, term: Term, upwards: bool) -> Exact:
-        """The least (greatest) value of a term for every slot (pair of slots); None where it has none."""
+        """The least (greatest) value of a term for every slot (pair of slots); None if it has none."""
         reaches = [self.slots[f].reaches for _, f in term.places]
         table = np.empty([len(r) for r in reaches], object)
         used = [np.unique(self.chosen[:, p, f]).tolist() for p, f in term.places]
@@ -290,7 +290,7 @@ class _Enumeration:
         self.options = {root: slots[root[1]].of_cells(mask) for root, mask in masks.items()}
 
     def run(self) -> Combinations | None:
-        """The combinations, or None where there are too many."""
+        """The combinations, or None if there are too many."""
         parts = [found for point in range(self.points) if (found := self._alone(point)) is not None]
         if len(parts) < self.points:
             return None
@@ -301,7 +301,7 @@ class _Enumeration:
         return found
 
     def _alone(self, point: int) -> Combinations | None:
-        """What the constraints about one point leave of it, the other one is anything; None where there is too much."""
+        """What the constraints about one point leave of it, the other one is anything; None if there is too much."""
         own = dict.fromkeys(self.roots[point, f] for f in range(self.features))
         sizes = {root: len(self.options[root]) for root in own}
         count = prod(sizes.values())
@@ -320,7 +320,7 @@ class _Enumeration:
         return alone.taken(np.flatnonzero(kept))
 
     def _joined(self, left: Combinations, right: Combinations) -> Combinations | None:
-        """All pairs that agree where the two points must; None where there are too many."""
+        """All pairs that agree where the two points must; None if there are too many."""
         shared = [f for f in range(self.features) if self.roots[0, f] == self.roots[1, f]]
         both = np.concatenate([left.chosen[:, 0, shared], right.chosen[:, 1, shared]])
         groups = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(both), int)

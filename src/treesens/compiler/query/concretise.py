@@ -1,4 +1,4 @@
-"""From the cells of an answer to its values: equal where the question says equal, jointly chosen where it relates them."""
+"""From the cells of an answer to its values: equal if the question says equal, jointly chosen if it relates them."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class _Concrete:
             yield tuple(relation for part in combination for relation in part)
 
     def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
-        """The relations of every alternative inside a constraint; None where it has none that depend on values."""
+        """The relations of every alternative inside a constraint; None if it has none that depend on values."""
         if isinstance(constraint, AllOf):
             found = [o for part in constraint.parts if (o := self._options(part)) is not None]
             if not found:
@@ -276,7 +276,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """These cells only: of the related features where nothing else decides, of all of them otherwise."""
+        """These cells only: of the related features if nothing else decides, of all of them otherwise."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and _relates(constraint):
@@ -313,7 +313,7 @@ def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[T
 
 
 def places_named(constraint: Constraint) -> set[Place] | None:
-    """The points and features that a constraint depends on; None where it depends on scores or on whole points."""
+    """The points and features that a constraint depends on; None if it depends on scores or on whole points."""
     match constraint:
         case CellSet(point, feature):
             return {(point, feature)}

@@ -57,7 +57,7 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 
 
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
-    """Every best distance of a cell or of a pair of cells, ascending; None where there are more than `most` to look at.
+    """Every best distance of a cell or of a pair of cells, ascending; None if there are more than `most` to look at.
 
     The largest of several distances is one of these wherever values can be as good as their cells allow.
     """

@@ -108,7 +108,7 @@ def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:
     """A legal value inside a cell: the nearest to `near` where given, a round one otherwise. NaN for the missing cell.
 
-    Raises `ValueError` where the cell holds no legal value.
+    Raises `ValueError` if the cell holds no legal value.
     """
     if grid.missing and cell == grid.missing_cell:
         return float("nan")

@@ -43,7 +43,7 @@ class Inputs:
 
 
 def inputs_of(query: Query, values: FloatArray) -> Inputs:
-    """Cells and exact scores of concrete points. Raises where a value lies in no cell (NaN where missing is not allowed)."""
+    """Cells and exact scores of concrete points. Raises if a value lies in no cell (NaN where missing is not allowed)."""
     cells = query.space.grid.cells(values)
     return Inputs(values, cells, scores_of_cells(query, cells))
 

@@ -1,7 +1,7 @@
 """Values for cells: legal values that satisfy every relation between them, or a proof that there are none.
 
 Bounds are propagated through the relations exactly, over the floats that are legal; then one value after the other is fixed,
-close to what is preferred, and ranges are halved where that fails. An empty range without a choice is a proof, and the box of
+close to what is preferred, and ranges are halved if that fails. An empty range without a choice is a proof, and the box of
 cells that it rules out is widened as far as the proof goes.
 """
 
@@ -52,7 +52,7 @@ def root_below(value: Fraction, power: int) -> Fraction:
 
 
 def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
-    """Ranges without values that no solution has; None where there is no solution. Exact over legal values."""
+    """Ranges without values that no solution has; None if there is no solution. Exact over legal values."""
     if _opposed(relations):
         return None
     result = dict(ranges)
@@ -107,7 +107,7 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
-    """Narrows the places of a term to term <= cap; whether something changed, None where nothing is left."""
+    """Narrows the places of a term to term <= cap; whether something changed, None if nothing is left."""
     if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:
@@ -136,7 +136,7 @@ def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | N
     if limit <= 0 or term.unordered:
         return False
     reach = root_below(limit, term.power) * term.width
-    # Far from the other: below it or above it. Where one side is impossible, the other one is left.
+    # Far from the other: below it or above it. If one side is impossible, the other one is left.
     below = left.narrowed(None, Fraction(right.high) - reach)
     above = left.narrowed(Fraction(right.low) + reach, None)
     if below is None and above is None:
@@ -175,7 +175,7 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one after the other. `values` holds them where it succeeds; `proved` where it fails and nothing is left."""
+    """Fixes values one after the other. `values` holds them where it succeeds; `proved` if it fails and nothing is left."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]
@@ -192,7 +192,7 @@ class Choice:
                     self.toward.setdefault(place, []).append(term)
 
     def run(self, ranges: Ranges) -> dict[Place, float] | None:
-        """Values for all places (NaN is missing); None where none were found."""
+        """Values for all places (NaN is missing); None if none were found."""
         start = propagate(ranges, self.relations)
         if start is None:
             return None
@@ -205,7 +205,7 @@ class Choice:
         return self._descend(start)
 
     def _straight(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The first choice everywhere, where that will do: what a question without clashes needs."""
+        """The first choice everywhere, if that will do: what a question without clashes needs."""
         fixed = dict(ranges)
         for place in self._open(ranges):
             reach = fixed[place]
@@ -313,7 +313,7 @@ def _short(low: Fraction, high: Fraction) -> Fraction:
 
 
 def conflict(ranges: Ranges, relations: Sequence[ValueSum]) -> tuple[ValueSum, ...] | None:
-    """Relations that propagation alone refutes, few where few suffice; None where it refutes nothing."""
+    """Relations that propagation alone refutes, few where few suffice; None if it refutes nothing."""
     for relation in relations:
         least = least_sum(relation, ranges.__getitem__)
         if least is None or not relation.allows(least):

@@ -235,7 +235,7 @@ class Objective(ArrayRecord):
     """Maximise or minimise a linear form, or the distance to the nearest row of a table (then `form` is empty).
 
     `kind` is one of KINDS and says what the value is: form * unit + offset, of which a "distance l2" shows the square root.
-    Where there are `values` the objective is their sum (their greatest where `largest`) on values, and the form is the best
+    If there are `values` the objective is their sum (their greatest where `largest`) on values, and the form is the best
     that cells allow: it bounds the objective, and the values of an answer are chosen to come close to it.
     """
 

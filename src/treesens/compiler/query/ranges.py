@@ -10,7 +10,7 @@ from treesens.compiler.query.query import CellCost, Objective, Query, Space
 from treesens.compiler.query.values import DistanceTerm, ValueRange, extremes, join_ranges, reach_of_cell
 
 Range = tuple[Fraction | None, Fraction | None]
-"""Least and greatest value; None where nothing is said."""
+"""Least and greatest value; None if nothing is said."""
 
 
 def objective_range(query: Query) -> Range:

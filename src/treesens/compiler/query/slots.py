@@ -1,4 +1,4 @@
-"""What a feature of a small domain can take: its cells, or each of its values where values are few.
+"""What a feature of a small domain can take: its cells, or each of its values if values are few.
 
 With a slot per value, relations between values are decided by looking at slots alone.
 """
@@ -58,7 +58,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
 
 
 def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
-    """Every legal value alone; None where there are more than a few. A missing value stays as it is."""
+    """Every legal value alone; None if there are more than a few. A missing value stays as it is."""
     if reach is None or reach.single:
         return [reach]
     if reach.values is not None:

@@ -107,7 +107,7 @@ class ValueSum:
 
 
 def sum_of(terms: Sequence[Term], value_at: Callable[[Place], float]) -> Fraction | None:
-    """The sum of terms on concrete values; None where a linear term is missing."""
+    """The sum of terms on concrete values; None if a linear term is missing."""
     total = Fraction(0)
     for term in terms:
         value = term.value([value_at(place) for place in term.places])
@@ -137,7 +137,7 @@ class ValueRange:
     def narrowed(
         self, low: Fraction | None, high: Fraction | None, low_open: bool = False, high_open: bool = False
     ) -> ValueRange | None:
-        """The legal values between two bounds; None where there are none. Exact: ends move to legal values."""
+        """The legal values between two bounds; None if there are none. Exact: ends move to legal values."""
         first, last = self.low, self.high
         if low is not None and (low > first or (low_open and low == first)):
             found = self._next(low, low_open)
@@ -216,7 +216,7 @@ def value_ranges(domain: Domain, grid: FeatureGrid) -> list[ValueRange | None]:
 
 
 def reach_of_row(term: DistanceTerm) -> ValueRange | None:
-    """The value of a row as a range; None where it is missing."""
+    """The value of a row as a range; None if it is missing."""
     return None if isnan(term.row) else ValueRange(term.row, term.row, NumberType.FLOAT64)
 
 
@@ -231,9 +231,9 @@ def join_ranges(one: ValueRange | None, other: ValueRange | None) -> ValueRange 
 
 
 def extremes(term: Term, ranges: Sequence[ValueRange | None]) -> tuple[Fraction, Fraction] | None:
-    """Least and greatest value of a term over ranges of its places (None is missing); None where it has no value.
+    """Least and greatest value of a term over ranges of its places (None is missing); None if it has no value.
 
-    Exact, except that sets of values with holes count as intervals where two of them meet, and to a value inside a hole.
+    Exact, except that sets of values with holes count as intervals if two of them meet, and to a value inside a hole.
     """
     if isinstance(term, LinearTerm):
         if ranges[0] is None:
@@ -267,7 +267,7 @@ def _apart(term: DistanceTerm, ranges: Sequence[ValueRange | None]) -> tuple[Fra
 
 
 def least_sum(relation: ValueSum, ranges: Callable[[Place], ValueRange | None]) -> Fraction | None:
-    """No values in the ranges give less; None where a linear term is missing."""
+    """No values in the ranges give less; None if a linear term is missing."""
     total = Fraction(0)
     for term in relation.terms:
         found = extremes(term, [ranges(place) for place in term.places])

@@ -229,7 +229,7 @@ bool PairSearch::offer(const PairLevel& level) {
         const std::int32_t high = level.box.high[f];
         const std::int32_t lower_low = level.box.lower_low[f];
         const std::int32_t lower_high = level.box.lower_high[f];
-        // One sweep is enough for both points where they differ in nothing else.
+        // One sweep is enough for both points if they differ in nothing else.
         sweep(upper_, alone ? std::min(low, lower_low) : low, alone ? std::max(high, lower_high) : high);
         best_upper = INT64_MIN;
         for (std::int32_t k = low; k <= high; ++k) {

@@ -113,7 +113,7 @@ private:
     const std::uint8_t* varied_;
     std::vector<std::int32_t> varied_features_;
     PairLevel everything_;
-    PairBounds needed_{};       // of each weighted sum, slack taken off; INT64_MIN where nothing is asked
+    PairBounds needed_{};       // of each weighted sum, slack taken off; INT64_MIN if nothing is asked
     std::vector<double> cost_;  // [cells], of the current row
     std::deque<std::array<PairLevel, 2>> levels_;
     std::vector<std::int32_t> upper_;  // cheapest cells of a box

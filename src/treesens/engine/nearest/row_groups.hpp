@@ -42,7 +42,7 @@ private:
     struct Group {
         std::int64_t begin;  // in order_
         std::int64_t end;
-        std::int32_t left;  // kUnsplit at first, kEqual where all rows are equal
+        std::int32_t left;  // kUnsplit at first, kEqual if all rows are equal
         std::int32_t right;
     };
     struct Pass {

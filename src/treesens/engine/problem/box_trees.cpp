@@ -14,7 +14,7 @@ struct Box {
     std::int32_t leaf;
 };
 
-// Rebuilds one group. A cut that no box straddles always exists when the boxes come from a tree; where it does not,
+// Rebuilds one group. A cut that no box straddles always exists when the boxes come from a tree; if it does not,
 // straddling boxes go to both sides, which is correct for any partition.
 class TreeBuilder {
 public:

@@ -2,7 +2,7 @@
 //
 // Under any messages the bound of the prover is a sum of maxima, and with a cell, or an entry of a factor, chosen it is
 //     bound - best of its factor(s) + value of the chosen one  >=  slack of every point that uses it.
-// Where that is negative nothing is lost without it. All numbers are integers rounded upwards (rounding.hpp), so this
+// If that is negative nothing is lost without it. All numbers are integers rounded upwards (rounding.hpp), so this
 // is a proof. What is removed sharpens the messages, which remove more: repeated until nothing changes or the work is
 // used up.
 #pragma once

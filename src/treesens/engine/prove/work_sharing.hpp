@@ -1,8 +1,8 @@
 // Several provers on one search tree, each in a thread with a workspace of its own (ADR 0009).
 //
-// Whoever has nothing to do asks; whoever works gives away the shallowest subtree that it has put off. What every
-// prover proves holds for its own subtrees, so the bound of the whole is the largest of all bounds: of the provers, and
-// of the subtrees that wait. Factors, problem and cell trees are shared and never written to.
+// Idle provers request work; a busy prover donates its shallowest unexplored subtree. What every prover proves holds
+// for its own subtrees, so the bound of the whole is the largest of all bounds: of the provers, and of the subtrees
+// that wait. Factors, problem and cell trees are shared and never written to.
 #pragma once
 
 #include <atomic>

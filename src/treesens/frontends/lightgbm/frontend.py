@@ -50,7 +50,7 @@ class LightGBMFrontend:
         if not isinstance(obj, lightgbm.Booster) and not obj.__sklearn_is_fitted__():
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         booster = obj if isinstance(obj, lightgbm.Booster) else obj.booster_
-        # Without a number of rounds this is the model that predict uses: up to the best iteration where there is one.
+        # Without a number of rounds this is the model that predict uses: up to the best iteration if there is one.
         text = booster.model_to_string()
         classes = list(obj.classes_) if isinstance(obj, lightgbm.LGBMClassifier) else ()
         return self._read(text.encode(), place, "model", classes)
@@ -83,7 +83,7 @@ class LightGBMFrontend:
 
 
 class NativeLightGBM:
-    """Predictions of the lightgbm library itself. `text` is the model file, None where there is none to load."""
+    """Predictions of the lightgbm library itself. `text` is the model file, None if there is none to load."""
 
     def __init__(self, text: bytes | None, outputs: int, average: int) -> None:
         self._text, self._outputs, self._average = text, outputs, average

@@ -152,7 +152,7 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Names of the categories of pandas columns, where it is certain which column they belong to."""
+    """Names of the categories of pandas columns, if it is certain which column they belong to."""
     if len(header.pandas) != len(counts):
         return {}
     result = {}

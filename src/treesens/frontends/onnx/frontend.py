@@ -2,7 +2,7 @@
 
 How onnxruntime evaluates (tree_ensemble_common.h, tree_ensemble_aggregator.h): float32 inputs against float32 values by the
 mode of each node; NaN takes the false branch unless missing_value_tracks_true. Scores are summed in float32 from 0 in the
-order of the trees, then averaged where asked for, then base_values are added, then the transform is applied.
+order of the trees, then averaged if asked for, then base_values are added, then the transform is applied.
 """
 
 from __future__ import annotations

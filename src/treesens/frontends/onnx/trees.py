@@ -104,7 +104,7 @@ def read_trees(operator: str, a: Attributes) -> Read:
 
 
 def _one_score(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """Two classes from one score s: 1 - s and s where no weight is negative, a margin otherwise."""
+    """Two classes from one score s: 1 - s and s if no weight is negative, a margin otherwise."""
     nodes, output, _ = _nodes(a, "class", 1, one=True)
     base = base[-1:] if len(base) else np.zeros(1)
     positive = bool((a.floats("class_weights") >= 0).all())

@@ -129,7 +129,7 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
 
 
 def _largest(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For `count` predicates at once, each true up to some float: that float (-infinity where there is none)."""
+    """For `count` predicates at once, each true up to some float: that float (-infinity if there is none)."""
     low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
     while (low < high).any():
         # Half of the sum, rounded up, without its overflow.

@@ -17,7 +17,7 @@ Labels = tuple[str, ...] | tuple[int | float, ...]
 
 
 def category_labels(model: Field, features: int) -> list[Labels | None]:
-    """Names of the categories per feature where the file has them (XGBoost 3.1 and later, trained on a data frame)."""
+    """Names of the categories per feature if the file has them (XGBoost 3.1 and later, trained on a data frame)."""
     cats = model.get("cats")
     none: list[Labels | None] = [None] * features
     if cats is None:

@@ -35,7 +35,7 @@ _OLD = b"binf"
 
 
 class XGBoostFrontend:
-    """Reads what XGBoost 1.3 and later writes; the binary format before it through the library, where that still can."""
+    """Reads what XGBoost 1.3 and later writes; the binary format before it through the library, if that still can."""
 
     name = "xgboost"
     library = "xgboost"

@@ -71,7 +71,7 @@ class Trees:
 
 
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
-    """Names and kinds; f0, f1, … where the file has no names. Category counts are filled in with the trees."""
+    """Names and kinds; f0, f1, … if the file has no names. Category counts are filled in with the trees."""
     n = count.integer()
     if not 0 < n <= MAX_FEATURES:
         raise count.error(f"{n} features make no sense")

@@ -28,7 +28,7 @@ _LARGEST: Final = 400
 
 
 def branches(tree: Branch) -> list[Child]:
-    """The children that are there; Lark puts None where an optional part is left out."""
+    """The children that are there; Lark puts None if an optional part is left out."""
     return [child for child in tree.children if child is not None]
 
 

@@ -20,7 +20,7 @@ LARGEST_FILE: Final = 10_000_000
 
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
-"""After so many mistakes the text is something else, and nobody reads on."""
+"""Maximum number of syntax errors reported per file."""
 
 _TRANSLATED: Final = {
     **{"==": ("EQUAL", "="), ":=": ("EQUAL", "="), "=<": ("ORDER", "<="), "=>": ("ORDER", ">="), "<>": ("ORDER", "!=")},
@@ -94,7 +94,7 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 
 
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
-    """The tree of what could be read; None where nothing could. Mistakes go to `diagnostics`.
+    """The tree of what could be read; None if nothing could. Mistakes go to `diagnostics`.
 
     For tools that show a file while it is written; `parse` is for everybody else.
     """

@@ -61,7 +61,7 @@ class DeclarationParser:
         return self._finish()
 
     def fits(self, *, new_line: bool) -> frozenset[str]:
-        """The terminals that may follow all the tokens, for editors; `new_line` where they would start a line."""
+        """The terminals that may follow all the tokens, for editors; `new_line` if they would start a line."""
         index = 0
         while index < len(self.tokens):
             index = self._step(index)
@@ -162,7 +162,7 @@ class DeclarationParser:
         return resume
 
     def _next_line(self, index: int) -> int:
-        """The next line that starts a conjunct or a clause; the token itself where it starts a line."""
+        """The next line that starts a conjunct or a clause; the token itself if it starts a line."""
         start = index if index > self.conjunct_start else index + 1
         for i in range(start, len(self.tokens)):
             if self.tokens[i].type == "_SEP" or (starts_line(self.tokens, i) and self._starts_again(i)):

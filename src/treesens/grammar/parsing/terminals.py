@@ -1,7 +1,7 @@
 """Lark with the grammar of `sens.lark`: made once, on first use, since only a command that reads a question needs it.
 
 Building the tables takes 0.1 s, loading them 0.015 s, so they are kept in the user's cache directory, under a hash of
-the grammar, Lark's version and Python's that Lark checks. Where it cannot be written, they are built each time.
+the grammar, Lark's version and Python's that Lark checks. If it cannot be written, they are built each time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def grammar_text() -> str:
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:
-    """Lark for the grammar, through the cache file where one is given."""
+    """Lark for the grammar, through the cache file if one is given."""
     from lark import Lark
 
     return Lark(

@@ -26,7 +26,7 @@ _UNIT: Final = 2
 
 
 def format_text(text: str, name: str = "<query>") -> str:
-    """The text in canonical layout. Raises `DiagnosticsError` where it does not parse: half a file is not laid out."""
+    """The text in canonical layout. Raises `DiagnosticsError` if it does not parse: half a file is not laid out."""
     tree = parse(text, name)
     from treesens.grammar.parsing import terminals
 

@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only a name can stand; quoted where it is not plain, reserved, or the word `but`."""
+    """A name where only a name can stand; quoted if it is not plain, reserved, or the word `but`."""
     plain = _PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 

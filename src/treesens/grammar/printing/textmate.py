@@ -23,7 +23,7 @@ def patterns() -> tuple[tuple[str, str], ...]:
         ("comment.line.number-sign", terminals["COMMENT"]),
         ("string.quoted.double", terminals["STRING"]),
         ("variable.other.quoted", terminals["QUOTED"]),
-        # Names after a dot are features, even where they read like a word of the language.
+        # Names after a dot are features, even if they read like a word of the language.
         ("variable.other.member", r"(?<=\.)\s*" + terminals["NAME"]),
         ("constant.numeric", rf"(?<![\w.]){terminals['NUMBER']}"),
         ("entity.name.function", rf"\b({_either(words.FUNCTIONS)})(?=[ \t]*\()"),

@@ -52,7 +52,7 @@ Label: TypeAlias = Name | Number
 
 @node
 class Interval(Node):
-    """`[low, high]`, with `(` or `)` where an end does not belong to it."""
+    """`[low, high]`, with `(` or `)` if an end does not belong to it."""
 
     low: Bound
     high: Bound

@@ -4,9 +4,9 @@ The native engine bounds the least slack of all score rows from above by message
 
     bound = sum over trees of their best leaves, messages added  >=  slack of every point.
 
-With a cell or a leaf chosen the same messages give bound - (best - chosen); where that is negative, no solution uses it.
+With a cell or a leaf chosen the same messages give bound - (best - chosen); if that is negative, no solution uses it.
 Source: a module. Target: the module with the facts "the feature is not in this cell" (p[k] false or true at the ends of a
-domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause where nothing is left. merge-guards and
+domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause if nothing is left. merge-guards and
 drop-dead take the facts out.
 
 The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved, up to the

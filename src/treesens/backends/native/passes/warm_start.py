@@ -52,7 +52,7 @@ class WarmStart:
 
 
 def with_leaves(module: Module, point: BoolArray) -> BoolArray:
-    """Values of all variables from those of all but the leaves: a leaf is reached where all its guards are true."""
+    """Values of all variables from those of all but the leaves: a leaf is reached if all its guards are true."""
     leaves, literals = leaf_implications(module)
     reached = module.leaf_variables()
     reached[leaves[~literal_values(literals, point)]] = False
