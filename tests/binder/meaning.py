@@ -96,13 +96,10 @@ def holds(world: World, node: ast.Formula) -> bool:
             )
         case ast.Comparison():
             return _comparison(world, node)
-        case ast.InInterval(operand, interval):
-            value = evaluate(world, operand)
-            return value is not MISSING and _inside(value, interval)
-        case ast.InSet(operand, values):
-            return any(holds(world, ast.Comparison(operand, "=", label)) for label in values.values)
-        case ast.IsMissing(feature):
-            return math.isnan(world.stored(feature.point.text, feature.feature.text))
+        case ast.Predicate():
+            from tests.grammar.constructs import construct_of
+
+            return bool(construct_of(node).holds(world, node))
     raise AssertionError(node)
 
 
@@ -114,7 +111,7 @@ def _same(left: float, right: float) -> bool:
     return left == right or (math.isnan(left) and math.isnan(right))
 
 
-def _inside(value: Any, interval: ast.Interval) -> bool:
+def inside(value: Any, interval: ast.Interval) -> bool:
     low = -math.inf if isinstance(interval.low, ast.Infinity) else interval.low.value
     high = math.inf if isinstance(interval.high, ast.Infinity) else interval.high.value
     return (value > low if interval.low_open else value >= low) and (

@@ -7,6 +7,7 @@ import pytest
 
 from tests.binder.meaning import holds as means
 from tests.binder.setting import NAMES, bound, values, world
+from tests.grammar.constructs import CONSTRUCTS
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.grammar.tree import ast
 
@@ -46,12 +47,9 @@ a.town = Bonn
 a.town != Bonn
 a.town in {Bonn, Ulm}
 not a.town in {Köln}
-missing(a.gap)
-not missing(a.gap)
 a.gap >= 0.1
 not a.gap >= 0.1
 a.gap != 1
-a.gap = 0.5 or missing(a.gap)
 a.gap >= 0.5 implies a.sex = Male
 not (a.gap >= 0.5 and a.x < 1 and a.town = Ulm)
 a.gap < 0.5 or not (a.x > 0 implies a.y > 1)
@@ -218,6 +216,7 @@ value(a) in [0.5, 2]
 """,
 }
 CASES = [("binary", text) for text in INPUT_CONSTRAINTS]
+CASES += [("binary", text) for construct in CONSTRUCTS.values() for text in construct.INPUT_CONSTRAINTS]
 CASES += [(model, text) for model, texts in SCORE_CONSTRAINTS.items() for text in texts.strip().splitlines()]
 
 

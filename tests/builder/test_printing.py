@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 import treesens as ts
 from tests.grammar import trees
+from tests.grammar.constructs import construct_of
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.printer import to_text
@@ -118,15 +120,8 @@ def constraint(node: Any) -> Any:
             return won.by(factor=label(factor), margin=label(margin)) if factor or margin else won
         case ast.Comparison(left, sign, right):
             return OPERATORS[sign](quantity(left), right.text if isinstance(right, ast.Name) else quantity(right))
-        case ast.InInterval(operand, interval):
-            inclusive = ENDS[interval.low_open, interval.high_open]
-            return quantity(operand).between(label(interval.low), label(interval.high), inclusive=inclusive)
-        case ast.InSet(operand, values):
-            return quantity(operand).is_in([label(v) for v in values.values])
-        case ast.IsMissing(feature):
-            return quantity(feature).is_missing()
-        case ast.Avoid(points, data, width, limit):
-            return q.avoid_cavities(*map(point, points), data=data.text, width=width.value, limit=whole(limit))
+        case ast.Predicate():
+            return construct_of(node).built(node, sys.modules[__name__])
         case ast.Not(operand):
             return ~constraint(operand)
         case ast.And(items):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.grammar.constructs import CONSTRUCTS
+from treesens.grammar.constructs.registry import functions
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import FUNCTIONS, KEYWORDS
+from treesens.grammar.tree.words import KEYWORDS
 
 Strategy = st.SearchStrategy[Any]
 
-_plain = st.sampled_from(["a", "b", "x1", "age", "größe", "Ünï_9", "_", *sorted(KEYWORDS), *FUNCTIONS, "l2", "width"])
+_plain = st.sampled_from(["a", "b", "x1", "age", "größe", "Ünï_9", "_", *sorted(KEYWORDS), *functions(), "l2", "width"])
 _odd = st.text(
     st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="`\x85"), min_size=1, max_size=8
 )
@@ -95,10 +98,7 @@ atoms = st.one_of(
     st.builds(ast.PointIsRow, names, rows, st.none() | features),
     st.builds(ast.ClassIs, names, labels, st.none() | numbers, st.none() | numbers),
     st.builds(_comparison, expressions, st.sampled_from(["<", "<=", "=", "!=", ">=", ">"]), expressions | names),
-    st.builds(ast.InInterval, expressions, intervals),
-    st.builds(ast.InSet, expressions, several(labels).map(ast.ValueSet)),
-    st.builds(ast.IsMissing, features_of),
-    st.builds(ast.Avoid, several(names, 1, 2), names, wholes, st.none() | wholes),
+    *(construct.trees(sys.modules[__name__]) for construct in CONSTRUCTS.values()),
 )
 formulas = st.recursive(
     atoms,

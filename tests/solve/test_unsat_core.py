@@ -20,6 +20,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.query.query import CellSet, Constraint, Query
 from treesens.compiler.result import Verdict
+from treesens.grammar.constructs.missing import IsMissing
 from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
@@ -41,7 +42,7 @@ def random_conjuncts(seed: int) -> tuple[Query, ResolvedQuestion, dict[str, Cons
     named: dict[str, Constraint] = {}
     conjuncts = []
     for number, constraint in enumerate(query.constraints):
-        node = ast.IsMissing(ast.FeatureOf(ast.Name("a"), ast.Name(f"c{number}")))
+        node = IsMissing(ast.FeatureOf(ast.Name("a"), ast.Name(f"c{number}")))
         named[f"missing(a.c{number})"] = constraint
         conjuncts.append(Conjunct(node, (constraint,)))
     find = ast.Find((ast.Point(ast.Name("a")),), ())

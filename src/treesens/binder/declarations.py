@@ -23,7 +23,7 @@ from treesens.binder.domains import (
     value_domain,
 )
 from treesens.compiler.base.arrays import FloatArray, frozen
-from treesens.compiler.base.diagnostics import Diagnostics, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain, Unit, whole_range
@@ -55,9 +55,11 @@ class Declarations:
     onehots: list[ast.OneHot] = field(default_factory=list)
     sources: list[ast.DomainFrom] = field(default_factory=list)
 
-    def fail(self, code: str, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()) -> Unbound:
+    def fail(
+        self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
+    ) -> Unbound:
         """Records a mistake, once; the caller raises what is returned."""
-        known = any((d.code, d.message, d.span) == (code, message, span) for d in self.diagnostics)
+        known = any((d.code, d.message, d.span) == (str(code), message, span) for d in self.diagnostics)
         if not known:
             self.diagnostics.error(code, message, span, remedy, related)
         return Unbound()

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from treesens.binder.declarations import Declarations, Unbound
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Task
+from treesens.grammar.constructs.avoid import Avoid
 from treesens.grammar.tree import ast
 
 N = TypeVar("N", bound=ast.Node)
@@ -175,7 +176,7 @@ class _Writer:
         objective = None
         if near is not None and near.using in ("cavities", "both"):
             width = ast.Whole(CAVITY_WIDTH, span=near.span)
-            constraints += (ast.Avoid((self.a, self.b), near.data, width, span=near.span),)
+            constraints += (Avoid((self.a, self.b), near.data, width, span=near.span),)
         if near is not None and near.using in ("likelihood", "both"):
             factors = tuple(ast.Likelihood(point, near.data, span=near.span) for point in (self.a, self.b))
             objective = ast.Objective("maximize", ast.Product(factors, span=near.span), span=near.span)

@@ -1,33 +1,15 @@
-"""Constraints of a question: formulas in negation normal form, and the meaning of every comparison."""
+"""Constraints of a question: formulas in negation normal form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
 from typing import assert_never
 
-from treesens.binder import data_terms as bind_data
-from treesens.binder import distances as bind_distances
 from treesens.binder import inputs as bind_inputs
 from treesens.binder import scores as bind_scores
-from treesens.binder.declarations import interval_ends
+from treesens.binder.comparisons import comparison
+from treesens.binder.constructs.registry import meaning_of
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.terms import (
-    AbsoluteAtom,
-    Affine,
-    ChangesAtom,
-    DistanceAtom,
-    FeatureAtom,
-    LikelihoodAtom,
-    LinkedAtom,
-    ScoreAtom,
-    affine,
-    class_index,
-    kind_of,
-)
-from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
 
 
@@ -50,163 +32,8 @@ def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:
         case ast.ClassIs():
             return bind_scores.class_is(scope, node, positive)
         case ast.Comparison():
-            return _comparison(scope, node, positive)
-        case ast.InInterval(operand, interval):
-            return _in_interval(scope, node, operand, interval, positive)
-        case ast.InSet(operand, values):
-            return _in_set(scope, node, operand, values, positive)
-        case ast.IsMissing(feature):
-            return _is_missing(scope, feature, positive)
-        case ast.Avoid():
-            return bind_data.avoid(scope, node, positive)
+            return comparison(scope, node, positive)
+        case ast.Predicate():
+            return meaning_of(node)(scope, node, positive)
         case _:
             assert_never(node)
-
-
-def _comparison(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
-    left, right = node.left, node.right
-    if isinstance(left, ast.ClassOf) or isinstance(right, ast.ClassOf):
-        return _classes(scope, node, positive)
-    for side, other in ((left, right), (right, left)):
-        if isinstance(side, ast.Name) and isinstance(other, ast.FeatureOf):
-            return _named_category(scope, node, other, side, positive)
-    one, two = scope.every(lambda side: affine(scope, side), (left, right))
-    return compare(scope, one - two, node.operator, positive, node.span)
-
-
-def _named_category(
-    scope: Scope, node: ast.Comparison, feature: ast.FeatureOf, name: ast.Name, positive: bool
-) -> Pending:
-    point, index = scope.point(feature.point), scope.feature(feature.feature)
-    spec = scope.spec(index)
-    run = bind_inputs.run_of_label(scope, spec, name)
-    if node.operator not in ("=", "!="):
-        raise bind_inputs.no_order(scope, spec, node.span)
-    return bind_inputs.region(scope, point, index, [run], positive=(node.operator == "=") is positive)
-
-
-def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
-    """`class(P) != C`, `class(P) = class(Q)`, `class(P) != class(Q)`."""
-    if node.operator not in ("=", "!="):
-        raise scope.fail("E205", "classes have no order", node.span, "use `=` or `!=`")
-    equal = (node.operator == "=") is positive
-    left, right = (node.left, node.right) if isinstance(node.left, ast.ClassOf) else (node.right, node.left)
-    assert isinstance(left, ast.ClassOf)
-    match right:
-        case ast.ClassOf(other):
-            one, two = scope.pair(left.point, other, node.span)
-            return bind_scores.same_class(scope, one, two, equal, node.span)
-        case ast.Name() | ast.Number():
-            point = scope.point(left.point)
-            return bind_scores.class_wins(scope, point, class_index(scope, point, right), positive=equal)
-        case _:
-            remedy = "compare with a class, or with `class(Q)`"
-            raise scope.fail("E205", f"a class is compared with `{right.span.text}`", node.span, remedy)
-
-
-def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, span: Span) -> Pending:
-    """form operator 0."""
-    if not form.terms:
-        raise scope.fail("E218", "neither side depends on a point", span, "compare a quantity of a point")
-    number = -form.constant
-    if features := form.only(FeatureAtom):
-        return _features(scope, features, operator, number, positive, span)
-    if scores := form.only(ScoreAtom):
-        name = bind_scores.row_name(scope, scores)
-        return bind_scores.compare(scope, scores, operator, LogRational(number), positive, name)
-    if linked := form.only(LinkedAtom):
-        return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
-    if likelihoods := form.only(LikelihoodAtom):
-        return bind_data.compare_likelihoods(scope, likelihoods, operator, number, positive, span)
-    if changes := form.only(ChangesAtom):
-        return bind_data.compare_changes(scope, changes, operator, number, positive)
-    if distances := form.only(DistanceAtom):
-        return bind_distances.compare_distance(scope, distances, operator, number, positive, span)
-    if absolutes := form.only(AbsoluteAtom):
-        return _absolute(scope, absolutes, operator, number, positive, span)
-    kinds = list(dict.fromkeys(kind_of(atom) for atom, _ in form.terms))
-    if len(kinds) == 1:
-        raise scope.fail("E204", f"{kinds[0]} cannot be combined so", span, "compare one of them with a number")
-    message = f"{' and '.join(kinds)} are compared, which have nothing in common"
-    raise scope.fail("E205", message, span, "compare things of one kind")
-
-
-def _features(
-    scope: Scope,
-    terms: Mapping[FeatureAtom, Fraction],
-    operator: ast.Operator,
-    number: Fraction,
-    positive: bool,
-    span: Span,
-) -> Pending:
-    atoms = list(terms.items())
-    if len(atoms) > 1:
-        return bind_inputs.relate(scope, atoms, operator, number, positive, span)
-    atom, factor = atoms[0]
-    found = operator if factor > 0 else bind_inputs.MIRRORED[operator]
-    spec = scope.spec(atom.feature)
-    runs = bind_inputs.runs_of_comparison(scope, spec, found, number / factor, span)
-    return bind_inputs.region(scope, atom.point, atom.feature, runs, positive=positive is (found != "!="))
-
-
-def _absolute(
-    scope: Scope,
-    terms: Mapping[AbsoluteAtom, Fraction],
-    operator: ast.Operator,
-    number: Fraction,
-    positive: bool,
-    span: Span,
-) -> Pending:
-    """|E| <= c is E <= c and -E <= c; |E| >= c is one of the two the other way round."""
-    if len(terms) > 1:
-        raise scope.fail(
-            "E220", "only one absolute value may be compared at a time", span, "write one constraint for each"
-        )
-    ((atom, factor),) = terms.items()
-    found = operator if factor > 0 else bind_inputs.MIRRORED[operator]
-    bound = Affine(number / factor)
-    if found in ("=", "!=") and bound.constant < 0:
-        raise scope.fail("E309", "an absolute value is never negative", span, "compare with a number from 0 on")
-    sides = (atom.inner - bound, atom.inner * Fraction(-1) - bound)
-    both = found in ("<", "<=", "!=")
-    return (all_of if both is positive else any_of)(compare(scope, side, found, positive, span) for side in sides)
-
-
-def _in_interval(
-    scope: Scope, node: ast.InInterval, operand: ast.Expression, interval: ast.Interval, positive: bool
-) -> Pending:
-    if isinstance(operand, ast.FeatureOf):
-        atom = FeatureAtom(scope.point(operand.point), scope.feature(operand.feature))
-        return bind_inputs.in_interval(scope, atom, interval, positive)
-    form = affine(scope, operand)
-    low, high = interval_ends(scope.found, interval)
-    ends: list[tuple[Fraction, ast.Operator]] = []
-    if low is not None:
-        ends.append((low, ">" if interval.low_open else ">="))
-    if high is not None:
-        ends.append((high, "<" if interval.high_open else "<="))
-    parts = scope.every(lambda end: compare(scope, form - Affine(end[0]), end[1], positive, node.span), ends)
-    return (all_of if positive else any_of)(parts)
-
-
-def _in_set(scope: Scope, node: ast.InSet, operand: ast.Expression, values: ast.ValueSet, positive: bool) -> Pending:
-    if isinstance(operand, ast.FeatureOf):
-        atom = FeatureAtom(scope.point(operand.point), scope.feature(operand.feature))
-        return bind_inputs.in_set(scope, atom, values, positive)
-    if isinstance(operand, ast.ClassOf):
-        point = scope.point(operand.point)
-        wins = [
-            bind_scores.class_wins(scope, point, class_index(scope, point, label), positive=positive)
-            for label in values.values
-        ]
-        return (any_of if positive else all_of)(wins)
-    raise scope.fail("E205", "only a feature or a class lies in a set", node.span, "write an interval `in [lo, hi]`")
-
-
-def _is_missing(scope: Scope, node: ast.FeatureOf, positive: bool) -> Pending:
-    point, feature = scope.point(node.point), scope.feature(node.feature)
-    if not scope.spec(feature).missing:
-        name = scope.spec(feature).name
-        message = f"`{name}` is never missing in its domain"
-        raise scope.fail("E210", message, node.span, f"declare it: `feature {name}: real or missing`")
-    return bind_inputs.is_missing(scope, point, feature, positive)

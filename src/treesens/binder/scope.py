@@ -23,7 +23,7 @@ from treesens.binder.declarations import (
 )
 from treesens.binder.domains import FeatureSpec
 from treesens.compiler.base.arrays import FloatArray, Int32Array, frozen
-from treesens.compiler.base.diagnostics import Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import CellEnsemble, Feature
 from treesens.compiler.model.grid import FeatureGrid, Grid
@@ -171,7 +171,9 @@ class Scope:
         self.cuts = [set() for _ in self.inputs.features]
         self.index = {name: i for i, name in enumerate(self.inputs.names)}
 
-    def fail(self, code: str, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()) -> Unbound:
+    def fail(
+        self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
+    ) -> Unbound:
         return self.found.fail(code, message, span, remedy, related)
 
     def point(self, name: ast.Name) -> int:

@@ -15,6 +15,7 @@ from treesens.builder.arguments import (
 )
 from treesens.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
 from treesens.errors import UsageError
+from treesens.grammar.constructs.avoid import Avoid
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NORMS
@@ -155,6 +156,4 @@ def avoid_cavities(*points: Point, data: str, width: int, limit: int | None = No
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
-    return Constraint(
-        ast.Avoid(names, name_of(data, "data"), whole_of(width, "width"), optional(whole_of, limit, "limit"))
-    )
+    return Constraint(Avoid(names, name_of(data, "data"), whole_of(width, "width"), optional(whole_of, limit, "limit")))

@@ -13,14 +13,17 @@ from treesens.builder.arguments import (
     Ends,
     Numeric,
     bound_of,
+    given_name_of,
     interval_of,
     label_of,
-    name_of,
     number_of,
     optional,
     wrong,
 )
 from treesens.errors import UsageError
+from treesens.grammar.constructs.membership import InInterval, InSet
+from treesens.grammar.constructs.missing import IsMissing
+from treesens.grammar.constructs.present import IsPresent
 from treesens.grammar.printing.print_terms import Unwritable
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
@@ -181,7 +184,7 @@ class Quantity(Built):
 
     def between(self, low: Numeric, high: Numeric, *, inclusive: Ends = "both") -> Constraint:
         """`in [low, high]`; `inclusive` says which ends belong to it."""
-        return Constraint(ast.InInterval(self.node, interval_of(low, high, inclusive)))
+        return Constraint(InInterval(self.node, interval_of(low, high, inclusive)))
 
     def is_in(self, values: Iterable[str | Numeric]) -> Constraint:
         """`in {v1, v2}`: names of categories, or numbers."""
@@ -190,14 +193,14 @@ class Quantity(Built):
         labels = tuple(label_of(value, f"values[{i}]") for i, value in enumerate(values))
         if not labels:
             raise UsageError("`values` is empty", remedy="give at least one")
-        return Constraint(ast.InSet(self.node, ast.ValueSet(labels)))
+        return Constraint(InSet(self.node, ast.ValueSet(labels)))
 
     def _compared(self, operator: ast.Operator, other: object) -> Constraint:
         if isinstance(other, str):
             if not isinstance(self.node, ast.FeatureOf | ast.ClassOf):
                 remedy = "only features and classes are compared with names"
                 raise wrong(f"the other side of {operator}", "a number or a quantity", other, remedy)
-            right: ast.Expression = name_of(other, f"the other side of {operator}")
+            right: ast.Expression = given_name_of(other, f"the other side of {operator}")
         else:
             right = quantity_of(other, f"the other side of {operator}")
         if isinstance(self.node, ast.ClassOf) and operator == "=" and isinstance(right, ast.Name | ast.Number):
@@ -218,7 +221,10 @@ class Feature(Quantity):
     node: ast.FeatureOf
 
     def is_missing(self) -> Constraint:
-        return Constraint(ast.IsMissing(self.node))
+        return Constraint(IsMissing(self.node))
+
+    def is_present(self) -> Constraint:
+        return Constraint(IsPresent(self.node))
 
 
 class PredictedClass(Quantity):

@@ -13,9 +13,10 @@ from treesens.editor.library import Library
 from treesens.editor.reading import Reading
 from treesens.errors import TreesensError
 from treesens.frontends.registry import frontend_names
+from treesens.grammar.constructs.registry import functions, predicates
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import FUNCTIONS, KEYWORDS, NEARNESS, NORMS
+from treesens.grammar.tree.words import KEYWORDS, NEARNESS, NORMS, QUANTITIES
 
 ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
@@ -65,13 +66,13 @@ def _words(context: Context) -> Iterator[_Found]:
             text = "or missing"
         yield text, text, "keyword", "word of the language"
     if context.before and context.before[-1].type == "AVOID":
-        yield "cavities", "cavities(", "function", FUNCTIONS["cavities"]
+        yield "cavities", "cavities(", "function", functions()["cavities"]
     elif "FUNCTION" in context.fits:
-        for function, form in FUNCTIONS.items():
-            if function not in ("cavities", "missing"):
-                yield function, f"{function}(", "function", form
+        for function, form in QUANTITIES.items():
+            yield function, f"{function}(", "function", form
     if "PREDICATE" in context.fits:
-        yield "missing", "missing(", "function", FUNCTIONS["missing"]
+        for word, found in predicates().items():
+            yield word, f"{word}(", "function", found.functions[word]
 
 
 def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Found]:
@@ -112,7 +113,7 @@ def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Fo
         case "near":
             yield from ((word, word, "value", "way to be near data") for word in NEARNESS)
         case "option":
-            yield from ((word, f"{word} = ", "keyword", FUNCTIONS["cavities"]) for word in ("width", "limit"))
+            yield from ((word, f"{word} = ", "keyword", functions()["cavities"]) for word in ("width", "limit"))
     if context.kind in ("point", "target", "category", "class") and not _only_labels(context):
         for name in points:
             yield name, point_name_text(ast.Name(name)), "name", "point"

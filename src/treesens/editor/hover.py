@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from treesens.editor import names
 from treesens.editor.context import innermost_bracket, name_of, points_of
 from treesens.editor.reading import Reading, code_tokens
+from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.layout import declarations, is_word
-from treesens.grammar.tree.words import FUNCTIONS
 
 if TYPE_CHECKING:
     from lark import Token
@@ -40,7 +40,7 @@ def _about(reading: Reading, part: list[Token], index: int) -> str | None:
     token, name = part[index], name_of(part[index])
     before = part[index - 1].type if index else ""
     if token.type in ("FUNCTION", "PREDICATE"):
-        return f"`{FUNCTIONS[name]}`" if name in FUNCTIONS else None
+        return f"`{functions()[name]}`" if name in functions() else None
     if token.type == "STRING" and before == "FROM":
         declared = name_of(part[1])
         return names.model_card(reading, declared) or names.data_card(reading, declared)

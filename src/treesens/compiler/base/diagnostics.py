@@ -69,6 +69,19 @@ NOWHERE = Span(Source("<built>", ""), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """One kind of mistake: its number, a short title, why it comes up, what to do. It keeps its number for ever."""
+
+    code: str
+    title: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return self.code
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message: a stable code, a sentence, where (`related`: other places that take part in it), and what to do."""
 
@@ -111,9 +124,9 @@ class Diagnostics:
         return iter(self.items)
 
     def error(
-        self, code: str, message: str, span: Span | None = None, remedy: str = "", related: tuple[Span, ...] = ()
+        self, code: str | Code, message: str, span: Span | None = None, remedy: str = "", related: tuple[Span, ...] = ()
     ) -> None:
-        self.items.append(Diagnostic(code, message, span, remedy, related=related))
+        self.items.append(Diagnostic(str(code), message, span, remedy, related=related))
 
     def warning(self, code: str, message: str, span: Span | None = None, remedy: str = "") -> None:
         self.items.append(Diagnostic(code, message, span, remedy, "warning"))

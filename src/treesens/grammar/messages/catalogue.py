@@ -7,25 +7,17 @@ A code keeps its number for ever; one that is given up is not used again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One kind of error: a short title, why it comes up, what to do."""
-
-    code: str
-    title: str
-    cause: str
-    remedy: str
+from treesens.compiler.base.diagnostics import Code
+from treesens.grammar.constructs.registry import constructs
 
 
-def _entries(text: str) -> dict[str, Entry]:
+def _entries(text: str) -> dict[str, Code]:
     """Three lines per entry: code and title, cause, remedy."""
     lines = [line.strip() for line in text.strip().splitlines()]
     rows = zip(lines[::3], lines[1::3], lines[2::3], strict=True)
-    return {title[:4]: Entry(title[:4], title[5:], cause, remedy) for title, cause, remedy in rows}
+    return {title[:4]: Code(title[:4], title[5:], cause, remedy) for title, cause, remedy in rows}
 
 
 SYNTAX: Final = _entries(
@@ -188,9 +180,6 @@ E109 model not named
 E110 no such row
   the table has fewer rows
   use a row from 0 to the last
-E111 unknown format
-  no frontend has this name
-  use the name of an installed frontend
 E112 no model
   the file declares no model
   declare one with `model NAME from "FILE"`
@@ -200,9 +189,6 @@ E113 unused parameter
 E114 name is taken
   a point, parameter or feature hides another of the same name
   rename it
-E115 unknown query
-  the file has no query of this name
-  use the name of a query
 E116 feature without a column
   the table has no column for a feature of the model
   rename the column, or declare the domain
@@ -238,9 +224,6 @@ E208 class not allowed
 E209 objective not supported
   the objective is none of the forms of the language
   use one of the documented objectives
-E210 never missing
-  the domain of the feature does not allow a missing value
-  declare the feature `or missing`
 E211 probability outside (0, 1)
   the model predicts probabilities strictly between 0 and 1
   use a number between 0 and 1
@@ -346,4 +329,7 @@ E501 constraints clash for this model
 """
 )
 
-CATALOGUE: Final[dict[str, Entry]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA | ANSWERS
+CONSTRUCTS: Final = {str(code): code for found in constructs().values() for code in found.codes}
+"""Of single constructs, which have their codes in their own files."""
+
+CATALOGUE: Final[dict[str, Code]] = SYNTAX | NAMES | TYPES | DOMAINS | DATA | ANSWERS | CONSTRUCTS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from lark import Token, Tree
+from lark import Tree
 
+from treesens.grammar.constructs.registry import constructs, predicates
 from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import FUNCTIONS
 
 
 def _trees(children: list[Child]) -> list[Branch]:
@@ -32,14 +32,10 @@ class FormulaBuilder(TermBuilder):
                 return ast.Not(self.formula(_trees(parts)[0]), span=span)
             case "comparison":
                 return self._comparison(tree)
-            case "membership":
-                return self._membership(tree)
-            case "is_missing":
-                return self._is_missing(tree)
-            case "avoid":
-                return self._avoid(tree)
+            case "predicate":
+                return predicates()[str(parts[0])].build(self, tree)
             case rule:
-                raise AssertionError(f"rule {rule} is no constraint")
+                return constructs()[rule].build(self, tree)
 
     def _comparison(self, tree: Branch) -> ast.Formula:
         left_tree, operator, right_tree, *suffixes = branches(tree)
@@ -88,53 +84,3 @@ class FormulaBuilder(TermBuilder):
             remedy = f"write `{point.text} = {self.span(right).text} except {{..}}`, or `changes(..) >= 1`"
             raise self.fail("S034", "two points can only be equal", span, remedy)
         raise self.no_point(point)
-
-    def _membership(self, tree: Branch) -> ast.Formula:
-        operand_tree, *negation, where = branches(tree)
-        assert isinstance(where, Tree)
-        span = self.span(tree)
-        operand = self.quantity(operand_tree)
-        inside: ast.Formula
-        if where.data == "interval":
-            inside = ast.InInterval(operand, self.interval(where), span=span)
-        else:
-            values = ast.ValueSet(tuple(self.label(value) for value in branches(where)), span=self.span(where))
-            inside = ast.InSet(operand, values, span=span)
-        return ast.Not(inside, span=span) if negation else inside
-
-    def _is_missing(self, tree: Branch) -> ast.Formula:
-        function, arguments = branches(tree)
-        assert isinstance(arguments, Tree)
-        parts = branches(arguments)
-        if len(parts) == 1 and isinstance(parts[0], Tree) and parts[0].data == "feature_of":
-            feature = self.expression(parts[0])
-            assert isinstance(feature, ast.FeatureOf)
-            return ast.IsMissing(feature, span=self.span(tree))
-        raise self.wrong_call(function, self.span(tree))
-
-    def _avoid(self, tree: Branch) -> ast.Formula:
-        *points, call = branches(tree)
-        assert isinstance(call, Tree)
-        function, arguments = branches(call)
-        assert isinstance(arguments, Tree)
-        form = FUNCTIONS["cavities"]
-        if function != "cavities":
-            raise self.fail("S040", f"points cannot avoid `{function}`", self.span(function), f"write {form}")
-        data, *options = branches(arguments)[:1] + branches(arguments)[1:] or [call]
-        given: dict[str, ast.Whole] = {}
-        for option in options:
-            if not isinstance(option, Tree) or option.data != "keyword_argument":
-                raise self.wrong_call(function, self.span(option))
-            key, value = branches(option)
-            if key not in ("width", "limit") or key in given:
-                raise self.fail("S041", f"`cavities` takes no `{key}` here", self.span(key), f"write {form}")
-            given[str(key)] = self.whole(value)
-        if "width" not in given or not isinstance(data, Tree) or data.data not in ("bare", "word_as_name"):
-            raise self.wrong_call(function, self.span(call))
-        return ast.Avoid(self.names(points), self.name(data), given["width"], given.get("limit"), span=self.span(tree))
-
-
-def token_of(child: Child) -> Token:
-    """A child that the grammar makes a token."""
-    assert isinstance(child, Token)
-    return child

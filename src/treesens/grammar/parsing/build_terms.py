@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from lark import Token, Tree
 
-from treesens.compiler.base.diagnostics import Diagnostics, Source, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Diagnostics, Source, Span, did_you_mean
+from treesens.grammar.constructs.registry import functions
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import FUNCTIONS, NORMS
+from treesens.grammar.tree.words import NORMS, QUANTITIES
 
 if TYPE_CHECKING:
     Branch: TypeAlias = Tree[Token]
@@ -44,7 +45,7 @@ class TermBuilder:
         self.diagnostics = diagnostics
         self.points: tuple[str, ...] = ()  # of the query at hand, for the remedies
 
-    def fail(self, code: str, message: str, span: Span, remedy: str = "") -> Malformed:
+    def fail(self, code: str | Code, message: str, span: Span, remedy: str = "") -> Malformed:
         """Records a mistake; the caller raises what is returned."""
         self.diagnostics.error(code, message, span, remedy)
         return Malformed()
@@ -62,6 +63,21 @@ class TermBuilder:
         if any(item is None for item in built):
             raise Malformed
         return tuple(item for item in built if item is not None)
+
+    # --- parse trees, for constructs, which are read before Lark is loaded ---------------------------------------------
+
+    def tree(self, child: Child) -> Branch:
+        """A child that the grammar makes a tree."""
+        assert isinstance(child, Tree)
+        return child
+
+    def parts(self, child: Child) -> list[Child]:
+        """The children of a tree that are there."""
+        return branches(self.tree(child))
+
+    def rule(self, child: Child) -> str:
+        """The rule of a tree; empty for a token."""
+        return str(child.data) if isinstance(child, Tree) else ""
 
     # --- words and numbers --------------------------------------------------------------------------------------------
 
@@ -235,18 +251,18 @@ class TermBuilder:
                 return ast.Absolute(self.quantity(operand), span=span)
             case "distance", [point, target, *norm] if self._is_point(point) and len(norm) <= 1:
                 return ast.Distance(self.name(point), self._target(target), self._norm(norm, span), span=span)
-            case "missing" | "cavities", _:
-                form = f"P avoid {FUNCTIONS[text]}" if text == "cavities" else FUNCTIONS[text]
+            case _ if text in functions() and text not in QUANTITIES:
+                form = f"P avoid {functions()[text]}" if text == "cavities" else functions()[text]
                 raise self.fail("S041", f"`{text}` is not a quantity", self.span(function), f"write `{form}` by itself")
             case _:
                 raise self.wrong_call(function, span)
 
     def wrong_call(self, function: Child, span: Span) -> Malformed:
         """The mistake of an unknown function or of arguments that it does not take."""
-        if str(function) not in FUNCTIONS:
+        if str(function) not in functions():
             message = f"there is no function `{function}`"
-            return self.fail("S040", message, self.span(function), did_you_mean(str(function), FUNCTIONS))
-        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {FUNCTIONS[str(function)]}")
+            return self.fail("S040", message, self.span(function), did_you_mean(str(function), functions()))
+        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {functions()[str(function)]}")
 
     def _is_point(self, child: Child) -> bool:
         return isinstance(child, Tree) and child.data == "bare"
@@ -269,7 +285,9 @@ class TermBuilder:
             return ast.NearestRow(self.name(branches(child)[0]), span=self.span(child))
         if child.data == "bare":
             return self.name(child)
-        raise self.fail("S041", "a distance is to a point or a row", self.span(child), f"write {FUNCTIONS['distance']}")
+        raise self.fail(
+            "S041", "a distance is to a point or a row", self.span(child), f"write {QUANTITIES['distance']}"
+        )
 
     def _norm(self, norm: list[Child], span: Span) -> ast.Norm:
         remedy = "add the norm: l0, l1, l2 or linf"

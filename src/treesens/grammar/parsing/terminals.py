@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from treesens.grammar.constructs.registry import constructs, predicates
+
 if TYPE_CHECKING:
     from lark import Lark, Token
 
@@ -32,8 +34,13 @@ class _KeepFaults:
 
 
 def grammar_text() -> str:
-    """The text of `sens.lark`."""
-    return Path(__file__).with_name("sens.lark").read_text("utf-8")
+    """The text of `sens.lark`, with the rules and the words of the constructs in their places."""
+    text = Path(__file__).with_name("sens.lark").read_text("utf-8")
+    rules = {name: found.grammar for name, found in constructs().items() if found.grammar}
+    text = text.replace("| CONSTRUCTS |", f"| {' | '.join(rules)} |").replace(
+        "PREDICATES)", f"{'|'.join(predicates())})"
+    )
+    return "\n".join([text, *rules.values(), ""])
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:

@@ -154,10 +154,6 @@ def _right_side(node: ast.Expression, operator: ast.Operator) -> str:
     return expression_text(node)
 
 
-def _set(values: ast.ValueSet) -> str:
-    return f"{{{', '.join(label_text(v) for v in values.values)}}}"
-
-
 def _target(target: ast.Name | ast.Row | ast.NearestRow) -> str:
     match target:
         case ast.Name():
@@ -209,20 +205,10 @@ def formula_text(node: ast.Formula) -> str:
             return text + (f" by margin {decimal(margin.value)}" if margin else "")
         case ast.Comparison(left, operator, right):
             return f"{expression_text(left)} {operator} {_right_side(right, operator)}"
-        case ast.InInterval(operand, interval):
-            return f"{expression_text(operand)} in {interval_text(interval)}"
-        case ast.InSet(operand, values):
-            return f"{expression_text(operand)} in {_set(values)}"
-        case ast.IsMissing(feature):
-            return f"missing({expression_text(feature)})"
-        case ast.Avoid(points, data, width, limit):
-            names = ", ".join(point_name_text(p) for p in points)
-            extra = f", limit = {limit.value}" if limit else ""
-            return f"{names} avoid cavities({name_text(data)}, width = {width.value}{extra})"
-        case ast.Not(ast.InInterval(operand, interval)):
-            return f"{expression_text(operand)} not in {interval_text(interval)}"
-        case ast.Not(ast.InSet(operand, values)):
-            return f"{expression_text(operand)} not in {_set(values)}"
+        case ast.Predicate():
+            return node.text()
+        case ast.Not(ast.Predicate() as operand):
+            return operand.negated_text()
         case ast.Not(operand):
             return f"not {_bracketed(operand, ast.And, ast.Or, ast.Implies)}"
         case ast.And(items):

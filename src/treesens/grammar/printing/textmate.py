@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from treesens.grammar.constructs.registry import functions
 from treesens.grammar.tree import words
 
 SCOPE: Final = "source.sens"
@@ -26,7 +27,7 @@ def patterns() -> tuple[tuple[str, str], ...]:
         # Names after a dot are features, even if they read like a word of the language.
         ("variable.other.member", r"(?<=\.)\s*" + terminals["NAME"]),
         ("constant.numeric", rf"(?<![\w.]){terminals['NUMBER']}"),
-        ("entity.name.function", rf"\b({_either(words.FUNCTIONS)})(?=[ \t]*\()"),
+        ("entity.name.function", rf"\b({_either(dict(functions()))})(?=[ \t]*\()"),
         ("storage.type", rf"\b({_either(words.TYPES)})\b"),
         ("keyword.declaration", rf"^\s*({_either(words.DECLARATIONS)})\b"),
         ("keyword.control", rf"\b({_either((*words.VERBS, *words.DECLARATIONS))})\b"),

@@ -256,36 +256,20 @@ class Comparison(Node):
 
 
 @node
-class InInterval(Node):
-    """`E in [lo, hi]`"""
+class Predicate(Node):
+    """A constraint that has a file of its own in `grammar/constructs/`."""
 
-    operand: Expression
-    interval: Interval
+    def text(self) -> str:
+        """Its canonical text."""
+        raise NotImplementedError
 
+    def negated_text(self) -> str:
+        """The canonical text of its negation."""
+        return f"not {self.text()}"
 
-@node
-class InSet(Node):
-    """`E in {v1, v2}`"""
-
-    operand: Expression
-    values: ValueSet
-
-
-@node
-class IsMissing(Node):
-    """`missing(P.f)`"""
-
-    feature: FeatureOf
-
-
-@node
-class Avoid(Node):
-    """`P, Q avoid cavities(DATA, width = w [, limit = n])`"""
-
-    points: tuple[Name, ...]
-    data: Name
-    width: Whole
-    limit: Whole | None = None
+    def english(self) -> str:
+        """It as a clause of a sentence."""
+        raise NotImplementedError
 
 
 @node
@@ -317,5 +301,5 @@ class Implies(Node):
     conclusion: Formula
 
 
-Atom: TypeAlias = PointsEqual | PointIsRow | ClassIs | Comparison | InInterval | InSet | IsMissing | Avoid
+Atom: TypeAlias = PointsEqual | PointIsRow | ClassIs | Comparison | Predicate
 Formula: TypeAlias = Atom | Not | And | Or | Implies

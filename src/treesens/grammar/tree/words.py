@@ -17,7 +17,7 @@ CONNECTIVES: Final = (
 )
 KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
 
-FUNCTIONS: Final = {
+QUANTITIES: Final = {
     "prob": "prob(P) or prob(P, CLASS)",
     "margin": "margin(P) or margin(P, CLASS)",
     "value": "value(P)",
@@ -26,10 +26,8 @@ FUNCTIONS: Final = {
     "distance": "distance(P, Q or row N of DATA or nearest row of DATA, l0 or l1 or l2 or linf)",
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
-    "missing": "missing(P.f)",
-    "cavities": "cavities(DATA, width = W) or cavities(DATA, width = W, limit = N)",
 }
-"""Every function with the ways to call it."""
+"""Every quantity that is a function, with the ways to call it; constraints have theirs in `grammar/constructs/`."""
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")

@@ -1,0 +1,35 @@
+"""The constructs by the names of their files, and the words that they bring into the language."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.grammar.tree.words import QUANTITIES
+
+if TYPE_CHECKING:
+    from treesens.grammar.constructs.construct import Construct
+
+_SHARED = {"__init__", "construct", "registry"}
+
+
+@functools.cache
+def constructs() -> Mapping[str, Construct]:
+    """Every file of this folder."""
+    names = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _SHARED)
+    return {name: import_module(f"{__package__}.{name}").CONSTRUCT for name in names}
+
+
+@functools.cache
+def predicates() -> Mapping[str, Construct]:
+    """The constructs that are calls, by their words."""
+    return {word: found for found in constructs().values() if not found.grammar for word in found.functions}
+
+
+@functools.cache
+def functions() -> Mapping[str, str]:
+    """Every word that is called, with the ways to call it: quantities, and words of constraints."""
+    return {**QUANTITIES, **{word: form for found in constructs().values() for word, form in found.functions.items()}}
