@@ -28,7 +28,7 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2
 
 # The compiler, the engine and the solvers of a plain installation; no libraries of models but XGBoost, no processes, no pages.
-CORE_TESTS := tests/house tests/compiler tests/engine tests/grammar tests/binder tests/builder tests/data tests/solve
+CORE_TESTS := tests/house tests/compiler tests/engine tests/grammar tests/binder tests/builder tests/data
 quick: $(VENV)/.core
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(CORE_TESTS)
 

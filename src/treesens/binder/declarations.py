@@ -46,7 +46,10 @@ class Unbound(Exception):
 
 @dataclass
 class Declarations:
-    """What the queries of a file may refer to. A model or table that could not be loaded is None: its error has been reported."""
+    """What the queries of a file may refer to.
+
+    A model or table that could not be loaded is None: its error has been reported.
+    """
 
     diagnostics: Diagnostics
     models: dict[str, LoadedModel | None] = field(default_factory=dict)
