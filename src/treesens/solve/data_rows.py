@@ -1,5 +1,6 @@
-"""Uses the rows of a table: a row that is already a witness is the answer, promising rows seed the search, and a witness is moved
-near its nearest row.
+"""Uses the rows of a table.
+
+A row that is already a witness is the answer, promising rows seed the search, and a witness is moved near its nearest row.
 """
 
 from __future__ import annotations

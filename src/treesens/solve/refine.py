@@ -1,4 +1,4 @@
-"""Refinement: excludes cells that hold no values satisfying the relations, and refines step objectives, until the answer is proved.
+"""Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
 
 A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
 satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
