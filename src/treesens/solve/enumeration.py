@@ -81,11 +81,13 @@ class Enumeration:
     """The best value that a combination which is done with may still hold, if that is not known exactly."""
 
     def run(self) -> Result | None:
-        """The closed answer, or None if the time was up or something stays unsettled."""
-        return self.result() if self.go_through(self.combinations.all_of(self.query.constraints)) else None
+        """The answer, closed if there was time; None where nothing was found in time, or something stays unsettled."""
+        done = self.go_through(self.combinations.all_of(self.query.constraints))
+        return self.result() if done or self.witness is not None else None
 
     def go_through(self, alive: BoolArray) -> bool:
-        """Looks at combinations, the best first, until what is left is no better; False if the time was up.
+        """Looks at combinations, the best first, until what is left is no better; False if the time was up (what is left is a
+        bound then).
 
         `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
         beaten.
@@ -101,9 +103,11 @@ class Enumeration:
         for number in self._order(alive, goal, keys):
             if not alive[number]:
                 continue
-            if self.left() <= 0:
-                return False
             key = None if keys is None else Fraction(int(keys[0][number]), keys[1])
+            if self.left() <= 0:
+                if goal is not None and key is not None:
+                    self.stays_possible(goal, key)
+                return False
             if goal is not None and key is not None and not self.better(goal, key, self.value):
                 break
             self.look_at(int(number), key, alive)
@@ -128,6 +132,11 @@ class Enumeration:
         """One combination: its best values, or what rules it out."""
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
+        alive[number] = False
+        if self.combinations.leaves_ranges and self.value is not None:
+            asked = alternatives_of(self.better_question(), cells, self.options.near, pins)
+            if decide_values(asked, self.left).none:
+                return
         verdict = verify_cells(
             self.query,
             cells,
@@ -136,7 +145,6 @@ class Enumeration:
             pins=pins,
             choices=_CHOICES,
         )
-        alive[number] = False
         if isinstance(verdict, Rejected) and verdict.none is not None and not verdict.none.proved:
             inside = decide_values(alternatives_of(self.query, cells, self.options.near, pins), self.left)
             if inside.none:
@@ -187,13 +195,13 @@ class Enumeration:
             found = concretise(asked, self.combinations.cells[number], self.options.near, pins, _CHOICES)
             if isinstance(found, NoValues) and found.proved:
                 # Nothing is as good as `wanted`.
-                self._stays_possible(goal, wanted)
+                self.stays_possible(goal, wanted)
                 return
             witness = None if isinstance(found, NoValues) else self._better_values(found)
             if witness is None:
                 break
             value = objective_value(goal, inputs_of(self.query, witness.values))
-        self._close_inside(goal, number, value, key)
+        self._close_inside(goal, number, key)
 
     def _better_values(self, values: FloatArray) -> Witness | None:
         """The pair of these values, which is kept; None if the library does not accept it."""
@@ -203,37 +211,51 @@ class Enumeration:
         self._keep(witness)
         return witness
 
-    def _close_inside(self, goal: Objective, number: int, value: Fraction, key: Fraction) -> None:
-        """What the best values in the cells may be at most, and values close to that: exactly, or by halves for squares."""
+    def better_question(self) -> Query:
+        """The question for what is better than the best known, if the objective is about values."""
+        goal = self.query.objective
+        if goal is None or not goal.values or self.value is None:
+            return self.query
+        better = better_than(goal, self.value, strict=True)
+        return replace(self.query, constraints=(*self.query.constraints, better))
+
+    def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
+        """Better values in the cells than the best known, by halves; what they may be at most."""
+        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
+        inside = decide_values(alternatives_of(self.better_question(), cells, self.options.near, pins), self.left)
+        while not inside.none and self.value is not None and self.left() > 0:
+            if inside.values is None or self._better_values(inside.values) is None:
+                self.stays_possible(goal, self._rational_bound(goal, number, key))
+                return
+            if abs(self.value - key) <= _CLOSE:
+                self.stays_possible(goal, key)
+                return
+            middle = (self.value + key) / 2
+            asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
+            inside = decide_values(alternatives_of(asked, cells, self.options.near, pins), self.left)
+            if inside.none:
+                key = middle
+                inside = decide_values(
+                    alternatives_of(self.better_question(), cells, self.options.near, pins), self.left
+                )
+        if not inside.none:
+            self.stays_possible(goal, key)
+
+    def _rational_bound(self, goal: Objective, number: int, key: Fraction) -> Fraction:
+        """What the objective may be at best in a combination over rational values."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
         if inside.values is not None:
             self._better_values(inside.values)
-        if inside.bound is not None:
-            self._stays_possible(goal, inside.bound)
-            return
-        while abs(value - key) > _CLOSE and self.left() > 0:
-            middle = (value + key) / 2
-            asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
-            inside = decide_values(alternatives_of(asked, cells, self.options.near, pins), self.left)
-            witness = None if inside.values is None else self._better_values(inside.values)
-            if witness is not None:
-                value = objective_value(goal, inputs_of(self.query, witness.values))
-            elif inside.none:
-                key = middle
-            else:
-                break
-        self._stays_possible(goal, key)
+        return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
 
     def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
         """Whether the combination holds values at all is not known: what it could hold at best is a bound."""
         self.unsettled.pop()
-        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
-        inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
-        self._stays_possible(goal, key if inside.bound is None else inside.bound)
+        self.stays_possible(goal, self._rational_bound(goal, number, key))
         self.doubtful = True
 
-    def _stays_possible(self, goal: Objective, value: Fraction) -> None:
+    def stays_possible(self, goal: Objective, value: Fraction) -> None:
         if self.better(goal, value, self.open_bound):
             self.open_bound = value
 
@@ -327,6 +349,11 @@ def finish_by_enumeration(
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
     if found.witness is not None and found.witness is before.witness:
         found = replace(before, objective=found.objective, proof_dependencies=())
+    if left_open(found):
+        # Each of the two may know more.
+        return better_of(
+            query, before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds})
+        )
     return replace(
         found,
         attempts=(*before.attempts, attempt),

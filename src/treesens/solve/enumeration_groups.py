@@ -1,6 +1,7 @@
 """Groups of combinations of cells: what relations between values rule out for all of them together needs no look at each.
 
-Best first. A group is what values in its ranges allow, whatever the scores say; one that may hold something better is halved.
+Best first, small groups first. A group is what values in its ranges allow, whatever the scores say; one that may hold something
+better than what is known is halved.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,36 +17,38 @@ from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.query.combinations import Exact
 from treesens.compiler.query.concretise import relaxation_of
 from treesens.compiler.query.values import Place
-from treesens.solve.exact_values import bound_objective, decide_values
+from treesens.solve.exact_values import decide_values
 
 if TYPE_CHECKING:
     from treesens.solve.enumeration import Enumeration
 
 _SECONDS = 0.3
-"""Most for what a group allows; more is better spent on its halves."""
+"""Most for a group; more is better spent on its halves."""
 
 
 def through_groups(walk: Enumeration, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
     """Looks at all combinations that are left and may be better than what is known; False if the time was up."""
     goal, number = walk.query.objective, itertools.count()
-    queue: list[tuple[Fraction, int, Int64Array]] = []
+    queue: list[tuple[Fraction, int, int, Int64Array]] = []
 
     def push(group: Int64Array, best: Fraction | None) -> None:
         """Waits with the best that its combinations, or the group that it comes from, allow."""
         if goal is None or keys is None:
-            heapq.heappush(queue, (Fraction(len(group)), next(number), group))
+            heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
             return
         own = Fraction(int(keys[0][group].max() if goal.maximize else keys[0][group].min()), keys[1])
         known = own if best is None else min(own, best) if goal.maximize else max(own, best)
-        heapq.heappush(queue, (-known if goal.maximize else known, next(number), group))
+        heapq.heappush(queue, (-known if goal.maximize else known, len(group), next(number), group))
 
     push(np.flatnonzero(alive), None)
     while queue:
-        priority, _, waiting = heapq.heappop(queue)
+        priority, _, _, waiting = heapq.heappop(queue)
         best = None if goal is None else -priority if goal.maximize else priority
         if goal is not None and best is not None and not walk.better(goal, best, walk.value):
             return True
         if walk.left() <= 0:
+            if goal is not None and best is not None:
+                walk.stays_possible(goal, best)
             return False
         group = waiting[alive[waiting]]
         if len(group) == 1:
@@ -53,35 +56,25 @@ def through_groups(walk: Enumeration, alive: BoolArray, keys: tuple[Exact, int] 
             if walk.witness is not None and goal is None:
                 return True
         elif len(group):
-            allowed, mixed = _allowed(walk, group)
-            if allowed is False:
+            nothing, mixed = _holds_nothing(walk, group)
+            if nothing:
                 alive[group] = False
                 continue
-            if best is not None and allowed is not None and goal is not None:
-                best = min(best, allowed) if goal.maximize else max(best, allowed)
             for part in _halves(walk, group, mixed):
                 push(part, best)
     return True
 
 
-def _allowed(walk: Enumeration, group: Int64Array) -> tuple[Fraction | Literal[False] | None, Place | None]:
-    """The best value of the objective that a group allows, False if it allows no values, None if nothing is known.
+def _holds_nothing(walk: Enumeration, group: Int64Array) -> tuple[bool, Place | None]:
+    """Whether no values in the ranges of a group satisfy the relations, or none that are better than what is known.
 
     With it the place that is missing in some combinations and not in others: then nothing is known of the group.
     """
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):
-        return None, ranges
-    asked = relaxation_of(walk.query, ranges)
-
-    def left() -> float:
-        return min(_SECONDS, walk.left())
-
-    goal = walk.query.objective
-    if goal is None or not goal.values:
-        return (False if decide_values(asked, left).none else None), None
-    inside = bound_objective(asked, goal, left)
-    return (False if inside.none else inside.bound), None
+        return False, ranges
+    asked = relaxation_of(walk.better_question(), ranges)
+    return decide_values(asked, lambda: min(_SECONDS, walk.left())).none, None
 
 
 def _halves(walk: Enumeration, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from math import lcm, prod
 from typing import Any
 
@@ -86,7 +87,7 @@ class Combinations:
                 return found
         return None
 
-    @property
+    @cached_property
     def leaves_ranges(self) -> bool:
         """Whether values are related that cells leave a choice of."""
         return bool(firm_relations(self.query.constraints)) and any(
