@@ -20,6 +20,13 @@ SCALE = 1 << 60
 """Leaf values of these models are whole multiples of its inverse."""
 
 
+MOST_PAIRS = 300_000
+
+
+class TooMany(Exception):
+    """There are too many inputs to look at."""
+
+
 class Truth:
     """The statements about one model. `leaf_value` [tree][leaf id] are exact."""
 
@@ -72,6 +79,8 @@ class Truth:
         by_key: dict[bytes, list[int]] = {}
         for j in right:
             by_key.setdefault(grid[j, shared].tobytes(), []).append(j)
+        if sum(len(by_key.get(grid[i, shared].tobytes(), ())) for i in left) > MOST_PAIRS:
+            raise TooMany
         found = [(i, j) for i in left for j in by_key.get(grid[i, shared].tobytes(), [])]
         return [np.array(found, np.int64).reshape(-1, 2)]
 

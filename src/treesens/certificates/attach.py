@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from treesens.certificates.produce import Certificate, bound, existence, refutation
 from treesens.certificates.statement import NoCertificate
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.query import AtLeast, Objective, Query
 from treesens.compiler.result import Certified, Result, Verdict
 
 SUFFIX = ".cert.xz"
@@ -42,6 +45,14 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
     return replace(result, certificates=tuple(claims))
 
 
+def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
+    """A certificate that no pair exceeds a gap: the question with every bound of a row replaced by it."""
+    limit = LogRational(Fraction(gap + 1e-12 * max(1.0, abs(gap))))
+    rows = tuple(replace(c, bound=limit, strict=True) if isinstance(c, AtLeast) else c for c in query.constraints)
+    beyond = replace(query, constraints=rows)
+    return _attempt("bound", folder, query, lambda: refutation(beyond, seconds=seconds))
+
+
 def form_limit(goal: Objective, shown: float) -> float:
     """The bound of an objective as its form counts it, a few units in the last place away from what is shown."""
     squared = shown * shown if goal.kind == "distance l2" else shown
@@ -69,11 +80,10 @@ def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified
     return Certified(claim, str(path), digest, len(packed), made.produced_in, made.checked_in, left_out=left_out)
 
 
-def summary(results: list[Result]) -> str:
-    """How many answers have certificates, and why others have none, in a line or two."""
-    claims = [c for result in results for c in result.certificates]
-    accepted = sum(bool(c.path) for c in claims)
-    reasons = sorted({c.reason for c in claims if not c.path})
-    words = f"certificates: {accepted} accepted"
-    missing = len(claims) - accepted
+def summary(records: Iterable[dict[str, Any]]) -> str:
+    """How many claims of some records have certificates, and why others have none."""
+    claims = [c for record in records for c in record.get("certificates") or ()]
+    reasons = sorted({c["reason"] for c in claims if not c["file"]})
+    missing = sum(not c["file"] for c in claims)
+    words = f"certificates: {len(claims) - missing} accepted"
     return words + (f", {missing} claims without one ({'; '.join(reasons)})" if missing else "")

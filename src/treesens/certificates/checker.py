@@ -24,14 +24,8 @@ LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:af
 LARGEST = struct.unpack("f", b"\xff\xff\x7f\x7f")[0]
 ANY = {"runs": [[None, None]]}
 MALFORMED = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    lzma.LZMAError,
+    *(ArithmeticError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
+    *(lzma.LZMAError, struct.error),
 )
 
 
@@ -76,6 +70,7 @@ def ln_bounds(x, bits=256):
             power = power * t.numerator**2 // t.denominator**2
         return total if t >= 0 else -total
 
+    require(x > 0, f"{x} has no logarithm")
     k = x.numerator.bit_length() - x.denominator.bit_length()
     k += (x / Fraction(2) ** k > Fraction(4, 3)) - (x / Fraction(2) ** k < Fraction(2, 3))
     m = x / Fraction(2) ** k
@@ -114,7 +109,7 @@ def read_xgboost(data, stated):
             )
             require(left == -1 or 0 <= feature < count, "a split uses a feature that does not exist")
             require(not math.isnan(number) and (left != -1 or math.isfinite(number)), "a number of a tree is none")
-            leaf = Fraction(number) if factor == 1 else Fraction(factor) * Fraction(number)
+            leaf = number if factor == 1 else Fraction(factor) * Fraction(number)
             nodes.append((leaf,) if left == -1 else (feature, number, bool(default), left, right))
         trees.append(nodes)
     base, scores = [Fraction(b) for b in stated["base"]], str(parameters["base_score"]).strip("[]").split(",")
@@ -146,6 +141,7 @@ class Problem:
         keys = {"models", "points", "same_except", "domain", "rows", "clauses", "orders"}
         require(set(statement) == keys, f"a statement has the parts {sorted(keys)}")
         self.statement, self.points = statement, [models[p["model"]] for p in statement["points"]]
+        require(all(0 <= p["model"] < len(models) for p in statement["points"]), "a point of no model")
         self.features, varied = self.points[0]["features"], statement["same_except"]
         require(
             len(self.points) in (1, 2) and all(m["features"] == self.features for m in self.points), "no such points"
@@ -180,8 +176,18 @@ class Problem:
         found = [set() for _ in self.features]
         for f, cut in {n[:2] for m in self.points for t in m["trees"] for n in t if len(n) > 1}:
             found[f].add(cut + 0.0)
-        for _, f, allowed in self.statement["domain"] + [s for c in self.statement["clauses"] for s in c]:
+        sets = self.statement["domain"] + [part for clause in self.statement["clauses"] for part in clause]
+        places = [s[:2] for s in sets] + self.statement["orders"]
+        places += [x[-2:] for row in self.statement["rows"] for x in row["terms"]]
+        places += [x[:2] for row in self.statement["rows"] for x in row["costs"]]
+        require(all(type(i) is int for place in places for i in place), "an index is not a whole number")
+        for _, f, allowed in sets:
             require(set(allowed) <= {"runs", "values", "whole", "missing"}, "a set of values of an unknown kind")
+            numbers = [
+                *allowed.get("values", []),
+                *(x for run in allowed.get("runs", []) for x in run if x is not None),
+            ]
+            require(all(type(x) in (int, float) for x in numbers), "a set of what are no numbers")
             for low, high in allowed.get("runs", []):
                 found[f] |= {x + 0.0 for x in (low, None if high is None else step(high, 1)) if x is not None}
         for row in self.statement["rows"]:
@@ -204,12 +210,9 @@ class Problem:
 
     def make_rows(self):
         """Rows in whole numbers: what a row asks is constant + sum of coefficient * leaf + sum of costs >= 0."""
-        leaves = [n[0] for m in self.points for nodes in m["trees"] for n in nodes if len(n) == 1]
-        scale = max(v.denominator for v in [*leaves, *(b for m in self.points for b in m["base"])])
-        self.trees = [
-            [[(int(n[0] * scale),) if len(n) == 1 else (n[0], self.left(n), *n[3:]) for n in t] for t in m["trees"]]
-            for m in self.points
-        ]
+        numbers = [n[0] for m in self.points for nodes in m["trees"] for n in nodes if len(n) == 1]
+        numbers += [b for m in self.points for b in m["base"]]
+        scale = self.scale = max(v.as_integer_ratio()[1] for v in numbers)
         self.units, self.constant, self.coefficients, self.costs = [], [], [], []
         for row in self.statement["rows"]:
             terms = [(Fraction(c), p, o) for c, p, o in row["terms"]]
@@ -235,20 +238,28 @@ class Problem:
             self.coefficients.append(coefficient)
             self.costs.append(costs)
 
-    def left(self, node):
-        """The cells that a node sends to the left."""
-        cuts = self.cuts[node[0]]
-        return (1 << bisect_right(cuts, node[1] + 0.0)) - 1 | (1 << len(cuts) + 1) * node[2]
+    def tree(self, p, t):
+        """A tree over cells: nodes (feature, cells that go left, left, right) or (whole leaf value,)."""
+        nodes = self.points[p]["trees"][t]
+        if id(nodes) not in self.trees:
+            self.trees[id(nodes)] = [
+                (int(Fraction(n[0]) * self.scale),) if len(n) == 1 else (n[0], self.left(*n[:3]), *n[3:]) for n in nodes
+            ]
+        return self.trees[id(nodes)]
+
+    def left(self, f, cut, missing):
+        cuts = self.cuts[f]
+        return (1 << bisect_right(cuts, cut + 0.0)) - 1 | (1 << len(cuts) + 1) * missing
 
     def make_factors(self, apart):
         """A factor is a tree at a point, or at both points if they agree on some features, but for trees named in `apart`."""
         number = range(len(self.points))
         self.joint, self.factors = self.agree and self.points[0] is self.points[1], []
-        self.entries, self.along = {}, {}
+        self.entries, self.along, self.trees = {}, {}, {}
         for group in [tuple(number)] if self.joint else [(p,) for p in number]:
-            for t in range(len(self.trees[group[0]])):
+            for t in range(len(self.points[group[0]]["trees"])):
                 self.factors += [(t, (p,)) for p in group] if t in apart else [(t, group)]
-        used = [[{n[0] for n in nodes if len(n) > 1} for nodes in trees] for trees in self.trees]
+        used = [[{n[0] for n in nodes if len(n) > 1} for nodes in m["trees"]] for m in self.points]
         self.scope = [{self.variable[p, f] for p in ps for f in used[p][t]} for t, ps in self.factors]
 
     def entries_of(self, i, cancels):
@@ -258,7 +269,7 @@ class Problem:
         """
         if (i, cancels) not in self.entries:
             t, points = self.factors[i]
-            trees, found, stack = [self.trees[p][t] for p in points], [], [((0,) * len(points), {})]
+            trees, found, stack = [self.tree(p, t) for p in points], [], [((0,) * len(points), {})]
             while stack:
                 at, box = stack.pop()
                 turn = next((j for j, tree in enumerate(trees) if len(tree[at[j]]) > 1), None)
@@ -284,7 +295,7 @@ class Problem:
     def goes_along(self, t):
         """Of every node of a tree: whether both points reach the same leaf below it, since they agree on all its features."""
         if t not in self.along:
-            tree, along = self.trees[0][t], {}
+            tree, along = self.tree(0, t), {}
             for n in range(len(tree) - 1, -1, -1):
                 f, _, *children = tree[n] if len(tree[n]) > 1 else (None, None)
                 along[n] = f is None or (self.variable[0, f] == self.variable[1, f] and all(along[c] for c in children))
@@ -334,6 +345,7 @@ class Proof:
             possible = self.problem.propagate(domain)
             if len(node) == 2:
                 v, cell = node
+                require(0 <= v < len(domain) and 0 < cell < self.problem.sizes[v], "a cut between no cells")
                 for side in (-1 << cell, (1 << cell) - 1):
                     stack.append([cells & side if w == v else cells for w, cells in enumerate(domain)])
             elif possible:
@@ -350,6 +362,7 @@ class Proof:
         for i, v, *runs in changes:
             require(0 <= i < len(problem.factors) and v in problem.scope[i], "a message lies outside of its factor")
             require(all(type(x) is int for x in runs) and runs[::2] == sorted(set(runs[::2])), "runs are out of order")
+            require(all(0 <= s < problem.sizes[v] for s in runs[::2]), "a run outside of the cells")
             self.messages.setdefault(i, {})[v] = [
                 (s, x << exponent) for s, x in zip(runs[::2], runs[1::2], strict=True)
             ]
@@ -444,8 +457,8 @@ def check_found(problem, inputs):
     for total, coefficient, costs in zip(problem.constant, problem.coefficients, problem.costs):
         total += sum(table[cell[v]] for v, table in costs.items())
         for (p, o), c in coefficient.items():
-            for nodes, output in zip(problem.trees[p], problem.points[p]["output"]):
-                at = 0
+            for t, output in enumerate(problem.points[p]["output"][: len(problem.points[p]["trees"])]):
+                at, nodes = 0, problem.tree(p, t)
                 while len(nodes[at]) > 1:
                     f, left, *children = nodes[at]
                     at = children[not left >> cell[problem.variable[p, f]] & 1]

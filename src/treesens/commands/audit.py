@@ -13,6 +13,7 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
+    certificate_option,
     replays_in_library,
     set_options,
     split,
@@ -31,6 +32,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
 @trust_option
+@certificate_option
 @set_options(seconds=5.0, jobs=2)
 def command(
     model: Path,
@@ -41,6 +43,7 @@ def command(
     margin: str | None,
     report: Path | None,
     trust_pickle: bool,
+    certificates: Path | None,
     real: list[str],
     time_limit: float,
     jobs: int,
@@ -65,6 +68,7 @@ def command(
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replays_in_library(replay, loaded), real=real)
+    options.certificates = certificates
     total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
     found = None
     with interruptible() as interruption, tracker("auditing", total) as advance:
@@ -81,6 +85,10 @@ def command(
         return INTERRUPTED
     for warning in found.warnings:
         say(warning, err=True)
+    if certificates is not None:
+        from treesens.certificates.attach import summary
+
+        say(summary(found.records), err=True)
     line = shlex.join(["treesens", *sys.argv[1:]])
     facts = _facts(found, model, data, line)
     if report is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, seed_option, split
+from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, certificate_option, seed_option, split
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
@@ -20,6 +20,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
 @click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
 @seed_option()
+@certificate_option
 @click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
@@ -41,6 +42,7 @@ def command(
     pipelines: str,
     time_limit: float,
     seed: int,
+    certificates: Path | None,
     sample: int | None,
     jobs: int,
     output: Path,
@@ -92,7 +94,7 @@ def command(
             settings,
             models,
             output,
-            Options(time_limit=time_limit, seed=seed),
+            Options(time_limit=time_limit, seed=seed, certificates=certificates),
             library_predict=replay == "library",
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
@@ -112,6 +114,10 @@ def command(
         show(rows)
     for text in wrong:
         say(f"contradiction: {text}", err=True)
+    if certificates is not None:
+        from treesens.certificates.attach import summary as certified
+
+        say(certified(records), err=True)
     if wrong:
         return INTERNAL
     return INTERRUPTED if interruption.happened else EXPECTED

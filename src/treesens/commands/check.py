@@ -20,7 +20,7 @@ from treesens.commands.common import (
     INTERNAL,
     INTERRUPTED,
     VIOLATED,
-    certificate_options,
+    certificate_option,
     checked_folder,
     chosen,
     engine_options,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @trust_option
-@certificate_options
+@certificate_option
 @require_option
 @engine_options
 def command(
@@ -126,8 +126,9 @@ def command(
         say(text, err=True)
     if certificates is not None:
         from treesens.certificates.attach import summary
+        from treesens.report.records import certificate_records
 
-        say(summary([result for _, result in results]), err=True)
+        say(summary({"certificates": certificate_records(result)} for _, result in results), err=True)
     code = exit_code([(q, r) for q, r in results], interruption)
     return INTERNAL if faults.own else exit_code_of(bound, code)
 

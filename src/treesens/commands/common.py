@@ -65,8 +65,8 @@ def engine_options(function: Function) -> Function:
     )
 
 
-def certificate_options(function: Function) -> Function:
-    """The options of commands whose answers can have certificates; `certificates` is a folder or None."""
+def certificate_option(function: Function) -> Function:
+    """For commands whose answers can have certificates; `certificates` is a folder or None."""
 
     def folder(_context: object, _option: object, path: Path | None) -> Path | None:
         if path is not None:

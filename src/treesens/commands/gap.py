@@ -11,6 +11,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     Number,
+    certificate_option,
     replays_in_library,
     set_options,
     trust_option,
@@ -32,6 +33,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
 @trust_option
+@certificate_option
 @set_options(seconds=30.0, jobs=1)
 def command(
     model: Path,
@@ -39,6 +41,7 @@ def command(
     label: str | None,
     vary: list[list[str]] | None,
     trust_pickle: bool,
+    certificates: Path | None,
     real: list[str],
     time_limit: float,
     close: float,
@@ -64,6 +67,7 @@ def command(
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_in_library(replay, loaded), real)
+    options.certificates = certificates
     total = len(vary) if vary is not None else loaded.ensemble.n_features
     found = None
     with interruptible() as interruption, tracker("searching", total) as advance:
@@ -75,6 +79,10 @@ def command(
     for warning in found.warnings:
         say(warning, err=True)
     records = [result.record() for result in found.results]
+    if certificates is not None:
+        from treesens.certificates.attach import summary
+
+        say(summary(records), err=True)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         say_json(

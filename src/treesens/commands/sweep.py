@@ -18,6 +18,9 @@ from treesens.commands.common import (
     INTERRUPTED,
     SECONDS,
     VIOLATED,
+    certificate_option,
+    checked_folder,
+    require_option,
     seed_option,
     trust_option,
 )
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
 @trust_option
+@certificate_option
+@require_option
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
 def command(
@@ -54,6 +59,8 @@ def command(
     jobs: int | None,
     executor: str | None,
     trust_pickle: bool,
+    certificates: Path | None,
+    require_certificate: bool,
     report: Path | None,
     as_json: bool,
     retry: bool,
@@ -78,6 +85,8 @@ def command(
     read = read_spec(spec, trust_pickle=trust_pickle)
     share = read.settings.share and not no_share
     settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
+    if checked_folder(certificates, require_certificate) is not None:
+        settings = replace(settings, certificates=str(certificates), require_certificate=require_certificate)
     _check(settings)
     for warning in read.warnings:
         say(warning, err=True)
@@ -98,6 +107,10 @@ def command(
             for record in answers(read.questions, settings, book):
                 say_json(record, indent=None)
         lines = [line_of(record) for record in answers(read.questions, settings, book)]
+        if certificates is not None:
+            from treesens.certificates.attach import summary as certified
+
+            say(certified(answers(read.questions, settings, book)), err=True)
     if not as_json:
         show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
     say(told(summary), err=True)

@@ -170,7 +170,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
     if result.notes:
         data["notes"] = list(result.notes)
     if result.certificates:
-        data["certificates"] = [certificate_record(c) for c in result.certificates]
+        data["certificates"] = certificate_records(result)
     data["attempts"] = [
         {
             "backend": a.backend,
@@ -188,6 +188,11 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         for m in query.models
     ]
     return data | extra
+
+
+def certificate_records(result: Result) -> list[dict[str, Any]]:
+    """The claims of a result, each with its certificate."""
+    return [certificate_record(claim) for claim in result.certificates]
 
 
 def certificate_record(claim: Certified) -> dict[str, Any]:

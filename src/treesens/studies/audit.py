@@ -36,7 +36,7 @@ from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, sweep_rows, table_in_play, witness_among_rows
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, with_certificates
 
 _Done = TypeVar("_Done")
 
@@ -84,6 +84,7 @@ class AuditOptions:
     seed: int = 0
     replay_in_library: bool = False
     real: Sequence[str] = ()
+    certificates: Path | None = None
 
 
 @dataclass
@@ -291,6 +292,7 @@ class _SetAudit:
         self.rows: FloatArray = np.zeros((0, 0))
         self.budget = Budget.of(0.0, stop)
         self.limit = options.time_limit
+        self.certificates = options.certificates
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
         )
@@ -322,7 +324,15 @@ class _SetAudit:
         swing = self._swing(shape, found, rows)
         answers = [(gap, query, self._settled(query, result, swing)) for gap, query, result in answers]
         seconds = time.monotonic() - start
+        answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
         return [self._record(gap, query, result, found, swing, seconds) for gap, query, result in answers]
+
+    def _with_certificates(self, gap: Gap, query: ResolvedQuestion, result: Result) -> Result:
+        name = f"{'_'.join(self.questions.varied)}.{gap.kind}_{gap.text}"
+        options = replace(self.base, certificates=self.certificates)
+        # The record speaks of the gap, not of the nearest pair that was looked for on the way.
+        made = with_certificates(replace(query.query, name=name), replace(result, objective=None), options)
+        return replace(result, certificates=made.certificates)
 
     def _swing(self, shape: FlipQuestion, found: Flips, rows: FloatArray) -> Result:
         query = self.questions.swing.query

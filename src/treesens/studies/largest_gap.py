@@ -24,7 +24,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model import Link, Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
-from treesens.compiler.result import Verdict, Witness
+from treesens.compiler.result import Certified, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_cells
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
@@ -58,10 +58,11 @@ class LargestGap:
     witness: Witness | None
     seconds: float
     nodes: int = 0
+    certificate: Certified | None = None
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; points in the user's own labels."""
-        from treesens.report.records import points_of
+        from treesens.report.records import certificate_record, points_of
 
         return {
             "varied": list(self.varied),
@@ -73,6 +74,7 @@ class LargestGap:
             "points": None if self.witness is None else points_of(self.query.query, self.witness),
             "replay": None if self.witness is None else str(self.witness.replay),
             "nodes": self.nodes,
+            **({} if self.certificate is None else {"certificates": [certificate_record(self.certificate)]}),
             "seconds": round(self.seconds, 6),
         }
 
@@ -92,6 +94,7 @@ class LargestOptions:
     close: float = CLOSE
     replay_in_library: bool = False
     real: Sequence[str] = ()
+    certificates: Path | None = None
 
 
 @dataclass
@@ -200,7 +203,14 @@ def _one(
         if result.reason not in {"", "time"}:
             break
     done = _judged(bare, compilation, artifact, result, asked)
-    return replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
+    done = replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
+    if options.certificates is None or done.bound is None:
+        return done
+    from treesens.certificates.attach import certified_gap
+
+    limit = max(options.time_limit, done.seconds)
+    made = certified_gap(question.query, max(0.0, done.bound), options.certificates, seconds=limit)
+    return replace(done, certificate=made)
 
 
 def _judged(

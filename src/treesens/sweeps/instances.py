@@ -25,6 +25,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
+from treesens.report.records import certificate_records
 from treesens.solve.options import Options
 from treesens.sweeps.executor import INLINE, Executor
 from treesens.sweeps.questions import Document, document_of
@@ -258,6 +259,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
             6,
         ),
         "limit": limit,
+        **({"certificates": certificate_records(result)} if result.certificates else {}),
         "size": result.size.to_dict(),
     }
 

@@ -44,6 +44,9 @@ class Settings:
     share: bool = True
     retry: bool = False
     """Ask again what failed in an earlier run."""
+    certificates: str | None = None
+    """The folder for certificates; answers with and without them are kept apart."""
+    require_certificate: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
@@ -102,6 +105,8 @@ def key_of(question: Question, settings: Settings) -> str:
         "replay": settings.replay,
         "versions": versions(settings.backend),
     }
+    if settings.certificates is not None:
+        parts["certificates"] = [settings.certificates, settings.require_certificate]
     return sha256(json.dumps(parts, sort_keys=True))
 
 
@@ -195,7 +200,16 @@ class _Sweep:
             key=self.keys[question.digest],
             document=question.document.digest,
             question=question.name,
-            options=Options(s.backend, s.passes, s.time_limit, s.threads, s.memory_limit, s.seed),
+            options=Options(
+                s.backend,
+                s.passes,
+                s.time_limit,
+                s.threads,
+                s.memory_limit,
+                s.seed,
+                certificates=None if s.certificates is None else Path(s.certificates),
+                require_certificate=s.require_certificate,
+            ),
             replay=s.replay,
             regions=False,
             try_first=None if helper is None else self.pairs[helper],

@@ -1,0 +1,146 @@
+"""Mutated certificates over tiny models: none may be accepted whose statement is false.
+
+    python -m tests.certificates.mutations --count 1000000 --seed 1
+
+Certificates of three models are changed at random: numbers, fractions, lists and flags, in the statement and in the proof. What
+the checker still accepts is judged by brute force with the leaves of XGBoost (`truth.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tests.certificates.made import Made, make
+from tests.certificates.truth import TooMany
+from treesens.certificates import checker
+
+Spot = tuple[Any, Any]
+"""A list or object, and an index or key of it."""
+
+
+def spots(item: Any) -> Iterator[Spot]:
+    """Every place in a document."""
+    keys: Any = range(len(item)) if isinstance(item, list) else list(item) if isinstance(item, dict) else ()
+    for key in keys:
+        yield item, key
+        yield from spots(item[key])
+
+
+def changed(value: Any, other: Any, dice: random.Random) -> Any:
+    """Something else that could stand where `value` does; `other` is a value from elsewhere in the document."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return dice.choice([value + 1, value - 1, -value, value * 2, value // 2, 0, 1 << dice.randrange(40), other])
+        case float():
+            return dice.choice([value + dice.uniform(-1, 1), -value, float(dice.randrange(-3, 4)), None, other])
+        case None:
+            return dice.choice([0.5, -1.0, [0], other])
+        case str():
+            return fraction_near(value, other, dice)
+        case list():
+            return shuffled(value, other, dice)
+        case _:
+            return other
+
+
+def fraction_near(text: str, other: Any, dice: random.Random) -> Any:
+    """Another fraction, if the text is one."""
+    try:
+        number = Fraction(text)
+    except ValueError:
+        return other if isinstance(other, str) else text
+    step = Fraction(dice.randrange(-64, 65), dice.choice([1, 64, 1 << 20, 1 << 40]))
+    return str(dice.choice([number + step, -number, number * 2, Fraction(0)]))
+
+
+def shuffled(value: list[Any], other: Any, dice: random.Random) -> list[Any]:
+    """A list with one element less, more, or elsewhere."""
+    result = list(value)
+    if result and dice.random() < 0.6:
+        result.pop(dice.randrange(len(result)))
+    elif result and dice.random() < 0.5:
+        result.insert(dice.randrange(len(result) + 1), copy.deepcopy(dice.choice(result)))
+    else:
+        result.insert(dice.randrange(len(result) + 1), copy.deepcopy(other))
+    return result
+
+
+def mutant(document: dict[str, Any], dice: random.Random) -> dict[str, Any]:
+    """The document with one to three changes."""
+    result: dict[str, Any] = copy.deepcopy(document)
+    for _ in range(dice.choice([1, 1, 1, 2, 3])):
+        part = result["statement"] if dice.random() < 0.2 else {"nodes": result["nodes"], "apart": result["apart"]}
+        places = list(spots(part))
+        holder, key = dice.choice(places)
+        elsewhere, at = dice.choice(places)
+        new = changed(holder[key], copy.deepcopy(elsewhere[at]), dice)
+        holder[key] = new
+        if part is not result["statement"]:
+            result["nodes"], result["apart"] = part["nodes"], part["apart"]
+    return result
+
+
+def judge(made: Made, document: dict[str, Any], known: dict[str, bool]) -> str:
+    """What became of a mutant: rejected, accepted and true, or accepted and false."""
+    try:
+        checker.check(document, [made.data])
+    except checker.Rejected:
+        return "rejected"
+    key = json.dumps(document["statement"], sort_keys=True)
+    try:
+        if key not in known:
+            known[key] = made.truth.has_solution(document["statement"])
+    except TooMany:
+        return "accepted, too many inputs to judge"
+    return "accepted, and false" if known[key] else "accepted, and true"
+
+
+def run(count: int, seed: int, folder: Path, every: int = 20_000) -> tuple[Counter[str], dict[str, Any] | None]:
+    """How many mutants were rejected, or accepted; and the first one that was accepted with a false statement."""
+    dice = random.Random(seed)
+    models = [make(seed + i, folder, gaps=("0.8", "1.6", "3.5")) for i in range(3)]
+    made = [(m, document) for m in models for document in m.documents.values()]
+    known: list[dict[str, bool]] = [{} for _ in models]
+    total: Counter[str] = Counter()
+    for number in range(count):
+        one, document = dice.choice(made)
+        wrong = mutant(document, dice)
+        if wrong["statement"] == document["statement"] and wrong["nodes"] == document["nodes"]:
+            total["unchanged"] += 1
+            continue
+        outcome = judge(one, wrong, known[models.index(one)])
+        total[outcome] += 1
+        if outcome == "accepted, and false":
+            return total, wrong
+        if (number + 1) % every == 0:
+            print(number + 1, dict(total), flush=True)
+    return total, None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        total, wrong = run(asked.count, asked.seed, Path(folder))
+    print(f"{len(total)} outcomes of {sum(total.values()):,} mutants: {dict(total)}")
+    if wrong is not None:
+        print(json.dumps(wrong))
+    return 1 if wrong is not None else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
