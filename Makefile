@@ -43,6 +43,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 	$(BIN)/clang-format --dry-run -Werror $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
 	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17 -Isrc/treesens/engine
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -216,6 +216,3 @@ class Finding:
     def __str__(self) -> str:
         word = {True: "met", False: "UNMET", None: "open"}[self.met]
         return f"{word}: {self.claim}: {self.figures}"
-
-
-Findings = Callable[[dict[str, Measured]], list[Finding]]

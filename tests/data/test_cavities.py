@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from tests.data.cavities_z3 import z3_empty_boxes
 from tests.data.settings import model, needs_bench, table
 from treesens.compiler.base.arrays import Int32Array
 from treesens.data.cavities import Boxes, maximal_empty_boxes
-from treesens.data.cavities_z3 import z3_empty_boxes
 from treesens.data.rows import cells_of_rows
 
 Box = tuple[tuple[int, int, int], ...]

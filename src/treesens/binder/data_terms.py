@@ -120,6 +120,6 @@ def compare_changes(
     def side(direction: int, strict: bool) -> Pending:
         counted = [changed_features(a.left, a.right, every, -direction * c) for a, c in terms.items()]
         relation = ValueSum(tuple(t for part in counted for t in part), -direction * number, strict, "changes")
-        return lambda space: relation
+        return lambda _space: relation
 
     return put_on_side(operator if positive else NEGATED[operator], side)

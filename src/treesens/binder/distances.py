@@ -48,7 +48,7 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
     return width or Fraction(1)
 
 
-def counted_apart(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[int, ...]:
+def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
     """The features that a distance between two points counts; a mistake where the points agree on all of them."""
     if scope.varied:
         names = ", ".join(sorted(scope.spec(f).name for f in scope.varied))
@@ -67,7 +67,7 @@ def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[DistanceT
     target = atom.target
     assert not isinstance(target, ast.NearestRow)
     between = isinstance(target, int)
-    features = counted_apart(scope, atom, span) if between else counted_features(scope)
+    features = counted_apart(scope, span) if between else counted_features(scope)
     data = None if isinstance(target, int) else target.data
     row = None if isinstance(target, int) else scope.row(target)
     widths = scope.every(lambda f: width_of(scope, f, data, span), features)
@@ -127,7 +127,7 @@ def _sum(
     def side(direction: int, strict: bool) -> Pending:
         signed = tuple(replace(term, factor=-direction * term.factor) for term in parts)
         relation = ValueSum(signed, -direction * number, strict, "distance")
-        return lambda space: relation
+        return lambda _space: relation
 
     return put_on_side(operator, side)
 
@@ -136,12 +136,12 @@ def _changed(
     scope: Scope, atom: DistanceAtom, other: int, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
     """l0 between points: how many of the features have different values."""
-    features = counted_apart(scope, atom, span)
+    features = counted_apart(scope, span)
 
     def side(direction: int, strict: bool) -> Pending:
         terms = changed_features(atom.point, other, features, Fraction(-direction))
         relation = ValueSum(terms, -direction * limit, strict, "distance")
-        return lambda space: relation
+        return lambda _space: relation
 
     return put_on_side(operator, side)
 
@@ -194,7 +194,7 @@ def _largest(
     closed = operator in ("<=", ">")
     inside = positive is (operator in ("<", "<="))
     if isinstance(atom.target, int):
-        features = counted_apart(scope, atom, span)
+        features = counted_apart(scope, span)
         return near_points(scope, atom.point, atom.target, features, limit, closed, inside, span)
     assert isinstance(atom.target, ast.Row)
     row = atom.target
@@ -242,11 +242,11 @@ def _near_point(
     parts: list[Pending] = []
     if positive:
         near = q.Difference(left, feature, right, feature, -reach, reach, not closed, not closed)
-        parts.append(lambda space: near)
+        parts.append(lambda _space: near)
     else:
         above = q.Difference(left, feature, right, feature, reach, None, closed, False)
         below = q.Difference(left, feature, right, feature, None, -reach, False, closed)
-        parts += [lambda space: above, lambda space: below]
+        parts += [lambda _space: above, lambda _space: below]
     if spec.missing:
         lost = [is_missing(scope, point, feature) for point in (left, right)]
         there = [is_missing(scope, point, feature, False) for point in (left, right)]

@@ -158,7 +158,7 @@ def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool
     if positive:
         others = frozenset(range(len(scope.inputs.features))) - {feature}
         same = q.SameExcept(left, right, others)
-        return lambda space: same
+        return lambda _space: same
     zero = Fraction(0)
     sides: list[Pending] = [
         _difference(q.Difference(left, feature, right, feature, zero, None, low_strict=True)),
@@ -180,7 +180,7 @@ def _equal_present(scope: Scope, left: int, right: int, feature: int, positive: 
 
 
 def _difference(relation: q.Difference) -> Pending:
-    return lambda space: relation
+    return lambda _space: relation
 
 
 def relate(
@@ -253,7 +253,7 @@ def _side(
             terms = tuple(LinearTerm(a.point, a.feature, sign * f) for a, f in zip(atoms, factors, strict=True))
             sums.append(ValueSum(terms, sign * bound, strict))
     both = sums[0] if len(sums) == 1 else q.AllOf(tuple(sums))
-    return lambda space: both
+    return lambda _space: both
 
 
 _Side = tuple[Fraction | None, Fraction | None, bool, bool]
@@ -311,7 +311,7 @@ def points_equal(scope: Scope, node: ast.PointsEqual, positive: bool) -> Pending
     varied = scope.features(node.varied)
     if positive:
         same = q.SameExcept(left, right, varied)
-        return lambda space: same
+        return lambda _space: same
     kept = [f for f in range(len(scope.inputs.features)) if f not in varied]
     return any_of(same_value(scope, left, right, f, False) for f in kept)
 

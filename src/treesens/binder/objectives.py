@@ -69,7 +69,7 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
     whole = lcm(*(term.coefficient.denominator for term in scores))
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
     found = q.Objective(form, upwards, "margin", Fraction(1, scale * whole), offset)
-    return lambda space: found
+    return lambda _space: found
 
 
 def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
@@ -77,7 +77,7 @@ def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction,
     whole = lcm(*(c.denominator for c in terms.values()))
     scaled = [(a.left, a.right, int(c * whole)) for a, c in terms.items()]
     found = _count(scaled, every, upwards, "changes", Fraction(1, whole), offset)
-    return lambda space: found
+    return lambda _space: found
 
 
 def _count(
@@ -126,8 +126,8 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
     """l0: how many features differ."""
     if isinstance(atom.target, int):
         pair = (atom.point, atom.target, 1)
-        found = _count([pair], counted_apart(scope, atom, span), upwards, "distance l0")
-        return lambda space: found
+        found = _count([pair], counted_apart(scope, span), upwards, "distance l0")
+        return lambda _space: found
     assert isinstance(atom.target, ast.Row)
     costs = changes_from_row(scope, atom, atom.target, span)
     return lambda space: q.Objective(q.LinearForm(costs=costs(space, 1)), upwards, "distance l0")
@@ -148,4 +148,4 @@ def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Spa
         atom.norm,
     )
     found = q.Objective(q.LinearForm(), False, f"distance {atom.norm}", nearest=nearest)
-    return lambda space: found
+    return lambda _space: found

@@ -34,7 +34,7 @@ def at_least(scope: Scope, terms: Terms, bound: LogRational, name: str, strict: 
     """sum of coefficient * margin >= bound, on raw sums."""
     scores, scale = raw_sums(scope, terms)
     row = q.AtLeast(q.LinearForm(scores), bound * scale, strict, name)
-    return lambda space: row
+    return lambda _space: row
 
 
 def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:

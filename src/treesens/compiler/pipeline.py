@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies
+from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies, violations
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, size_of
@@ -178,7 +178,10 @@ def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: P
     if keeps_found and new.assignment is not None:
         lifted = lift.lift(new.assignment)
         if not satisfies(before, lifted[None, :])[0]:
-            raise InternalError(f"`{step.name}` lifts a solution of its output to no solution of its input")
+            broken = ", ".join(violations(before, lifted))
+            raise InternalError(
+                f"`{step.name}` lifts a solution of its output to no solution of its input: it breaks {broken} of {before.name}"
+            )
         goal, kept = before.objective, after.objective
         if (
             goal is not None
@@ -191,7 +194,13 @@ def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: P
 
 
 def _make(name: str, options: str) -> Pass:
-    kind = PASSES.get(name)
+    try:
+        kind = PASSES.get(name)
+    except PipelineError as error:
+        remedy = (
+            f"{error.remedy}; or a pipeline: {', '.join(PIPELINES)}" if name not in PASSES.names() else error.remedy
+        )
+        raise PipelineError(error.message, remedy=remedy) from None
     if not (isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "relation")):
         raise PipelineError(f"the plug-in pass `{name}` is not a pass class", remedy="see docs/extending.md")
     hints = get_type_hints(kind)

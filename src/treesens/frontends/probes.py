@@ -136,18 +136,18 @@ def _odd_rows(ensemble: Ensemble, plain: Float64, rng: np.random.Generator) -> l
     }
     result = []
     for name, values in groups.items():
-        result.append(Probe(name, _placed(ensemble, plain, dict.fromkeys(range(ensemble.n_features), values), rng)))
+        result.append(Probe(name, _placed(plain, dict.fromkeys(range(ensemble.n_features), values), rng)))
     codes = {
         f: [0.0, n - 1.0, float(n), n + 7.0, 0.5, n - 0.5, -0.5, -1.0, -7.0, 2.0**24 - 1, 2.0**24, 1e30]
         for f, n in enumerate(feature.categories for feature in ensemble.features)
         if n
     }
     if codes:
-        result.append(Probe("unseen and odd categories", _placed(ensemble, plain, codes, rng)))
+        result.append(Probe("unseen and odd categories", _placed(plain, codes, rng)))
     return result
 
 
-def _placed(ensemble: Ensemble, plain: Float64, values: dict[int, list[float]], rng: np.random.Generator) -> Float64:
+def _placed(plain: Float64, values: dict[int, list[float]], rng: np.random.Generator) -> Float64:
     """Each value alone in its column of a random row, in several rows, and in all its columns at once."""
     made = []
     for f, column in values.items():

@@ -68,7 +68,6 @@ class Summary:
     implied: int = 0
     shared: int = 0
     failed: int = 0
-    own_faults: int = 0
     left: int = 0
     interrupted: bool = False
     seconds: float = 0.0
@@ -223,7 +222,6 @@ class _Sweep:
         self.summary.asked += 1
         self.summary.cpu += outcome.cpu
         self.summary.worker_rss = max(self.summary.worker_rss, outcome.rss)
-        self.summary.own_faults += outcome.own_fault
         if outcome.clipped:
             return
         verdict = Verdict.UNKNOWN if outcome.result is None else outcome.result.verdict

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 BoolArray = NDArray[np.bool_]
-ByteArray = NDArray[np.uint8]
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

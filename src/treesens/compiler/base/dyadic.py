@@ -54,12 +54,6 @@ class ScaledIntegers:
             result[index] = Fraction(int(value), 1 << self.shift)
         return result
 
-    def to_float(self) -> NDArray[np.float64]:
-        """Each number rounded to the nearest float64 (for display)."""
-        divisor = 1 << self.shift
-        flat = [int(v) / divisor for v in self.values.ravel()]
-        return np.array(flat, dtype=np.float64).reshape(self.values.shape)
-
     def rescaled(self, shift: int) -> ScaledIntegers:
         """The same numbers with a larger shift."""
         if shift < self.shift:
@@ -103,13 +97,6 @@ def split_floats(values: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     zeros = np.where(integer == 0, 0, np.frexp(low.astype(np.float64))[1] - 1)
     odd = integer >> zeros
     return odd, np.where(integer == 0, 0, exponent.astype(np.int64) - 53 + zeros)
-
-
-def smallest_shift(values: object) -> int:
-    """The smallest shift >= 0 that makes all the floats integers."""
-    odd, exponent = split_floats(values)
-    del odd
-    return int(np.maximum(-exponent, 0).max(initial=0))
 
 
 def to_scaled(values: object, shift: int | None = None) -> ScaledIntegers:
@@ -210,11 +197,3 @@ def _artanh_bounds(t: Fraction, places: int) -> tuple[int, int]:
         odd += 2
     # Tail: sum over i >= 0 of t**(odd + 2i) / (odd + 2i) <= t**odd / (odd (1 - t**2)) <= t**odd * 9/8 for t <= 1/3.
     return low, high + (0 if t_high == 0 else power_high + power_high // 8 + 1)
-
-
-def logit_bounds(p: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Rationals (lower, upper) around ln(p / (1 - p)) for 0 < p < 1, at most 2**-bits apart."""
-    p = Fraction(p)
-    if not 0 < p < 1:
-        raise ValueError(f"a probability strictly between 0 and 1 has a logit, {p} has none")
-    return ln_bounds(p / (1 - p), bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -163,7 +164,14 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
         choices.append((block.variables, [np.arange(m) >= position for position in range(m + 1)]))
     both = [np.array([False]), np.array([True])]
     choices.extend((np.array([v], np.int32), both) for v in np.flatnonzero(~fixed))
-    checks = _early_checks(module, [variables for variables, _ in choices])
+    levels = [variables for variables, _ in choices]
+    too_many = UsageError(
+        f"brute force over more than {limit:,} combinations of cells",
+        remedy="it is an oracle for small modules; use a backend",
+    )
+    if _combinations(module, levels, [len(values) for _, values in choices]) > limit:
+        raise too_many
+    checks = _early_checks(module, levels)
     leaves, literals = leaf_implications(module)
     batch: list[BoolArray] = []
     visited = 0
@@ -178,10 +186,7 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
         for value in values:
             visited += 1
             if visited > limit:
-                raise UsageError(
-                    f"brute force over more than {limit:,} combinations of cells",
-                    remedy="it is an oracle for small modules; use a backend",
-                )
+                raise too_many
             x[variables] = value
             if all(np.any(literal_values(clause, x)) for clause in checks[level]):
                 yield from descend(level + 1)
@@ -194,6 +199,21 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
             batch = []
     if batch:
         yield np.array(batch)
+
+
+def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
+    """The product of the sizes; a level whose variables all equal variables of earlier levels adds no choice."""
+    level_of = np.full(module.variables, -1, np.int64)
+    for level, variables in enumerate(levels):
+        level_of[variables] = level
+    tied = np.zeros(module.variables, bool)
+    for op in module.ops_of(Equal):
+        both = (op.left >= 0) & (op.right >= 0)  # no constants
+        left, right = op.left[both] >> 1, op.right[both] >> 1
+        for one, other in ((left, right), (right, left)):
+            tied[one[(level_of[other] >= 0) & (level_of[other] < level_of[one])]] = True
+    free = [size for variables, size in zip(levels, sizes, strict=True) if not tied[variables].all()]
+    return math.prod(free)
 
 
 def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Array]]:

@@ -188,7 +188,7 @@ def _op(op: Op, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> 
         case Linear():
             return _linear(op, by)
         case Membership():
-            return _table(op, by, kept, extra)
+            return _table(op, by, kept)
         case Facts():
             extra.append(_without_true(by.literal(op.literals)))
             return []
@@ -343,7 +343,7 @@ def _start(start: Start, by: Substitution) -> Start:
     return Start(np.flatnonzero(moved).astype(np.int32))
 
 
-def _table(op: Membership, by: Substitution, kept: Int32Array, extra: list[Int32Array]) -> list[Op]:
+def _table(op: Membership, by: Substitution, kept: Int32Array) -> list[Op]:
     members = by.literal(op.members * np.int32(2))
     if np.any((members >= 0) & is_negative(members)):
         raise InternalError("a table member may not be replaced by a negation")

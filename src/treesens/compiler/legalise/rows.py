@@ -46,8 +46,6 @@ from treesens.compiler.ir import (
     Order,
 )
 
-NO_BOUND = None
-
 
 @dataclass(frozen=True, eq=False)
 class RowBlock(ArrayRecord):

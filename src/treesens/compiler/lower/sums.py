@@ -93,7 +93,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
             slack += abs(term.factor) * Fraction(int(allowed.max(initial=0)), 2**cost.shift)
             continue
         mask = _mask(builder, term.places[0])
-        least = least_of_cells(space, term, cell_reaches(space, term.feature), mask)
+        least = least_of_cells(term, cell_reaches(space, term.feature), mask)
         known = [v for v in least if v is not None]
         if not known:
             builder.clause(guard or [FALSE])

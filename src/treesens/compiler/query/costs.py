@@ -26,9 +26,7 @@ def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
     return value_ranges(space.domains[feature], space.grid[feature])
 
 
-def least_of_cells(
-    space: Space, term: Term, ranges: list[ValueRange | None], legal: BoolArray
-) -> list[Fraction | None]:
+def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray) -> list[Fraction | None]:
     """The least value of a unary term in every legal cell; None elsewhere, and where a linear term is missing."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(ranges, legal, strict=True):
@@ -40,7 +38,7 @@ def least_of_cells(
 def cell_cost(space: Space, term: DistanceTerm) -> CellCost:
     """The least value of a distance to a row in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
     ranges = cell_reaches(space, term.feature)
-    least = least_of_cells(space, term, ranges, space.legal[term.feature])
+    least = least_of_cells(term, ranges, space.legal[term.feature])
     whole = [0 if v is None else (v * (1 << UNARY_SHIFT)).__floor__() for v in least]
     wide = any(abs(v) >= 1 << 61 for v in whole)
     costs: IntegerArray = np.array(whole, object if wide else np.int64)

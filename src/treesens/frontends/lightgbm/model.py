@@ -133,11 +133,6 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
     return task, Link.RAW if scaled and link is Link.LOGISTIC else link
 
 
-def has_raw_scale(objective: str) -> bool:
-    """Whether probabilities are a logistic function of a multiple of the score."""
-    return any(word.startswith("sigmoid:") and word != "sigmoid:1" for word in objective.split())
-
-
 def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:
     """Codes 0..n-1 per categorical feature: what the header lists and what the splits name."""
     largest = {f: int(codes.max(initial=0)) for f, codes in enumerate(header.categories) if codes is not None}
