@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean
+.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -86,6 +86,10 @@ fuzz-files: $(VENV)/.installed
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.paper --size small --jobs 2
+
+# Why a certificate is a proof, checked by Coq (Debian: apt install coq); prints what the theorems assume.
+coq:
+	mkdir -p build/coq && cp theories/Certificate.v build/coq && cd build/coq && coqc Certificate.v
 
 clean:
 	rm -rf $(VENV) build dist

@@ -20,15 +20,15 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.binder.file import bind
 from treesens.certificates import checker
-from treesens.certificates.produce import Certificate, refutation
+from treesens.certificates.produce import refutation
 from treesens.certificates.statement import NoCertificate
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.grammar.parsing.parser import parse
-from treesens.sweeps.instances import Instance, model_path, read_instances
+from treesens.grammar.tree import ast
+from treesens.sweeps.instances import Instance, Level, model_path, read_instances
 
 HERE = Path(__file__).parent
 
@@ -59,8 +59,8 @@ class Models:
         if instance.model not in self.known:
             self.known[instance.model] = load(model_path(instance.model, self.folder))
         model = self.known[instance.model]
-        text = f'model m from "m"\n{instance.sens("q", model)}'
-        return bind(parse(text, instance.key), Path(), load_model=lambda _path, _format: model).queries[0].query
+        file = ast.File((ast.Model(ast.Name("m"), ast.Text("m")), instance.query("q", model)))
+        return bind(file, Path(), load_model=lambda _path, _format: model).queries[0].query
 
 
 def solved(query: Query, mode: str, seconds: float) -> tuple[float, float | None]:
@@ -91,11 +91,7 @@ def row_of(group: str, name: str, query: Query, took: float, limit: float) -> Ro
     except (NoCertificate, checker.Rejected) as reason:
         return Row(group, name, took, time.process_time() - start, reason=str(reason))
     checked = time.process_time() - between
-    return Row(group, name, took, middle - start, checked, len(packed(made)), len(document["nodes"]))
-
-
-def packed(made: Certificate) -> bytes:
-    return made.packed()
+    return Row(group, name, took, middle - start, checked, len(made.packed()), len(document["nodes"]))
 
 
 def rows(bench: Path, gaps: float, limit: float) -> Iterator[Row]:
@@ -120,7 +116,7 @@ def gap_rows(models: Models, seconds: float, limit: float) -> Iterator[Row]:
         ("diabetes_robust", range(1, 9)),
     ):
         for feature in features:
-            query = models.query(Instance(name, (feature,), "margin 1"))
+            query = models.query(Instance(name, (feature,), Level("margin", "1")))
             took, bound = solved(query, "slack", seconds)
             key = f"{name} {feature}"
             if bound is None:
