@@ -10,7 +10,8 @@ namespace treesens::search {
 
 namespace {
 
-// The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in problem/limits.hpp.
+// The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in
+// problem/limits.hpp.
 constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
 // Local search on a small problem has seen everything long before; the prover decides such problems at once.
 constexpr std::int64_t kLocalPerNode = 2'000;
