@@ -49,7 +49,15 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     wrong = {
         q["name"]: answers.errors.get(q["name"]) or answers.errors.get(q["name"].partition("[")[0]) for q in questions
     }
-    return {name: answers[name].to_dict() for name in answers} | {name: e for name, e in wrong.items() if e is not None}
+    out = {name: answers[name].to_dict() for name in answers}
+    for question in questions:
+        error = wrong[question["name"]]
+        if error is None:
+            continue
+        # An error may name the mistakes of other questions, too.
+        alone = len(questions) > 1 and str(error).count("error[") > 1
+        out |= ask(case, [question], options) if alone else {question["name"]: error}
+    return out
 
 
 def loaded(case: Case, name: str) -> Any:
