@@ -79,6 +79,9 @@ class ProofText:
             apart = {t for t, points in keys if len(points) < len(self.problem.points)}
         self.problem.make_factors(apart)
         number = {key: i for i, key in enumerate(self.problem.factors)}
+        wanted = {(t, ps) for t, points in keys for ps in self._split(t, points, apart)}
+        if not wanted <= number.keys():
+            raise NoCertificate("trees that the checker takes together in another way")
         return [tuple(number[t, ps] for ps in self._split(t, points, apart)) for t, points in keys], apart
 
     def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
