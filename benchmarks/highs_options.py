@@ -55,7 +55,7 @@ VARIANTS: dict[str, dict[str, object]] = {
 def guide_bound(module: Module) -> float | None:
     """The native engine's bound on the guide at its root, in the guide's own units; None where it has none."""
     assert module.objective is not None
-    real = replace(module, objective=replace(module.objective, guide=False))
+    real = replace(module, objective=replace(module.objective, surrogate=False))
     adapted = adapt(real)
     upper = Solver(adapted.problem, mode="objective").run(node_limit=1).upper
     if upper is None:

@@ -95,7 +95,7 @@ class Brute(Backend):
         if found.assignment is None:
             return RawOutcome(Termination.INFEASIBLE)
         goal = module.objective
-        if goal is None or goal.guide or found.objective is None:
+        if goal is None or goal.surrogate or found.objective is None:
             return RawOutcome(Termination.SATISFIED, found.assignment)
         return RawOutcome(Termination.OPTIMAL, found.assignment, self.bound(found.objective, goal))
 

@@ -63,7 +63,7 @@ def test_solvers_agree_with_brute_force_over_cells(seed: int, name: str) -> None
         if best is not None:
             assert outcome.termination is Termination.OPTIMAL
             assert outcome.assignment is not None
-            cells = compiled.source.cells(compiled.lift(outcome.assignment))
+            cells = compiled.source.cells(compiled.recover(outcome.assignment))
             value = _value(query, cells)
             assert float(value) == pytest.approx(float(best), abs=1e-5)
 

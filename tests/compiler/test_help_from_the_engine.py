@@ -96,14 +96,14 @@ def test_a_start_is_a_solution_and_stays_one_through_the_pipeline(seed: int) -> 
     module = lower(random_query(np.random.default_rng(seed)))
     started = Pipeline.parse(f"{PIPELINES['native']},warm-start").run(module).module
     compiled = Pipeline.parse("default").run(module)
-    if started.start is None:
-        assert compiled.module.start is None
+    if started.warm_start is None:
+        assert compiled.module.warm_start is None
         return
     assert brute_force(module).solutions > 0
     assert start_of(started) is not None
     point = start_of(compiled.module)
     assert point is not None
-    assert satisfies(module, compiled.lift(point)[None, :])[0]
+    assert satisfies(module, compiled.recover(point)[None, :])[0]
     assert parse_module(print_module(compiled.module, full=True)) == compiled.module
 
 
@@ -113,13 +113,13 @@ def test_most_questions_with_an_answer_get_a_start() -> None:
         query = random_query(np.random.default_rng(seed))
         module = Pipeline.parse("default").run(lower(query)).module
         some += oracle(query)[0]
-        starts += module.start is not None
+        starts += module.warm_start is not None
     assert starts > 0.8 * some > 0
 
 
 def test_a_start_that_is_no_solution_reaches_no_backend() -> None:
     for case in cases():
-        wrong = replace(case.module, start=Start(np.arange(case.module.variables, dtype=np.int32)))
+        wrong = replace(case.module, warm_start=Start(np.arange(case.module.variables, dtype=np.int32)))
         holds = satisfies(case.module, np.ones((1, case.module.variables), bool))[0]
         assert (start_of(wrong) is not None) == holds
 
@@ -136,7 +136,7 @@ def test_a_start_ends_a_decision_and_does_not_end_an_optimisation(name: str) -> 
         if point is None:
             continue
         assert some
-        outcome = backend.solve(replace(backend.emit(module), start=point), Limits(20))
+        outcome = backend.solve(replace(backend.emit(module), warm_start=point), Limits(20))
         assert outcome.assignment is not None
         seen.add(best is None)
         if best is None:
@@ -169,9 +169,9 @@ def test_the_answer_says_what_it_rests_on() -> None:
         if alone is not None:
             assert helped.verdict is alone.verdict
             assert not alone.proof_dependencies
-            assert not alone.started
+            assert not alone.warm_started
         if helped.verdict is Verdict.FOUND:
-            seen.add("start" if helped.started else "found")
+            seen.add("start" if helped.warm_started else "found")
         elif helped.backend == "native":
             assert helped.proof_dependencies == (PREMISE,)
             assert not helped.attempts

@@ -73,7 +73,7 @@ class Capabilities:
 
     proof: Proof
     warm_start: bool = False
-    """Looks at `Artifact.start` first."""
+    """Looks at `Artifact.warm_start` first."""
     native_ops: frozenset[str] = frozenset()
     """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
     rewrites: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Artifact:
 
     `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed;
     `restricted` if they were tightened: `infeasible` proves nothing.
-    `guided` marks an objective that only steers.
+    `surrogate` marks an objective that only steers.
     """
 
     format: str
@@ -96,16 +96,16 @@ class Artifact:
     objective_constant: int = 0
     objective_scale: float = 1.0
     has_objective: bool = False
-    guided: bool = False
+    surrogate: bool = False
     relaxed: bool = False
     restricted: bool = False
-    start: BoolArray | None = None
+    warm_start: BoolArray | None = None
     """bool[variables]: a solution to look at first, verified against the module; None if there is none."""
 
     @property
     def optimises(self) -> bool:
         """Whether the best value is asked for; an objective may also only guide."""
-        return self.has_objective and not self.guided
+        return self.has_objective and not self.surrogate
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class MilpBackend(Backend):
 
         All columns are fixed: a solver reads its own starts only after presolve, and goes on searching after that.
         """
-        if artifact.start is None or artifact.optimises:
+        if artifact.warm_start is None or artifact.optimises:
             return None
         outcome = self.solve(fixed_to_start(artifact), limits)
         return None if outcome.assignment is None else replace(outcome, detail="the start")
@@ -50,10 +50,10 @@ class MilpBackend(Backend):
 
 def fixed_to_start(artifact: Artifact) -> Artifact:
     """The artifact with every column fixed to its value in the start."""
-    assert artifact.start is not None
+    assert artifact.warm_start is not None
     head, bounds, _ = artifact.text.rpartition("BOUNDS\n")
-    fixed = "".join(f" FX BND x{v} {int(value)}\n" for v, value in enumerate(artifact.start))
-    return replace(artifact, text=f"{head}{bounds}{fixed}ENDATA\n", start=None)
+    fixed = "".join(f" FX BND x{v} {int(value)}\n" for v, value in enumerate(artifact.warm_start))
+    return replace(artifact, text=f"{head}{bounds}{fixed}ENDATA\n", warm_start=None)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
     if digest(module) != before:
         return Outcome.FAILED, "it changed its input"
     verify(result.module)
-    check_by_brute_force(module, result.module, result.lift, step)
+    check_by_brute_force(module, result.module, result.postsolve, step)
     again = step.run(module)
     if digest(again.module) != digest(result.module):
         return Outcome.FAILED, "running twice gives two modules"

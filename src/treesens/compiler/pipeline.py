@@ -72,14 +72,14 @@ class Compiled:
 
     source: Module
     module: Module
-    lifts: tuple[Postsolve, ...]
+    postsolves: tuple[Postsolve, ...]
     relation: Relation
     records: tuple[StepRecord, ...]
 
-    def lift(self, assignment: BoolArray) -> BoolArray:
+    def recover(self, assignment: BoolArray) -> BoolArray:
         """An assignment of the final module as one of the lowered module."""
-        for lift in reversed(self.lifts):
-            assignment = lift.lift(assignment)
+        for postsolve in reversed(self.postsolves):
+            assignment = postsolve.recover(assignment)
         return assignment
 
     @property
@@ -137,7 +137,7 @@ class Pipeline:
         `after(pass name, module)` is called after every pass.
         """
         source = module
-        lifts: list[Postsolve] = []
+        postsolves: list[Postsolve] = []
         records: list[StepRecord] = []
         relation = Relation.EQUIVALENT
         if verify_each:
@@ -151,7 +151,7 @@ class Pipeline:
             if verify_each:
                 verify(rewritten)
             if check_each == "brute":
-                check_by_brute_force(module, rewritten, result.lift, step)
+                check_by_brute_force(module, rewritten, result.postsolve, step)
             combined = relation.then(step.relation)
             if combined is None:
                 raise PipelineError(
@@ -159,16 +159,16 @@ class Pipeline:
                 )
             relation = combined
             module = rewritten
-            lifts.append(result.lift)
+            postsolves.append(result.postsolve)
             records.append(
                 StepRecord(text, seconds, size_of(module), dict(result.statistics), result.proof_dependencies)
             )
             if after is not None:
                 after(step.name, module)
-        return Compiled(source, module, tuple(lifts), relation, tuple(records))
+        return Compiled(source, module, tuple(postsolves), relation, tuple(records))
 
 
-def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: Pass) -> None:
+def check_by_brute_force(before: Module, after: Module, postsolve: Postsolve, step: Pass) -> None:
     """Raises `InternalError` if a rewritten module does not relate to its input as its pass says."""
     old, new = brute_force(before), brute_force(after)
     keeps_none = step.relation is not Relation.RESTRICTION
@@ -176,7 +176,7 @@ def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: P
     if keeps_none and old.solutions and not new.solutions:
         raise InternalError(f"`{step.name}` lost all solutions of {before.name}")
     if keeps_found and new.assignment is not None:
-        lifted = lift.lift(new.assignment)
+        lifted = postsolve.recover(new.assignment)
         if not satisfies(before, lifted[None, :])[0]:
             broken = ", ".join(violations(before, lifted))
             raise InternalError(
@@ -187,7 +187,7 @@ def check_by_brute_force(before: Module, after: Module, lift: Postsolve, step: P
             goal is not None
             and kept is not None
             and keeps_none
-            and not goal.guide
+            and not goal.surrogate
             and objective_value(goal, lifted) != old.objective
         ):
             raise InternalError(f"`{step.name}` changed the optimal value of {before.name}")

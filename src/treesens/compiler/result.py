@@ -241,7 +241,7 @@ class Result:
     refuted: tuple[NoValues, ...] = ()
     proof_dependencies: tuple[str, ...] = ()
     """The parts of the proof of a `none` (and of the bound of an objective), if it has more than one."""
-    started: bool = False
+    warm_started: bool = False
     """Whether the backend was given a solution of the native engine to start from."""
     certificates: tuple[Certified, ...] = ()
     """Of every claim that the answer makes, where certificates were asked for."""

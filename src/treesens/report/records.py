@@ -161,7 +161,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         }
     if result.proof_dependencies:
         data["rests_on"] = list(result.proof_dependencies)
-    if result.started:
+    if result.warm_started:
         data["started_from"] = "native engine"
     if result.near_miss is not None:
         data["near_miss"] = result.near_miss.to_dict()

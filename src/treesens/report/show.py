@@ -169,7 +169,7 @@ def _how(result: Result) -> str:
             who += ", whose bound refutes the question before a solver is asked"
     elif result.verdict is Verdict.FOUND:
         replay = result.witness.replay if result.witness is not None else ""
-        who = f"verified ({replay} replay), by {result.backend}{_START if result.started else ''}"
+        who = f"verified ({replay} replay), by {result.backend}{_START if result.warm_started else ''}"
     else:
         who = result.reason
     confirmed = f", confirmed by {result.confirmed_by}" if result.confirmed_by else ""

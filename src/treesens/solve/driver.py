@@ -1,4 +1,4 @@
-"""From a typed question to an answer: compile, solve, lift, verify; and from facts to a verdict.
+"""From a typed question to an answer: compile, solve, recover, verify; and from facts to a verdict.
 
 A verdict is formed here and nowhere else. `found` needs a witness that survived exact replay and the library's arithmetic;
 `none` needs a proof whose relation survives the pipeline; everything else is `unknown` with its reason.
@@ -76,7 +76,7 @@ class Incumbent:
 
 def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
     """A solver's point as a witness of the question it was compiled from."""
-    cells = compilation.compiled.source.cells(compilation.compiled.lift(assignment))
+    cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
     return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
 
 
@@ -250,15 +250,15 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
     if isinstance(backend, InProcessBackend):
         return backend.emit(compilation.module, precision=precision, hints=options.hints)
     artifact = backend.emit(compilation.module, precision=precision)
-    return replace(artifact, start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
+    return replace(artifact, warm_start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
 
 
 def start_of(module: Module) -> BoolArray | None:
     """The start of a module if it is a solution: a pass may have renumbered it away."""
-    if module.start is None:
+    if module.warm_start is None:
         return None
     point = np.zeros(module.variables, bool)
-    point[module.start.variables] = True
+    point[module.warm_start.variables] = True
     return point if satisfies(module, point[None, :])[0] else None
 
 
@@ -293,7 +293,7 @@ def conclude(
             outcome,
             best,
             restricted=restricted or artifact.restricted,
-            started=artifact.start is not None,
+            warm_started=artifact.warm_start is not None,
         )
     proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
     if proves and compiled.none_survives:
@@ -314,7 +314,7 @@ def found_result(
     best: Incumbent,
     *,
     restricted: bool,
-    started: bool = False,
+    warm_started: bool = False,
 ) -> Result:
     """The result of a verified witness, with the value and the bound of the objective."""
     query = compilation.query
@@ -357,14 +357,14 @@ def found_result(
         proof_dependencies=(*proof_dependencies, f"bound of {backend.name} ({backend.capabilities.proof.value})")
         if proof_dependencies
         else (),
-        started=started,
+        warm_started=warm_started,
     )
 
 
 def _reached(module: Module, outcome: RawOutcome) -> float | None:
     """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
     goal = module.objective
-    if goal is None or goal.guide or outcome.assignment is None:
+    if goal is None or goal.surrogate or outcome.assignment is None:
         return None
     taken = outcome.assignment[goal.variables]
     total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant

@@ -360,7 +360,7 @@ def finish_by_enumeration(
         seconds={**before.seconds, "exhausting": seconds},
         size=before.size,
         pipeline=before.pipeline,
-        started=before.started,
+        warm_started=before.warm_started,
     )
 
 

@@ -219,7 +219,7 @@ def _judged(
     """From the engine's facts to what they say: a pair counts when it is verified, a bound is a proof."""
     adapted, query = artifact.adapted, bare.query.query
     assert adapted is not None
-    assert artifact.lift is not None
+    assert artifact.postsolve is not None
     unit = 2.0 ** (adapted.dropped - adapted.gap_shift) / query.models[0].ensemble.average
     # A row that is rounded outward has more slack than it should, or up to one unit less.
     upper = None if result.upper is None else result.upper + (1 if adapted.relaxed else 0)
@@ -229,10 +229,10 @@ def _judged(
     open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: at bound level `{result.bound_level}`"
     if result.assignment is None or not result.is_witness:
         return replace(bare, bound=bound, reason=open_reason or "no pair found")
-    assignment = artifact.lift.lift(adapted.assignment(result.assignment, artifact.merged_variables))
+    assignment = artifact.postsolve.recover(adapted.assignment(result.assignment, artifact.merged_variables))
     compiled = compilation.compiled
     verdict = verify_cells(
-        query, compiled.source.cells(compiled.lift(assignment)), library_predict=options.library_predict
+        query, compiled.source.cells(compiled.recover(assignment)), library_predict=options.library_predict
     )
     if not isinstance(verdict, Witness):
         return replace(bare, bound=bound, reason=f"a pair was not confirmed: {verdict.reason}")

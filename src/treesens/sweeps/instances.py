@@ -245,7 +245,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "proof": result.proof,
         "decided_by": result.backend,
         "rests_on": list(result.proof_dependencies),
-        "started": result.started,
+        "started": result.warm_started,
         "replay": None if result.witness is None else str(result.witness.replay),
         "build": round(result.seconds.get("build", 0.0), 6),
         "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),

@@ -164,7 +164,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
     nothing = np.zeros(module.variables, bool)
     starts = [nothing, ~nothing] if truth.assignment is None else [truth.assignment, nothing, ~truth.assignment]
     for start in starts:
-        artifact = replace(backend.emit(module), start=start)
+        artifact = replace(backend.emit(module), warm_start=start)
         solved = solve(backend, artifact, Limits(seconds=seconds), isolated)
         if solved.outcome.termination in NO_VERDICT:
             return Outcome.OPEN, f"undecided: {solved.outcome.termination.value}"
@@ -183,7 +183,7 @@ def _emission(backend: Backend, module: Module, artifact: Artifact, precision: i
         return f"the artifact has {artifact.variables} variables, the module {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
         return "emitting twice gives two texts"
-    if artifact.guided and not artifact.has_objective:
+    if artifact.surrogate and not artifact.has_objective:
         return "an artifact without an objective says it is guided"
     return None
 
@@ -213,7 +213,7 @@ def _wrong_objective(
     backend: Backend, module: Module, truth: BruteForceResult, solved: Solved, completed: BoolArray | None
 ) -> str | None:
     artifact, outcome, goal = solved.artifact, solved.outcome, module.objective
-    if goal is None or goal.guide:
+    if goal is None or goal.surrogate:
         if outcome.bound is not None:
             return "a bound without an objective that has one"
         return "optimal without an objective" if outcome.termination is Termination.OPTIMAL else None

@@ -38,14 +38,14 @@ _SLICE = 0.25
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
-    """The problem itself; there is no text to write. `lift` undoes the merging of copies done here.
+    """The problem itself; there is no text to write. `postsolve` undoes the merging of copies done here.
 
     A module without variables leaves nothing to search; it is kept as it is.
     """
 
     module: Module | None = None
     adapted: Adapted | None = None
-    lift: Postsolve | None = None
+    postsolve: Postsolve | None = None
     merged_variables: int = 0
     merged: Module | None = None
     """The module that `adapted` was made of."""
@@ -76,7 +76,7 @@ class NativeBackend(InProcessBackend):
             for step in (UnaffectedLeaves(), ShareCopies()):
                 result = step.run(module)
                 module = result.module
-                steps.append(result.lift)
+                steps.append(result.postsolve)
         adapted = adapt(module, hints, alike=alike)
         return NativeArtifact(
             "native",
@@ -85,7 +85,7 @@ class NativeBackend(InProcessBackend):
             has_objective=adapted.problem.objective,
             relaxed=adapted.relaxed,
             adapted=adapted,
-            lift=Chain(tuple(steps)),
+            postsolve=Chain(tuple(steps)),
             merged_variables=module.variables,
             merged=module,
         )
@@ -134,8 +134,8 @@ class NativeBackend(InProcessBackend):
         assignment = None
         if result.assignment is not None and result.is_witness:
             assignment = adapted.assignment(result.assignment, artifact.merged_variables)
-            assert artifact.lift is not None
-            assignment = artifact.lift.lift(assignment)
+            assert artifact.postsolve is not None
+            assignment = artifact.postsolve.recover(assignment)
         termination = {
             "witness": Termination.SATISFIED,
             "infeasible": Termination.INFEASIBLE,

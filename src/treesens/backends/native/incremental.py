@@ -85,7 +85,7 @@ class IncrementalSearch:
         if adapted is None:
             # Every feature has one cell left, and the compiler found no contradiction: this is the only pair.
             compiled = self.compilation.compiled
-            cells = compiled.source.cells(compiled.lift(np.zeros(0, bool)))
+            cells = compiled.source.cells(compiled.recover(np.zeros(0, bool)))
             paid = [float(of_cell[cells[self.point, f]]) for f, of_cell in (costs or {}).items()]
             if any(cost > most for cost in paid):
                 return GroupOutcome(None, math.inf, True, True)
@@ -127,7 +127,7 @@ class IncrementalSearch:
         found = None
         if outcome.assignment is not None:
             compiled = self.compilation.compiled
-            found = compiled.source.cells(compiled.lift(outcome.assignment))
+            found = compiled.source.cells(compiled.recover(outcome.assignment))
         closed = outcome.termination in {Termination.OPTIMAL, Termination.SATISFIED}
         bound = 0.0 if outcome.bound is None or costs is None or not optimize else max(0.0, -outcome.bound)
         return GroupOutcome(found, bound, closed, False)

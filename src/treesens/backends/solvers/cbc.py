@@ -31,8 +31,8 @@ class CbcBackend(MilpBackend):
         model.infeas_tol = FEASIBILITY
         model.integer_tol = max(INTEGRALITY, 1e-9)
         model.max_mip_gap = 1e-6
-        if artifact.start is not None:
-            model.start = [(model.vars[i], float(x)) for i, x in enumerate(artifact.start)]
+        if artifact.warm_start is not None:
+            model.start = [(model.vars[i], float(x)) for i, x in enumerate(artifact.warm_start)]
         started = time.monotonic()
         status = model.optimize(max_seconds=limits.seconds, max_solutions=mip.INT_MAX if real else 1)
         known = mip.OptimizationStatus

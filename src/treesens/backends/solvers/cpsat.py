@@ -51,15 +51,15 @@ class CpSatBackend(Backend):
         solver.parameters.num_workers = limits.threads
         solver.parameters.random_seed = limits.seed
         # A guide orders the search and answers nothing: the first feasible point ends it.
-        solver.parameters.stop_after_first_solution = artifact.guided
+        solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
-        if artifact.start is not None:
-            for variable, value in zip(variables, artifact.start, strict=True):
+        if artifact.warm_start is not None:
+            for variable, value in zip(variables, artifact.warm_start, strict=True):
                 model.add_hint(variable, bool(value))
-        if artifact.start is not None and not artifact.optimises:
+        if artifact.warm_start is not None and not artifact.optimises:
             # Any solution will do: the start alone first, which takes no presolve and no search.
             solver.parameters.fix_variables_to_their_hinted_value = True
             status = solver.solve(model)
@@ -93,7 +93,7 @@ class CpSatBackend(Backend):
             return Termination.INFEASIBLE
         if status == cp_model.OPTIMAL and artifact.optimises:
             return Termination.OPTIMAL
-        if status == cp_model.OPTIMAL or (status == cp_model.FEASIBLE and artifact.guided):
+        if status == cp_model.OPTIMAL or (status == cp_model.FEASIBLE and artifact.surrogate):
             return Termination.SATISFIED
         if status == cp_model.MODEL_INVALID:
             return Termination.CRASH

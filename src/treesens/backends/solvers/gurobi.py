@@ -52,8 +52,8 @@ class GurobiBackend(MilpBackend):
         if not real:
             model.Params.SolutionLimit = 1
         columns = model.getVars()
-        if artifact.start is not None:
-            for column, value in zip(columns, artifact.start, strict=False):  # an empty module has one idle column
+        if artifact.warm_start is not None:
+            for column, value in zip(columns, artifact.warm_start, strict=False):  # an empty module has one idle column
                 column.Start = float(value)
 
         def improved(running: grb.Model, where: int) -> None:

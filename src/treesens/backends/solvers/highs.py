@@ -34,10 +34,10 @@ class HighsBackend(MilpBackend):
         with mps_file(artifact) as path:
             if highs.readModel(str(path)) == highspy.HighsStatus.kError:
                 return RawOutcome(Termination.CRASH, detail="HiGHS does not read the emitted model")
-        if artifact.start is not None:
+        if artifact.warm_start is not None:
             start = highspy.HighsSolution()
             # A module without variables has one idle column (text/mps.py).
-            start.col_value = [float(x) for x in artifact.start] or [0.0]
+            start.col_value = [float(x) for x in artifact.warm_start] or [0.0]
             highs.setSolution(start)
         if on_incumbent is not None and artifact.optimises:
 

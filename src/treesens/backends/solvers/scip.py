@@ -32,10 +32,10 @@ class ScipBackend(MilpBackend):
             model.setParam("limits/memory", limits.memory / 1e6)
         if not real:
             model.setParam("limits/solutions", 1)
-        if artifact.start is not None:
+        if artifact.warm_start is not None:
             start = model.createSol()
             by_name = {v.name: v for v in model.getVars()}
-            for i, x in enumerate(artifact.start):
+            for i, x in enumerate(artifact.warm_start):
                 model.setSolVal(start, by_name[f"x{i}"], float(x))
             model.addSol(start)
         model.optimize()

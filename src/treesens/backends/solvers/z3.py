@@ -47,9 +47,11 @@ class Z3Backend(Backend):
             solver.set("random_seed", limits.seed)
         solver.from_string(artifact.text)
         answer = z3.unknown
-        if artifact.start is not None and not optimise:
+        if artifact.warm_start is not None and not optimise:
             names = [z3.Bool(f"x{v}") for v in range(artifact.variables)]
-            answer = solver.check(*(x if value else z3.Not(x) for x, value in zip(names, artifact.start, strict=True)))
+            answer = solver.check(
+                *(x if value else z3.Not(x) for x, value in zip(names, artifact.warm_start, strict=True))
+            )
         started = answer == z3.sat
         if not started:
             answer = solver.check()

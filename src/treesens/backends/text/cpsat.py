@@ -119,7 +119,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
         objective_constant=0 if module.objective is None else module.objective.constant,
         objective_scale=2.0**dropped,
         has_objective=module.objective is not None,
-        guided=module.objective is not None and module.objective.guide,
+        surrogate=module.objective is not None and module.objective.surrogate,
         relaxed=not exact,
     )
 

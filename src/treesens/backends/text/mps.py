@@ -64,7 +64,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         "\n".join(lines) + "\n",
         rows.variables,
         has_objective=module.objective is not None,
-        guided=module.objective is not None and module.objective.guide,
+        surrogate=module.objective is not None and module.objective.surrogate,
         relaxed=precision == 0,
         restricted=precision > 0,
         objective_constant=0 if module.objective is None else module.objective.constant,

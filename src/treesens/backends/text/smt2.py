@@ -59,7 +59,7 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
         "\n".join(lines) + "\n",
         module.variables,
         has_objective=module.objective is not None,
-        guided=module.objective is not None and module.objective.guide,
+        surrogate=module.objective is not None and module.objective.surrogate,
         objective_constant=0 if module.objective is None else module.objective.constant,
         objective_shift=0 if module.objective is None else module.objective.shift,
     )

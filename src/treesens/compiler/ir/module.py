@@ -38,7 +38,7 @@ class Module:
     ops: tuple[Op, ...]
     objective: Objective | None = None
     provenance: tuple[str, ...] = ()
-    start: Start | None = None
+    warm_start: Start | None = None
 
     def ops_of(self, kind: type[Kind]) -> Iterator[Kind]:
         return (op for op in self.ops if isinstance(op, kind))
@@ -60,7 +60,7 @@ class Module:
     @property
     def optimises(self) -> bool:
         """Whether the best value of the objective is asked for; one that only guides asks for nothing."""
-        return self.objective is not None and not self.objective.guide
+        return self.objective is not None and not self.objective.surrogate
 
     @property
     def contradictory(self) -> bool:

@@ -98,7 +98,7 @@ Op: TypeAlias = LeafImplies | LeafSum | Equal | Clauses | Linear | Membership | 
 class Objective(ArrayRecord):
     """Maximise sum coefficients[i] * variables[i] + constant, in units of 2**-shift (minimisation is negated in lowering).
 
-    `guide` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value answers
+    `surrogate` marks an objective that only steers a solver towards feasibility (Obj-bin, Obj-multi): its value answers
     nothing, and a solver may stop at the first feasible point.
     """
 
@@ -106,7 +106,7 @@ class Objective(ArrayRecord):
     coefficients: IntegerArray
     constant: int
     shift: int
-    guide: bool = False
+    surrogate: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,7 @@ def parse_module(text: str) -> Module:
     blocks: list[Block] = []
     ops: list[Op] = []
     objective: Objective | None = None
-    start: Start | None = None
+    warm_start: Start | None = None
     entries = 0
     for number, line in enumerate(text.splitlines(), 1):
         head, _, rest = line.strip().partition(" ")
@@ -138,11 +138,19 @@ def parse_module(text: str) -> Module:
                 case "maximize":
                     objective = _node(Objective, rest)
                 case "start":
-                    start = _node(Start, rest)
+                    warm_start = _node(Start, rest)
                 case _:
                     raise ValueError(f"unknown line `{head}`")
         except (ValueError, OverflowError, RecursionError, TypeError) as error:
             raise IRError(f"the IR text does not parse: {str(error)[:300]}", place=f"line {number}") from error
     return Module(
-        name, tuple(features), tuple(points), variables, tuple(blocks), tuple(ops), objective, tuple(provenance), start
+        name,
+        tuple(features),
+        tuple(points),
+        variables,
+        tuple(blocks),
+        tuple(ops),
+        objective,
+        tuple(provenance),
+        warm_start,
     )

@@ -100,8 +100,8 @@ def print_module(module: Module, *, full: bool = False) -> str:
     lines += [_node(f"op {KINDS[type(op)]}", op, full) for op in module.ops]
     if module.objective is not None:
         lines.append(_node("maximize", module.objective, full))
-    if module.start is not None:
-        lines.append(_node("start", module.start, full))
+    if module.warm_start is not None:
+        lines.append(_node("start", module.warm_start, full))
     return "\n".join(lines) + "\n"
 
 

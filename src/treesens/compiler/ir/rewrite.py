@@ -47,7 +47,7 @@ class Substitution(ArrayRecord):
     target: Int32Array
     variables: int
 
-    def lift(self, assignment: BoolArray) -> BoolArray:
+    def recover(self, assignment: BoolArray) -> BoolArray:
         """The old assignment [..., old] that belongs to a new one [..., new]."""
         return literal_values(self.target, assignment)
 
@@ -95,8 +95,8 @@ def substitute(module: Module, by: Substitution) -> Module:
         if len(literals):
             ops.append(Facts(literals.astype(np.int32)))
     objective = None if module.objective is None else _objective(module.objective, by)
-    start = None if module.start is None else _start(module.start, by)
-    return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective, start=start)
+    start = None if module.warm_start is None else _start(module.warm_start, by)
+    return replace(module, variables=by.variables, blocks=blocks, ops=tuple(ops), objective=objective, warm_start=start)
 
 
 def contradiction() -> Clauses:

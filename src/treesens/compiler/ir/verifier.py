@@ -28,7 +28,7 @@ def _variables_in_range(module: Module) -> Iterator[str]:
     goal = None if module.objective is None else module.objective.variables
     if goal is not None and len(goal) and not (goal.min() >= 0 and goal.max() < module.variables):
         yield "the objective"
-    start = None if module.start is None else module.start.variables
+    start = None if module.warm_start is None else module.warm_start.variables
     if start is not None and len(start) and not (start.min() >= 0 and start.max() < module.variables):
         yield "the start"
 

@@ -17,7 +17,7 @@ class Relation(Enum):
     """What a rewritten module says of the one it was made from (docs/semantics.md)."""
 
     EQUIVALENT = "equivalent"
-    """The same solutions, up to the lift."""
+    """The same solutions, up to the postsolve."""
     EQUISATISFIABLE = "equisatisfiable"
     """A solution of one exists iff one of the other does; optimal values are equal too."""
     RELAXATION = "relaxation"
@@ -40,25 +40,25 @@ class Relation(Enum):
 class Postsolve(Protocol):
     """Maps assignments of the new module back to the old one."""
 
-    def lift(self, assignment: BoolArray) -> BoolArray: ...
+    def recover(self, assignment: BoolArray) -> BoolArray: ...
 
 
 class IdentityPostsolve:
-    """The lift of a pass that leaves the variables alone."""
+    """The postsolve of a pass that leaves the variables alone."""
 
-    def lift(self, assignment: BoolArray) -> BoolArray:
+    def recover(self, assignment: BoolArray) -> BoolArray:
         return assignment
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Several lifts in a row, undone in reverse."""
+    """Several postsolves in a row, undone in reverse."""
 
     steps: tuple[Postsolve, ...]
 
-    def lift(self, assignment: BoolArray) -> BoolArray:
+    def recover(self, assignment: BoolArray) -> BoolArray:
         for step in reversed(self.steps):
-            assignment = step.lift(assignment)
+            assignment = step.recover(assignment)
         return assignment
 
 
@@ -70,7 +70,7 @@ class PassResult:
     """
 
     module: Module
-    lift: Postsolve = field(default_factory=IdentityPostsolve)
+    postsolve: Postsolve = field(default_factory=IdentityPostsolve)
     statistics: dict[str, int] = field(default_factory=dict)
     proof_dependencies: tuple[str, ...] = ()
 

@@ -31,5 +31,5 @@ class GapObjective:
         total = add_rows(left, right, name="guide")
         merge = Substitution((guard_classes(module) * 2).astype(np.int32), module.variables)
         variables, coefficients, constant = fold_terms(total.variables, total.coefficients, merge)
-        guide = Objective(variables, coefficients, constant, total.shift, guide=True)
+        guide = Objective(variables, coefficients, constant, total.shift, surrogate=True)
         return PassResult(replace(module, objective=guide), statistics={"guides": 1})

@@ -25,7 +25,7 @@ class BruteBackend(Backend):
         return None
 
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
-        real = module.objective is not None and not module.objective.guide
+        real = module.objective is not None and not module.objective.surrogate
         return Artifact("sir", print_module(module, full=True), module.variables, has_objective=real)
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:

@@ -47,7 +47,7 @@ class BoundFixing:
         if module.variables == 0 or module.contradictory:
             return PassResult(module)
         decides = not module.optimises
-        if decides and module.start is not None:
+        if decides and module.warm_start is not None:
             return PassResult(module, statistics={"a start is known": 1})  # one solution is all that is asked
         try:
             adapted = adapt(module)

@@ -48,7 +48,7 @@ class WarmStart:
             # Rows that had to be rounded for the engine, or leaves that a pass has dropped with a fact of its own.
             return PassResult(module, statistics={"starts": 0})
         start = Start(np.flatnonzero(point).astype(np.int32))
-        return PassResult(replace(module, start=start), statistics={"starts": 1})
+        return PassResult(replace(module, warm_start=start), statistics={"starts": 1})
 
 
 def with_leaves(module: Module, point: BoolArray) -> BoolArray:

@@ -132,11 +132,11 @@ def maximise(
     *,
     constant: int = 0,
     shift: int = 0,
-    guide: bool = False,
+    surrogate: bool = False,
 ) -> Objective:
     """An objective; minimisation is written as lowering writes it, negated."""
     values = np.array(coefficients, dtype=np.int64 if sum(map(abs, coefficients)) < 2**62 else object)
-    return Objective(np.array(variables, np.int32), values, constant, shift, guide)
+    return Objective(np.array(variables, np.int32), values, constant, shift, surrogate)
 
 
 _MAKERS: list[tuple[str, str, Callable[[Sketch], Objective | None]]] = []

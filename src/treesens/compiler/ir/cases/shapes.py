@@ -300,7 +300,7 @@ def maximum_constant(s: Sketch) -> Objective:
 def guide(s: Sketch) -> Objective:
     free = s.free(4)
     s.linear(free, [1, 2, 3, 4], 5)
-    return maximise(free, [-1, 1, -1, 1], guide=True)
+    return maximise(free, [-1, 1, -1, 1], surrogate=True)
 
 
 @case("a guide over an infeasible module")
@@ -308,7 +308,7 @@ def guide_infeasible(s: Sketch) -> Objective:
     free = s.free(2)
     s.linear(free, [1, 1], 2)
     s.linear(free, [-1, 0], 0)
-    return maximise(free, [1, 1], guide=True)
+    return maximise(free, [1, 1], surrogate=True)
 
 
 # --- big numbers -------------------------------------------------------------------------------------------------------
