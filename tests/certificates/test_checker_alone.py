@@ -153,3 +153,8 @@ def test_the_schema_describes_what_is_written(tmp_path: Path) -> None:
     schema = json.loads((SOURCE.parent / "schema.json").read_text())
     _, file = made(tmp_path)
     jsonschema.validate(checker.read(file), schema)
+
+
+def test_no_control_character_of_a_file_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    checker.say("a.`\x1b[31msex\u202e` was rejected")
+    assert capsys.readouterr().out == "a.`\\x1b[31msex\\u202e` was rejected\n"

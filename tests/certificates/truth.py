@@ -20,9 +20,6 @@ SCALE = 1 << 60
 """Leaf values of these models are whole multiples of its inverse."""
 
 
-MOST_PAIRS = 300_000
-
-
 class TooMany(Exception):
     """There are too many inputs to look at."""
 
@@ -48,8 +45,8 @@ class Truth:
         for child in node["children"]:
             self._walk(child)
 
-    def has_solution(self, statement: dict[str, Any]) -> bool:
-        """Whether some inputs satisfy the statement."""
+    def has_solution(self, statement: dict[str, Any], most: float = math.inf) -> bool:
+        """Whether some inputs satisfy the statement. Raises `TooMany` if there are more than `most` pairs to look at."""
         points = range(len(statement["points"]))
         values = [self._values(statement, f) for f in range(self.features)]
         grid = np.array(list(itertools.product(*values)), np.float64)
@@ -57,7 +54,9 @@ class Truth:
         base = Fraction(statement["models"][0]["base"][0])
         allowed = [self._allowed(statement, p, grid) for p in points]
         rows = [[np.flatnonzero(allowed[p])] for p in points]
-        pairs = [rows[0][0][:, None]] if len(points) == 1 else self._pairs(statement, grid, rows[0][0], rows[1][0])
+        pairs = (
+            [rows[0][0][:, None]] if len(points) == 1 else self._pairs(statement, grid, rows[0][0], rows[1][0], most)
+        )
         if not len(pairs[0]):
             return False
         index = pairs[0]
@@ -73,13 +72,13 @@ class Truth:
             holds &= one
         return bool(holds.any())
 
-    def _pairs(self, statement: dict[str, Any], grid: Any, left: Any, right: Any) -> list[Any]:
+    def _pairs(self, statement: dict[str, Any], grid: Any, left: Any, right: Any, most: float) -> list[Any]:
         varied = statement["same_except"]
         shared = [] if varied is None else [f for f in range(self.features) if f not in varied]
         by_key: dict[bytes, list[int]] = {}
         for j in right:
             by_key.setdefault(grid[j, shared].tobytes(), []).append(j)
-        if sum(len(by_key.get(grid[i, shared].tobytes(), ())) for i in left) > MOST_PAIRS:
+        if sum(len(by_key.get(grid[i, shared].tobytes(), ())) for i in left) > most:
             raise TooMany
         found = [(i, j) for i in left for j in by_key.get(grid[i, shared].tobytes(), [])]
         return [np.array(found, np.int64).reshape(-1, 2)]

@@ -106,7 +106,9 @@ def test_numbers_of_a_module_are_bounded(folder: Path, old: str, new: str, words
 def test_an_objective_of_unequal_lengths_breaks_a_rule(folder: Path) -> None:
     """Fault 22: an IndexError of the engine's adapter."""
     text = (folder / "samples" / "module.sir").read_text()
-    (folder / "m.sir").write_text(text + 'maximize variables=0,1 coefficients=1 constant=0 shift=0 surrogate=0 kind="x"\n')
+    (folder / "m.sir").write_text(
+        text + 'maximize variables=0,1 coefficients=1 constant=0 shift=0 surrogate=0 kind="x"\n'
+    )
     done = run(folder, "opt", "m.sir")
     assert done.returncode == 2
     assert "I001" in done.stderr
