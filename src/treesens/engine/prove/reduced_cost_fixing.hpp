@@ -27,8 +27,8 @@ struct Fixing {
 class Fixer {
 public:
     // The constraints of the problem at these bounds, deciding: an objective row counts nowhere. `work` in the units of
-    // problem/limits.hpp; `probe` also removes runs of cells at the ends of a domain that the bound refutes once x is put
-    // there.
+    // problem/limits.hpp; `probe` also removes runs of cells at the ends of a domain that the bound refutes once x is
+    // put there.
     Fixer(const Problem& problem, const Forest& forest, Clauses& clauses, std::vector<std::int64_t> bound,
           std::int64_t work, bool probe, MemoryBudget& budget);
     Fixing run(Control& control);
