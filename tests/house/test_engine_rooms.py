@@ -4,7 +4,15 @@ import re
 from pathlib import Path
 
 ENGINE = Path(__file__).parents[2] / "src" / "treesens" / "engine"
-FLOORS = [{"bindings"}, {"."}, {"certify"}, {"prove"}, {"bound", "local", "nearest"}, {"problem", "ensemble"}]
+FLOORS = [
+    {"bindings"},
+    {"nested"},
+    {"."},
+    {"certify"},
+    {"prove"},
+    {"bound", "local", "nearest"},
+    {"problem", "ensemble"},
+]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""
 
 

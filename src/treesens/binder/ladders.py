@@ -6,8 +6,10 @@ each a question about pairs of cells, and the steps around the best answer are m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache, cached_property
+from typing import overload
 
 import numpy as np
 
@@ -24,11 +26,42 @@ STEPS = 12
 """Levels between two points at a time."""
 
 
+class Ladder(Sequence[q.Level]):
+    """The levels of a ladder, made when somebody looks at them: a search over radii never does."""
+
+    def __init__(self, make: Callable[[], tuple[q.Level, ...]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _levels(self) -> tuple[q.Level, ...]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    @overload
+    def __getitem__(self, index: int) -> q.Level: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[q.Level, ...]: ...
+    def __getitem__(self, index: int | slice) -> q.Level | tuple[q.Level, ...]:
+        return self._levels[index]
+
+    def __eq__(self, other: object) -> bool:
+        return self._levels == (other._levels if isinstance(other, Ladder) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._levels)
+
+
 def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> q.Objective:
     """The largest of the distances to a row, over the features."""
-    best = [distances_of_cells(space, term, upwards) for term in terms]
+
+    @cache
+    def distances() -> list[list[Fraction | None]]:
+        return [distances_of_cells(space, term, upwards) for term in terms]
 
     def reaching(value: Fraction) -> q.Constraint:
+        best = distances()
         if upwards:
             sides = [
                 q.CellSet(t.point, t.feature, frozen(_reached(costs, value), bool))
@@ -38,7 +71,7 @@ def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: b
         beyond = [np.array([v is not None and v > value for v in costs], bool) for costs in best]
         return q.AllOf(tuple(side for t, mask in zip(terms, beyond, strict=True) for side in _runs(t, ~mask)))
 
-    form = q.LinearForm(levels=levels_to_row(terms, best, upwards))
+    form = q.LinearForm(levels=Ladder(lambda: levels_to_row(terms, distances(), upwards)))
     return q.Objective(form, upwards, "distance linf", values=terms, largest=True, reaching=reaching)
 
 

@@ -41,10 +41,10 @@ Problem checked(Problem problem, MemoryBudget& budget) {
 
 }  // namespace
 
-Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes, const Forest* forest)
     : budget_(max_bytes),
       problem_(checked(std::move(problem), budget_)),
-      forest_(build_forest(problem_)),
+      forest_(forest != nullptr ? *forest : build_forest(problem_)),
       goal_(problem_, mode, problem_.bound),
       clauses_(problem_),
       local_(problem_, forest_, clauses_, seed),

@@ -1,6 +1,7 @@
 // One question: local search and prover taking turns on one resumable state (docs/engine.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,8 +33,9 @@ struct Seconds {
 
 class Search {
 public:
-    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
-    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit. A `forest` that
+    // is known already saves building it; then the leaves need no boxes.
+    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes, const Forest* forest = nullptr);
 
     // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see problem/limits.hpp.
     void run(double slice, double seconds, std::int64_t node_limit);
@@ -47,6 +49,8 @@ public:
     // but for messages to start from.
     Proof certify(std::int64_t level, double seconds, std::int64_t node_limit);
     void set_gap(const Gap& gap) { gap_ = gap; }
+    // The first turn of the local search does no more than this. Before the first run.
+    void shorten_first_turn(std::int64_t work) { turn_left_ = std::min(turn_left_, work); }
     // Number of prover threads once a search is long. With more than one, verdicts are deterministic; node counts and
     // the witness are not. A node limit is kept by a single one.
     void set_threads(int threads) { threads_ = threads; }
@@ -63,6 +67,7 @@ public:
     std::vector<std::int64_t> slacks() const;
     std::int64_t upper() const;
     const Problem& problem() const { return problem_; }
+    const Forest& forest() const { return forest_; }
     const Prover* prover() const { return prover_.get(); }
     const LocalSearch& local_search() const { return local_; }
     const Seconds& seconds() const { return seconds_; }

@@ -24,6 +24,7 @@ from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
+from treesens.solve.radius import answer_radius, is_radius
 
 CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""
@@ -31,6 +32,8 @@ CLOSE = 1e-4
 _SEEDED = ("auto", "native")
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""
+_RADIUS = 0.9
+"""Of the time, for the search over radii; the rest is for what it leaves open."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found by way of a stronger question: features bounded one by one"
@@ -55,6 +58,10 @@ class _Refinement:
 
     def run(self) -> Result:
         own = self.options.backend in _SEEDED
+        if own and is_radius(self.query):
+            settled = answer_radius(self.query, self.options, self.budget.share(_RADIUS), self.on_better)
+            if settled is not None:
+                return self._within_range(settled)
         result = self._seeded() if own else None
         goal = self.query.objective
         if result is None and own and goal is not None and goal.reaching is not None:

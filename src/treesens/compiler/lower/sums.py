@@ -7,6 +7,7 @@ that it never excludes a solution; what it admits beyond them is refuted when th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -214,7 +215,7 @@ def _single(builder: Builder, place: Place, values: Int64Array, shift: int, part
 
 
 def lower_levels(
-    builder: Builder, levels: tuple[q.Level, ...], multiplier: int, parts: list[Part]
+    builder: Builder, levels: Sequence[q.Level], multiplier: int, parts: list[Part]
 ) -> list[tuple[q.Constraint, int]]:
     """A literal per step of a ladder, in `parts` with its cost; returns the constraints that are tied to the literals."""
     tied: list[tuple[q.Constraint, int]] = []

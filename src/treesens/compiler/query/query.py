@@ -7,7 +7,7 @@ on cells they mean "some values in these cells satisfy it", and values are chose
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -103,7 +103,7 @@ class LinearForm(ArrayRecord):
     costs: tuple[CellCost, ...] = ()
     changes: tuple[Changes, ...] = ()
     pairs: tuple[PairCost, ...] = ()
-    levels: tuple[Level, ...] = ()
+    levels: Sequence[Level] = ()
 
 
 @dataclass(frozen=True)

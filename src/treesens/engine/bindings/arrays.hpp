@@ -40,6 +40,7 @@ void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& 
                        const Vector<std::int64_t>& leaf_value);
 
 void bind_search(nanobind::module_& m);
+void bind_nested(nanobind::module_& m);
 void bind_nearest(nanobind::module_& m);
 
 }  // namespace treesens

@@ -149,5 +149,6 @@ NB_MODULE(_engine, m) {
           "cells"_a, "leaf_value"_a, "flipped"_a, "allowed"_a, "highest"_a, "lowest"_a, "highest_cell"_a,
           "lowest_cell"_a);
     treesens::bind_search(m);
+    treesens::bind_nested(m);
     treesens::bind_nearest(m);
 }

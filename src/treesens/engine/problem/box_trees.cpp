@@ -207,11 +207,24 @@ void fill_values(const Problem& p, Forest& f) {
 Forest build_forest(const Problem& problem) {
     Forest forest;
     TreeBuilder builder(problem, forest.nodes);
+    for (std::int32_t g = 0; g < problem.groups(); ++g) forest.root.push_back(builder.build(g));
+    index_forest(problem, forest);
+    return forest;
+}
+
+void index_forest(const Problem& problem, Forest& forest) {
+    // The nodes of a group stand together, its root first.
     std::vector<std::vector<std::int32_t>> users(problem.variables());
+    std::size_t n = 0;
     for (std::int32_t g = 0; g < problem.groups(); ++g) {
-        const std::size_t first = forest.nodes.size();
-        forest.root.push_back(builder.build(g));
-        for (std::size_t n = first; n < forest.nodes.size(); ++n) {
+        if (forest.root[g] < 0) continue;
+        std::size_t end = forest.nodes.size();
+        for (std::int32_t next = g + 1; next < problem.groups(); ++next) {
+            if (forest.root[next] < 0) continue;
+            end = static_cast<std::size_t>(forest.root[next]);
+            break;
+        }
+        for (; n < end; ++n) {
             auto& list = users[forest.nodes[n].variable];
             if (list.empty() || list.back() != g) list.push_back(g);
         }
@@ -222,7 +235,6 @@ Forest build_forest(const Problem& problem) {
         forest.use_offset.push_back(narrow<std::int32_t>(forest.use_group.size()));
     }
     fill_values(problem, forest);
-    return forest;
 }
 
 void evaluate(const Problem& p, const Forest& forest, const std::vector<std::int64_t>& bound, const Cell* x,

@@ -47,6 +47,9 @@ struct Forest {
 
 // Throws std::invalid_argument when the boxes of a group do not partition the space.
 Forest build_forest(const Problem& problem);
+// Who uses which variable, and the values of the leaves, of trees whose nodes and roots are there: a group after the
+// other, the root first.
+void index_forest(const Problem& problem, Forest& forest);
 
 // slack[r] for all rows, exactly (without overflow: validate bounds the sums).
 void evaluate(const Problem& problem, const Forest& forest, const std::vector<std::int64_t>& bound, const Cell* x,

@@ -1,0 +1,88 @@
+"""The least largest distance from a row (linf), by the engine alone: which radius is the first with an answer?
+
+The boxes around a row are nested, and a box of cells comes within reach at one of finitely many radii. The question is
+compiled once; each decision sees only what its box leaves of the trees (`backends/native/nested.py`). Where the values of the
+answer fall short of what their cells allow, or the library's arithmetic is against it, the search by whole questions
+(`bisection`) takes over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.backends.native.nested import LevelOutcome, nested_question
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.radii import Radii, radii_of
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.verify import verify_cells
+from treesens.errors import BackendError
+from treesens.solve.bounds import shown_value
+from treesens.solve.options import Options
+
+
+def is_radius(query: Query) -> bool:
+    """Whether the question is for the least largest distance of places from given values, and cells decide it."""
+    goal = query.objective
+    if goal is None or goal.maximize or not goal.largest or not goal.values:
+        return False
+    places = [term.places for term in goal.values]
+    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
+
+
+def answer_radius(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
+) -> Result | None:
+    """The answer with its bound; None where this search has none to give."""
+    assert query.objective is not None
+    start = time.perf_counter()
+    places = [term.places[0] for term in query.objective.values]
+    try:
+        question = nested_question(replace(query, objective=None), places, verify_each=options.verify_each)
+    except BackendError:
+        return None
+    if question.decided is not None:
+        return replace(question.decided, query=query.name)
+    radii = radii_of(query.space, query.objective.values)
+    built = time.perf_counter()
+    found = question.least_level(radii.level, budget, seed=options.seed, memory=options.memory_limit)
+    result = _judged(query, query.objective, radii, found, options)
+    if result is None:
+        return None
+    if result.witness is not None and on_better is not None:
+        on_better(result.witness)
+    seconds = {"build": built - start, "solve": time.perf_counter() - built}
+    attempt = Attempt(
+        "native",
+        options.pipeline,
+        "optimal" if found.closed else found.reason,
+        result.verdict,
+        "",
+        seconds,
+        statistics={"nodes": float(found.nodes), "decisions": float(found.decisions)},
+    )
+    return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
+
+
+def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
+    """From the engine's facts to an answer: a verified witness, and the exact radius below which there is none."""
+    if found.none:
+        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
+    if found.cells is None:
+        return None
+    witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
+    if not isinstance(witness, Witness):
+        return None
+    value = objective_value(goal, inputs_of(query, witness.values))
+    bound = radii.distance(found.low)
+    if value < bound or (found.closed and value > bound):
+        return None
+    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
+    reached, proved = (shown_value(goal, float(v)) for v in (value, bound))
+    objective = ObjectiveValue(reached, proved, Sense.MINIMIZE, goal.kind)
+    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
