@@ -192,3 +192,46 @@ class LevelSearch:
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...
     def result(self) -> dict[str, Any]: ...
+
+class LeafRanges:
+    """The leaves of a model, with the values of one output; treesens.data.regions.leaf_ranges gives the arrays."""
+
+    def __init__(
+        self,
+        *,
+        leaf_offset: NDArray[np.int64],
+        feature: NDArray[np.int32],
+        low: NDArray[np.int32],
+        high: NDArray[np.int32],
+        missing: NDArray[np.uint8],
+        mask: NDArray[np.int32],
+        mask_offset: NDArray[np.int64],
+        mask_member: NDArray[np.uint8],
+        cells: NDArray[np.int32],
+        missing_cell: NDArray[np.int32],
+        value: NDArray[np.int64],
+        leaf_tree: NDArray[np.int32],
+        base: int,
+        slack: int,
+    ) -> None: ...
+
+class RegionGrower:
+    """Regions of one question: rows are (scores, costs, bound >> 62, rest of the bound), see treesens.data.regions."""
+
+    def __init__(
+        self,
+        *,
+        ranges: list[LeafRanges],
+        range_point: NDArray[np.int32],
+        points: int,
+        shared: NDArray[np.uint8],
+        ordered: NDArray[np.uint8],
+        legal: NDArray[np.uint8],
+        rows: list[Any],
+        sets: list[Any],
+        avoided: list[Any],
+        cells: NDArray[np.int32],
+        missing_cell: NDArray[np.int32],
+    ) -> None: ...
+    def leaf_region(self, cells: NDArray[np.int32]) -> bytes: ...
+    def region(self, cells: NDArray[np.int32]) -> bytes: ...

@@ -10,7 +10,7 @@ FLOORS = [
     {"."},
     {"certify"},
     {"prove"},
-    {"bound", "local", "nearest"},
+    {"bound", "local", "nearest", "regions"},
     {"problem", "ensemble"},
 ]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""

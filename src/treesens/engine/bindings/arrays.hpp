@@ -41,6 +41,7 @@ void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& 
 
 void bind_search(nanobind::module_& m);
 void bind_nested(nanobind::module_& m);
+void bind_regions(nanobind::module_& m);
 void bind_nearest(nanobind::module_& m);
 
 }  // namespace treesens

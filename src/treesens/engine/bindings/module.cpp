@@ -150,5 +150,6 @@ NB_MODULE(_engine, m) {
           "lowest_cell"_a);
     treesens::bind_search(m);
     treesens::bind_nested(m);
+    treesens::bind_regions(m);
     treesens::bind_nearest(m);
 }

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from treesens.errors import ModelError
 
+_FEW_ROWS = 64
+"""Up to so many rows one thread predicts: to wake the others takes longer than the work."""
+
 
 def convert_file(data: bytes, place: str) -> bytes:
     """A model in XGBoost's old binary format as UBJSON, by the library: versions up to 3.0 read it."""
@@ -53,7 +56,9 @@ class NativeXGBoost:
         try:
             # Types as the model has them: the library would recode otherwise. Columns go by position, and without names: a
             # file may hold names with `<` or `[`, which the library does not let us say.
-            matrix = xgboost.DMatrix(x, feature_types=self._booster.feature_types)
+            threads = 1 if len(x) <= _FEW_ROWS else None
+            self._booster.set_param("nthread", threads or 0)
+            matrix = xgboost.DMatrix(x, feature_types=self._booster.feature_types, nthread=threads)
             options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
             return np.asarray(self._booster.predict(matrix, **options, **what))
         except (xgboost.core.XGBoostError, ValueError) as error:

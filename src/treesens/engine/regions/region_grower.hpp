@@ -1,0 +1,114 @@
+// The widest box of cells around a witness in which bounds prove every point (pair) to be one.
+//
+// The score of a model over a box lies between the sums of the least and of the greatest leaf that each tree can reach
+// there. Both are kept per tree: a side that moves touches the leaves that ask for its feature, and their trees.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "regions/reached.hpp"
+
+namespace treesens {
+
+// The leaves of a model, with the value of one output.
+struct LeafRanges {
+    BoxLiterals literals;                  // a box per leaf
+    std::vector<std::int64_t> first_leaf;  // [trees + 1]
+    std::vector<std::int32_t> tree;        // [leaves]
+    std::vector<std::int64_t> value;       // [leaves]
+    std::int64_t base = 0;
+    std::int64_t slack = 0;  // a sum may lie so much below the exact one
+};
+
+// What boxes have to keep. Places are point * features + feature; masks are [cells] of the feature, one after the other
+// in `member` from their `start`.
+struct RegionTerms {
+    struct Score {
+        std::int32_t range;
+        std::int64_t weight;
+    };
+    struct Cost {
+        std::int32_t place;
+        std::int64_t weight;
+        std::vector<std::int64_t> of_cell;
+    };
+    // sum of weight * (least score, or greatest where the weight is negative) + sum of weight * least cost >= bound
+    struct Row {
+        std::vector<Score> scores;
+        std::vector<Cost> costs;
+        __int128 bound = 0;
+    };
+    struct Set {
+        std::int32_t place;
+        std::vector<std::uint8_t> member;
+    };
+    struct Avoided {
+        std::int32_t point;
+        BoxLiterals boxes;
+    };
+    std::vector<Row> rows;
+    std::vector<std::vector<Set>> sets;  // of each list one has to hold
+    std::vector<Avoided> avoided;
+};
+
+class RegionGrower {
+public:
+    // `ranges` outlive it; range i belongs to the point range_point[i]. `shared` [features]: equal at all points;
+    // `ordered` [features]: cells but the missing one have an order. `legal` [cells], the features one after the other.
+    RegionGrower(std::vector<const LeafRanges*> ranges, std::vector<std::int32_t> range_point, std::int32_t points,
+                 std::vector<std::uint8_t> shared, std::vector<std::uint8_t> ordered, std::vector<std::uint8_t> legal,
+                 RegionTerms terms);
+
+    // Whether these are cells [points][features] of the question.
+    bool fits(const std::vector<std::int32_t>& cells, std::int64_t points) const;
+    // The cells on which every tree keeps its leaf, [points][cells]; empty if bounds do not even prove the point.
+    std::vector<std::uint8_t> leaf_region(const std::vector<std::int32_t>& cells);
+    // The same with every side moved outwards as far as the bounds allow, cheap features first.
+    std::vector<std::uint8_t> region(const std::vector<std::int32_t>& cells);
+
+private:
+    struct State {
+        Reached reached;
+        std::vector<std::int64_t> least;  // [trees]
+        std::vector<std::int64_t> most;
+        std::int64_t low = 0;  // of the sums
+        std::int64_t high = 0;
+        std::vector<std::uint8_t> dirty;  // [trees]
+        std::vector<std::int32_t> waiting;
+    };
+    using Mask = std::vector<std::uint8_t>;
+
+    std::int32_t features() const { return static_cast<std::int32_t>(shared_.size()); }
+    std::uint8_t* mask(std::int32_t point, std::int32_t f) { return box_.data() + point * cells_ + offset_[f]; }
+    const std::uint8_t* legal(std::int32_t f) const { return legal_.data() + offset_[f]; }
+    std::int32_t width(std::int32_t f) const { return offset_[f + 1] - offset_[f]; }
+    void leaf_box(const std::vector<std::int32_t>& cells, std::int32_t point);
+    void load();
+    void set(std::int32_t point, std::int32_t f, const std::uint8_t* chosen);
+    void set_one(std::int32_t point, std::int32_t f, const std::uint8_t* chosen);
+    void refresh(State& state, const LeafRanges& leaves);
+    bool holds() const;
+    bool try_mask(std::int32_t point, std::int32_t f, const Mask& chosen);
+    void widen(std::int32_t point, std::int32_t f, std::int32_t cell);
+    std::int32_t furthest(std::int32_t point, std::int32_t f, std::int32_t fixed, const std::vector<std::int32_t>& ends,
+                          bool upwards);
+    Mask run(std::int32_t f, std::int32_t low, std::int32_t high, const std::uint8_t* before) const;
+
+    std::vector<const LeafRanges*> ranges_;
+    std::vector<std::int32_t> range_point_;
+    std::int32_t points_;
+    std::vector<std::uint8_t> shared_;
+    std::vector<std::uint8_t> ordered_;
+    std::vector<std::uint8_t> legal_;
+    RegionTerms terms_;
+    std::vector<std::int32_t> offset_;        // [features + 1]
+    std::vector<std::int32_t> missing_cell_;  // [features]
+    std::int32_t cells_ = 0;
+    std::vector<std::uint8_t> box_;  // [points][cells]
+    std::vector<State> states_;      // [ranges]
+    std::vector<Reached> entered_;   // [avoided]
+    std::vector<std::int64_t> entered_count_;
+};
+
+}  // namespace treesens
