@@ -19,7 +19,7 @@ from pathlib import Path
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.binder.file import bind
-from treesens.certificates import checker
+from treesens.certificates import treesens_verify as checker
 from treesens.certificates.produce import refutation
 from treesens.certificates.statement import NoCertificate
 from treesens.compiler.compilation import compile_query

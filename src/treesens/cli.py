@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "opt": ("treesens.commands.opt", "Run passes and show the IR."),
     "explain": ("treesens.commands.explain", "Say what a question means and what the compiler makes of it."),
     "info": ("treesens.commands.info", "Describe a model file."),
+    "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
+    "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),

@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.certificates.made import Made, make
 from tests.certificates.truth import TooMany
-from treesens.certificates import checker
+from treesens.certificates import treesens_verify as checker
 
 Spot = tuple[Any, Any]
 """A list or object, and an index or key of it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import treesens.certificates.treesens_verify as checker
 
 from tests.certificates.models import train
-from treesens.certificates import checker
 
 
 def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -22,11 +24,8 @@ def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
 
 def accepted(folder: Path, model: Path) -> int:
     """How many certificates a folder holds; all of them are accepted by the checker in a process of its own."""
-    files = sorted(folder.iterdir())
-    command = [sys.executable, "-I", checker.__file__, *map(str, files), "--model", str(model)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return len(files)
+    said = run("verify", folder, "--model", model, "--quiet").stdout
+    return said.count(": accepted\n")
 
 
 @pytest.fixture
@@ -85,3 +84,49 @@ def test_sweeps_have_certificates(model: Path, tmp_path: Path) -> None:
     done = run("sweep", file, "-j", "1", "--certificate", folder, "--require-certificate")
     assert "certificates: 3 accepted" in done.stderr
     assert accepted(folder, model) == 3
+
+
+def test_a_model_of_another_format_brings_its_trees(tmp_path: Path) -> None:
+    """A forest of scikit-learn: its trees lie beside the certificate; `export` writes the same file."""
+    skops, ensemble = pytest.importorskip("skops.io"), pytest.importorskip("sklearn.ensemble")
+    x = np.arange(40.0).reshape(20, 2) % 7
+    skops.dump(
+        ensemble.RandomForestClassifier(4, max_depth=2, random_state=0).fit(x, x[:, 0] > 3), tmp_path / "m.skops"
+    )
+    file, folder = tmp_path / "q.sens", tmp_path / "certificates"
+    file.write_text('model m from "m.skops"\nquery q: find a in m such that prob(a, 1) > 1')
+    run("check", file, "--certificate", folder)
+    said = run("verify", folder).stdout
+    assert "No inputs exist: a" in said
+    assert said.endswith(": accepted\n")
+    (trees,) = folder.glob("*.trees.json")
+    run("export", tmp_path / "m.skops", "-o", tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == trees.read_bytes()
+    trees.write_bytes(trees.read_bytes().replace(b'"average":4', b'"average":1'))
+    assert "rejected: no model file has the SHA-256" in run("verify", folder, code=10).stdout
+
+
+def test_verify_says_what_is_missing(model: Path, tmp_path: Path) -> None:
+    assert "no certificates there" in run("verify", tmp_path, code=1).stderr
+    (tmp_path / "a.cert.xz").write_bytes(b"no xz")
+    assert "add --model FILE" in run("verify", tmp_path, code=1).stderr
+    assert "rejected" in run("verify", tmp_path, "--model", model, code=10).stdout
+
+
+def test_the_distribution_of_the_checker_stands_alone(model: Path, tmp_path: Path) -> None:
+    """Built and installed from its own folder into an empty environment."""
+    file, folder = tmp_path / "q.sens", tmp_path / "certificates"
+    file.write_text('model m from "m.json"\nquery q: find a in m such that margin(a) >= 9')
+    run("check", file, "--certificate", folder)
+    source = Path(checker.__file__).parents[1]
+    if not (source / "pyproject.toml").exists():
+        pytest.skip("not a checkout")
+    shutil.copytree(source, tmp_path / "verify")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
+    program = tmp_path / "empty" / "bin" / "python"
+    subprocess.run([program, "-m", "pip", "install", "--quiet", tmp_path / "verify"], check=True)
+    (certificate,) = folder.iterdir()
+    command = [tmp_path / "empty" / "bin" / "treesens-verify", certificate, "--model", model]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith(": accepted\n")

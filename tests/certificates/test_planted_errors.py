@@ -14,7 +14,7 @@ from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
-from treesens.certificates import checker
+from treesens.certificates import treesens_verify as checker
 from treesens.certificates.produce import _document, _problem
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import Statement, statement_of
@@ -87,7 +87,7 @@ def test_no_proof_with_a_planted_error_is_accepted(error: Any, tmp_path: Path) -
         if not found["complete"]:
             continue
         proved += 1
-        text = ProofText(artifact.merged, _problem(statement, (data,)), statement).document(found)
+        text = ProofText(artifact.merged, artifact.adapted.row_dropped, _problem(statement), statement).document(found)
         with pytest.raises(checker.Rejected):
             checker.check(_document(statement, statement.query, "none") | text, [data])
     assert proved >= RUNS * 0.9

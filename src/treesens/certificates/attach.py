@@ -17,7 +17,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, Objective, Query
 from treesens.compiler.result import Certified, Result, Verdict
 
-SUFFIX = ".cert.xz"
+SUFFIX, TREES = ".cert.xz", ".trees.json"
 
 
 def certified(query: Query, result: Result, folder: Path, *, seconds: float, required: bool = False) -> Result:
@@ -76,8 +76,17 @@ def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified
     path = folder / f"{plain}.{claim}.{digest[:12]}{SUFFIX}"
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
+    _write_trees(made, folder)
     left_out = tuple(made.document["about"]["left_out"])
     return Certified(claim, str(path), digest, len(packed), made.produced_in, made.checked_in, left_out=left_out)
+
+
+def _write_trees(made: Certificate, folder: Path) -> None:
+    """The trees beside the certificate, if it is not about a file that the user has."""
+    for stated, content in zip(made.document["statement"]["models"], made.files, strict=True):
+        path = folder / f"{stated['sha256'][:12]}{TREES}"
+        if stated["format"] == "treesens-trees" and not path.exists():
+            write_atomically(path, content)
 
 
 def summary(records: Iterable[dict[str, Any]]) -> str:

@@ -12,14 +12,14 @@ import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
+import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
-from treesens.certificates import checker
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
+from treesens.compiler.base.reuse import reuse
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
@@ -31,9 +31,13 @@ LEAST_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate that the checker has accepted: the JSON object, and the seconds that it took to make and to check."""
+    """A certificate that the checker has accepted: the JSON object, and the seconds that it took to make and to check.
+
+    `files` are the contents of the model files that the statement names.
+    """
 
     document: dict[str, Any]
+    files: tuple[bytes, ...]
     produced_in: float
     checked_in: float
 
@@ -51,12 +55,11 @@ def refutation(
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
-    files = _files(query)
     document = _document(statement, query, "none")
-    document |= _prove(statement, _problem(statement, files), max(seconds, LEAST_SECONDS))
+    document |= _prove(statement, _problem(statement), max(seconds, LEAST_SECONDS))
     if not check:
-        return Certificate(document, time.perf_counter() - start, 0.0)
-    return _checked(document, files, start)
+        return Certificate(document, statement.files, time.perf_counter() - start, 0.0)
+    return _checked(document, statement.files, start)
 
 
 def existence(query: q.Query, witness: Witness) -> Certificate:
@@ -66,7 +69,7 @@ def existence(query: q.Query, witness: Witness) -> Certificate:
     if statement.left_out:
         raise NoCertificate(f"the format cannot say {' or '.join(statement.left_out)}")
     values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
-    return _checked(_document(statement, query, "found") | {"inputs": values}, _files(query), start)
+    return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 
 
 def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate:
@@ -104,52 +107,43 @@ def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any
 def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -> Certificate:
     middle = time.perf_counter()
     try:
-        checker.check(document, files)
+        checker.check(document, files, _read)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None
-    return Certificate(document, middle - start, time.perf_counter() - middle)
+    return Certificate(document, files, middle - start, time.perf_counter() - middle)
 
 
-def _files(query: q.Query) -> tuple[bytes, ...]:
-    return tuple(_content(model.ensemble.source.path) for model in query.models)
-
-
-@lru_cache(maxsize=8)
-def _content(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        raise NoCertificate("the model does not come from a file") from None
-
-
-def _problem(statement: Statement, files: tuple[bytes, ...]) -> checker.Problem:
+def _problem(statement: Statement) -> checker.Problem:
     """The checker's own view of the statement: cells, variables, factors and units of rows."""
     try:
-        models = [_model(m["sha256"], files, m["trees"], tuple(m["base"])) for m in statement.text["models"]]
+        models = [_read(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)]
         return checker.Problem(statement.text, models)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not read it: {reason}") from None
 
 
+def _read(data: bytes, stated: dict[str, Any]) -> Any:
+    """What the checker reads; once for all certificates about a model."""
+    return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
+
+
 @lru_cache(maxsize=4)
-def _model(sha256: str, files: tuple[bytes, ...], trees: int, base: tuple[str, ...]) -> Any:
-    return checker.read_xgboost(checker.content_of(sha256, files), {"trees": trees, "base": list(base)})
+def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
+    return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
 
 
 def _prove(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any]:
     module = compile_query(statement.query, "native").module
     if module.contradictory:
         return _without_messages(problem)
-    artifact = NativeBackend().emit(module)
+    artifact = reuse(module, (NativeBackend.name,), lambda: NativeBackend().emit(module))
     assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None or artifact.merged is None:
         return _without_messages(problem)
-    if artifact.adapted.relaxed:
-        raise NoCertificate("rows that are too long for the engine")
     found = Solver(artifact.adapted.problem, mode="decide").certify(seconds)
     if not found["complete"]:
         raise NoCertificate(f"the proof is not complete: {found['reason']}")
-    return ProofText(artifact.merged, problem, statement).document(found)
+    return ProofText(artifact.merged, artifact.adapted.row_dropped, problem, statement).document(found)
 
 
 def _without_messages(problem: checker.Problem) -> dict[str, Any]:

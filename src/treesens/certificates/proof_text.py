@@ -20,11 +20,13 @@ BY_CLAUSES, BY_MESSAGES = -1, -2
 class ProofText:
     """The proof of a module, which the engine has written down in its own numbers, as nodes of a certificate.
 
-    `problem` is the checker's own view of the statement. What does not fit it is noticed when the certificate is checked.
+    `row_dropped` are the bits by which the engine's rows were rounded; `problem` is the checker's own view of the statement.
+    What does not fit it is noticed when the certificate is checked.
     """
 
-    def __init__(self, module: Module, problem: Any, statement: Statement) -> None:
+    def __init__(self, module: Module, row_dropped: tuple[int, ...], problem: Any, statement: Statement) -> None:
         self.problem = problem
+        self.row_dropped = row_dropped
         self.statement = statement
         self.orders = list(module.blocks_of(Order))
         self.variable = [problem.variable[b.points[0], b.feature] for b in self.orders]
@@ -36,7 +38,8 @@ class ProofText:
     def _positions(self, block: Order) -> Int64Array:
         """Of every cell of the checker the position in the block: of merged cells the first stands for all."""
         grid = self.statement.query.space.grid[block.feature]
-        starts = [-grid.number_type.max, *self.problem.cuts[block.feature]]
+        # What lies below all categories is no category; the first one stands for it.
+        starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[block.feature]]
         cells = grid.cell_of(np.array(starts)).tolist()
         cells.append(grid.missing_cell if grid.missing else cells[-1])
         return np.asarray(np.clip(np.searchsorted(block.cells, cells, side="right") - 1, 0, None))
@@ -77,7 +80,8 @@ class ProofText:
         apart: set[int] = set()
         if self.problem.joint:
             apart = {t for t, points in keys if len(points) < len(self.problem.points)}
-        self.problem.make_factors(apart)
+        if apart:
+            self.problem.make_factors(apart)
         number = {key: i for i, key in enumerate(self.problem.factors)}
         wanted = {(t, ps) for t, points in keys for ps in self._split(t, points, apart)}
         if not wanted <= number.keys():
@@ -107,14 +111,15 @@ class ProofText:
         names = [row.name for row in self.statement.rows]
         units: list[tuple[int, Fraction]] = []
         at = 0
-        for row, shift in zip(self.linear, row_shift, strict=False):
+        # A row that was rounded outward is never less than the row itself: what refutes it refutes the row.
+        for row, shift, dropped in zip(self.linear, row_shift, self.row_dropped, strict=False):
             while at < len(names) and names[at] != row.name:
                 at += 1
             if at == len(names):
                 raise NoCertificate("a row of the engine that the statement has not")
             odd = lcm(1, *(t.coefficient.denominator for t in self.statement.rows[at].form.scores))
             odd //= odd & -odd
-            units.append((at, Fraction(2) ** (shift + row.shift) * odd / self.problem.units[at]))
+            units.append((at, Fraction(2) ** (shift + row.shift - dropped) * odd / self.problem.units[at]))
             at += 1
         return units
 

@@ -6,12 +6,16 @@ proof of the question, too; whether it can be proved is another matter.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from treesens.certificates.trees import trees_file
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
@@ -19,9 +23,10 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.values import LinearTerm, ValueSum
+from treesens.errors import ModelError
 
-FORMATS = ("xgboost-json",)
-"""Formats of model files that the checker reads."""
+FORMATS = ("xgboost-json", "xgboost-ubj")
+"""Formats of model files that the checker reads; any other model is stated as the trees that `trees_file` writes."""
 
 
 class NoCertificate(Exception):
@@ -30,9 +35,13 @@ class NoCertificate(Exception):
 
 @dataclass
 class Statement:
-    """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order."""
+    """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order.
+
+    `files` are the contents of the model files that it names.
+    """
 
     text: dict[str, Any]
+    files: tuple[bytes, ...]
     query: q.Query
     rows: list[q.AtLeast]
     left_out: list[str] = field(default_factory=list)
@@ -40,8 +49,7 @@ class Statement:
 
 def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement:
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
-    for point in query.points:
-        _check_model(query.models[point.model].ensemble)
+    models = [_model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
     kept = [c for c in _flat(query.constraints) if parts.add(c)]
     for row in extra:
@@ -49,7 +57,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
             raise NoCertificate(f"objectives of the kind `{row.name}`")
         kept.append(row)
     text = {
-        "models": [_model_text(m.ensemble) for m in query.models],
+        "models": [text for text, _ in models],
         "points": [{"name": p.name, "model": p.model} for p in query.points],
         "same_except": parts.same_except,
         "domain": [*_domains(query), *parts.domain],
@@ -58,26 +66,35 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
         "orders": parts.orders,
     }
     reduced = replace(query, constraints=tuple(kept), objective=None, top=1, diverse=False)
-    return Statement(text, reduced, parts.kept_rows, parts.left_out)
+    if reduced.constraints == query.constraints and query.objective is None and query.top == 1 and not query.diverse:
+        reduced = query  # compiled already
+    return Statement(text, tuple(data for _, data in models), reduced, parts.kept_rows, parts.left_out)
 
 
-def _check_model(ensemble: Ensemble) -> None:
-    source = ensemble.source
-    if source.format not in FORMATS:
-        raise NoCertificate(f"the checker does not read models of the format {source.format}")
-    if (ensemble.category_set >= 0).any():
-        raise NoCertificate("the checker does not read categorical splits")
-    if (ensemble.tree_output < 0).any():
-        raise NoCertificate("the checker does not read leaves that hold vectors")
+@lru_cache(maxsize=8)
+def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
+    """What a statement says of a model, and the content of the file that it names."""
+    name, data = ensemble.source.format, _original(ensemble)
+    if data is None:
+        name = "treesens-trees"
+        try:
+            data = trees_file(ensemble)
+        except ModelError as error:
+            raise NoCertificate(error.message) from None
+    base = [str(Fraction(float(b))) for b in ensemble.base]
+    sha256 = hashlib.sha256(data).hexdigest()
+    return {"sha256": sha256, "format": name, "trees": ensemble.n_trees, "base": base}, data
 
 
-def _model_text(ensemble: Ensemble) -> dict[str, Any]:
-    return {
-        "sha256": ensemble.source.sha256,
-        "format": ensemble.source.format,
-        "trees": ensemble.n_trees,
-        "base": [str(Fraction(float(b))) for b in ensemble.base],
-    }
+def _original(ensemble: Ensemble) -> bytes | None:
+    """The content of the model's own file, if the checker reads it as the model was read."""
+    if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any():
+        return None
+    try:
+        data = Path(ensemble.source.path).read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == ensemble.source.sha256 else None
 
 
 def _flat(constraints: tuple[q.Constraint, ...]) -> list[q.Constraint]:
@@ -154,16 +171,13 @@ class _Parts:
                 self._one_hot(constraint)
             case q.AnyOf() if all(isinstance(part, q.CellSet) for part in constraint.parts):
                 self.clauses.append([self._literal(part) for part in constraint.parts if isinstance(part, q.CellSet)])
-            case q.Difference() | ValueSum() if (orders := _orders_of(constraint)) and self._is_whole(constraint):
+            case q.Difference() | ValueSum() if orders := _orders_of(constraint):
                 self.orders += orders
+                if not _is_order(constraint):
+                    self.left_out.append("the part of a relation between values that is more than an order")
             case _:
                 self.left_out.append(_name_of(constraint))
                 return False
-        return True
-
-    def _is_whole(self, constraint: q.Difference | ValueSum) -> bool:
-        """Whether an order says all of the constraint: what is left of it otherwise is a weaker one, and still stated."""
-        del constraint
         return True
 
     def _set(self, constraint: q.CellSet) -> dict[str, Any]:
@@ -189,13 +203,12 @@ class _Parts:
                 self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
 
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
-        averages = [self.query.models[p.model].ensemble.average for p in self.query.points]
+        # A form adds up trees; a margin is their average.
+        average = [self.query.models[p.model].ensemble.average for p in self.query.points]
         form = constraint.form
-        if any(a != 1 for a in averages):
-            raise NoCertificate("the checker does not read averages of trees")
         return {
             "name": constraint.name,
-            "terms": [[str(t.coefficient), t.point, t.output] for t in form.scores],
+            "terms": [[str(t.coefficient * average[t.point]), t.point, t.output] for t in form.scores],
             "costs": [self._cost(c) for c in form.costs],
             "bound": _bound_text(constraint.bound),
             "strict": constraint.strict,
@@ -241,6 +254,14 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
     if same and constraint.low is not None and constraint.low >= 0:
         orders.append([constraint.right, constraint.left, constraint.feature])
     return orders
+
+
+def _is_order(constraint: q.Difference | ValueSum) -> bool:
+    """Whether the orders that a relation implies are all that it says."""
+    if isinstance(constraint, ValueSum):
+        return constraint.limit == 0 and not constraint.strict
+    strict = constraint.low_strict or constraint.high_strict
+    return not strict and {constraint.low, constraint.high} <= {None, Fraction(0)}
 
 
 def _name_of(constraint: q.Constraint) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from treesens.compiler.base.reuse import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Compiled, Pipeline
@@ -26,7 +27,11 @@ class Compilation:
 
 
 def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
-    """Lowers a question and runs a pipeline over it."""
+    """Lowers a question and runs a pipeline over it; once, while a certificate is to follow."""
+    return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
+
+
+def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
     start = time.perf_counter()
     module = lower(query)
     middle = time.perf_counter()

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, inf, nextafter
 
 import numpy as np
@@ -18,6 +19,7 @@ from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, 
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.reuse import reuse
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
@@ -248,7 +250,8 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
     gets the inputs worth trying first instead.
     """
     if isinstance(backend, InProcessBackend):
-        return backend.emit(compilation.module, precision=precision, hints=options.hints)
+        module = compilation.module
+        return reuse(module, (backend.name,), partial(backend.emit, module, precision=precision, hints=options.hints))
     artifact = backend.emit(compilation.module, precision=precision)
     return replace(artifact, warm_start=start_of(compilation.module)) if backend.capabilities.warm_start else artifact
 

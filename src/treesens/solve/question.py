@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
@@ -91,7 +93,9 @@ def answer_question(
     """
     budget = budget or Budget.of(options.time_limit)
     plain = replace(options, certificates=None)
-    return with_certificates(query.query, _without_certificates(query, plain, budget, confirm, progress), options)
+    with reused() if options.certificates is not None else nullcontext():
+        result = _without_certificates(query, plain, budget, confirm, progress)
+        return with_certificates(query.query, result, options)
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:

@@ -43,6 +43,8 @@ class Adapted:
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
     dropped: int = 0
     """Bits by which all rows of scores were rounded outward, if they had to keep one unit."""
+    row_dropped: tuple[int, ...] = ()
+    """Bits by which each row was rounded outward: it counts 2**row_dropped units of the module's row."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
@@ -91,6 +93,7 @@ def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = Fals
         max((row.shift for row in module.ops_of(Linear)), default=0),
         rows.objective_dropped,
         rows.dropped,
+        tuple(rows.row_dropped),
     )
 
 

@@ -29,6 +29,7 @@ class Rows:
         self.leaf_of[groups.leaf_variable[counted]] = counted
         self.leaves = len(groups.leaf_variable)
         self.bounds: list[int] = []
+        self.row_dropped: list[int] = []
         self.weights: list[int] = []
         self.entries: list[tuple[Int64Array, int, Int64Array]] = []  # leaves, row, values
         self.unary: list[tuple[int, int, IntegerArray]] = []  # row, variable, value per cell
@@ -71,6 +72,7 @@ class Rows:
             self.unary.append((number, variable, values))
         self._terms(number, row.variables, coefficients)
         self.bounds.append(bound)
+        self.row_dropped.append(rounded.dropped)
         self.weights.append(int(scores and row.when == TRUE))
 
     def _terms(self, row: int, variables: Int32Array, coefficients: Int64Array) -> None:

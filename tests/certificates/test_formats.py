@@ -1,0 +1,183 @@
+"""Certificates about models of every library: the trees file is faithful to the library, and a `none` about it is accepted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import treesens.certificates.treesens_verify as checker
+
+from tests.certificates.made import query_of
+from treesens.certificates.produce import refutation
+from treesens.certificates.trees import trees_file
+from treesens.frontends.registry import load
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+
+Values = Any
+NAMES = ["p", "q", "r", "s"]
+FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier")
+
+
+def table(missing: bool) -> tuple[pd.DataFrame, Values, Values]:
+    """Four numbers and a category, and two labels."""
+    random = np.random.default_rng(5)
+    x = random.integers(0, 9, (400, 4)).astype(float) / 4
+    kind = random.integers(0, 5, 400)
+    y = (x[:, 0] > 1).astype(int) ^ (x[:, 1] + x[:, 2] > 1.7) ^ np.isin(kind, [1, 3])
+    frame = pd.DataFrame(x, columns=NAMES)
+    if missing:
+        frame = frame.mask(random.random(frame.shape) < 0.1)
+    return frame.assign(c=pd.Categorical(kind)), y.astype(int), y.astype(int) + (x[:, 3] > 1.2)
+
+
+def xgboost_model(path: Path, *, classes: int = 2, suffix: str = "ubj", category: bool = False) -> Any:
+    xgboost = pytest.importorskip("xgboost")
+    frame, two, three = table(missing=True)
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3, enable_categorical=category, max_cat_to_onehot=1)
+    model.fit(frame if category else frame[NAMES], two if classes == 2 else three)
+    model.save_model(path / f"m.{suffix}")
+    columns = [*NAMES, "c"] if category else NAMES
+    kinds = ["q"] * 4 + ["c"] * category
+
+    def margins(rows: Values) -> Values:
+        data = xgboost.DMatrix(rows, feature_names=columns, feature_types=kinds, enable_categorical=True)
+        return model.get_booster().predict(data, output_margin=True)
+
+    return path / f"m.{suffix}", margins
+
+
+def lightgbm_model(path: Path, *, category: bool = False) -> Any:
+    lightgbm = pytest.importorskip("lightgbm")
+    frame, two, _ = table(missing=True)
+    model = lightgbm.LGBMClassifier(n_estimators=5, max_depth=3, verbose=-1, min_child_samples=5)
+    model.fit(frame if category else frame[NAMES], two)
+    model.booster_.save_model(path / "m.txt")
+    loaded = lightgbm.Booster(model_file=path / "m.txt")
+    return path / "m.txt", lambda rows: loaded.predict(rows, raw_score=True)
+
+
+def sklearn_model(path: Path, name: str, *, classes: int = 2) -> Any:
+    ensemble, skops = pytest.importorskip("sklearn.ensemble"), pytest.importorskip("skops.io")
+    frame, two, three = table(missing=name.startswith("Hist"))
+    steps = {"max_iter": 5} if name.startswith("Hist") else {"n_estimators": 6}
+    model = getattr(ensemble, name)(max_depth=3, random_state=0, **steps)
+    model.fit(frame[NAMES].to_numpy(), two if classes == 2 else three)
+    skops.dump(model, path / "m.skops")
+    score: Callable[[Values], Values] = getattr(model, "predict_proba" if name in FORESTS else "decision_function")
+    return path / "m.skops", score
+
+
+MODELS: dict[str, Callable[[Path], Any]] = {
+    "xgboost-ubj": xgboost_model,
+    "xgboost-classes": lambda path: xgboost_model(path, classes=3),
+    "xgboost-categories": lambda path: xgboost_model(path, category=True, suffix="json"),
+    "xgboost-categories-ubj": lambda path: xgboost_model(path, category=True),
+    "lightgbm": lightgbm_model,
+    "lightgbm-categories": lambda path: lightgbm_model(path, category=True),
+    "forest": lambda path: sklearn_model(path, "RandomForestClassifier"),
+    "forest-classes": lambda path: sklearn_model(path, "RandomForestClassifier", classes=3),
+    "extra-trees": lambda path: sklearn_model(path, "ExtraTreesClassifier"),
+    "gradient-boosting": lambda path: sklearn_model(path, "GradientBoostingClassifier"),
+    "hist-gradient-boosting": lambda path: sklearn_model(path, "HistGradientBoostingClassifier"),
+}
+
+
+def rows_for(model: checker.Model) -> Values:
+    """Random rows on and beside the cuts, with missing values and categories where the model takes them."""
+    random = np.random.default_rng(1)
+    kind = np.dtype(model.number).type
+    columns = []
+    for f, cuts in enumerate(model.cuts):
+        finite = [x for x in cuts if np.isfinite(x)]
+        values = [0.0, 1.0, -3.0, *finite]
+        values += [float(np.nextafter(kind(x), kind(-np.inf))) for x in finite]
+        if f in model.categories:
+            values = [float(code) for code in range(7)]
+        columns.append(random.choice(values, 60))
+    rows = np.column_stack(columns)
+    return np.where(random.random(rows.shape) < 0.15, np.nan, rows)
+
+
+def claim(document: dict[str, Any], row: list[float | None], output: int, sign: int, level: float) -> dict[str, Any]:
+    """The claim that at `row` an output is at least (sign 1) or at most (-1) a level."""
+    bound = {"rational": str(Fraction(sign * level)), "logs": []}
+    statement = {
+        "models": [document],
+        "points": [{"name": "a", "model": 0}],
+        "same_except": None,
+        "domain": [[0, f, {"runs": [[None, None]], "missing": True}] for f in range(len(row))],
+        "rows": [{"name": "m", "terms": [[str(sign), 0, output]], "costs": [], "bound": bound, "strict": False}],
+        "clauses": [],
+        "orders": [],
+    }
+    whole = {"format": "treesens-certificate", "version": 1, "claim": "found"}
+    return whole | {"inputs": [row], "statement": statement}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_trees_file_is_faithful_to_the_library(name: str, tmp_path: Path) -> None:
+    path, margins = MODELS[name](tmp_path)
+    data = trees_file(load(path).ensemble)
+    written = json.loads(data)
+    stated = {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "format": "treesens-trees",
+        "trees": len(written["trees"]),
+        "base": written["base"],
+    }
+    model = checker.read_model(data, stated)
+    rows = rows_for(model)
+    if name.startswith(("forest", "extra")) or name == "gradient-boosting":
+        rows = np.nan_to_num(rows, nan=0.5)
+    found = np.asarray(margins(rows), float).reshape(len(rows), -1)
+    for row, expected in zip(rows, found, strict=True):
+        inputs = [None if np.isnan(x) else float(x) for x in row]
+        for output, margin in enumerate(expected):
+            for sign in (1, -1):
+                checker.check(claim(stated, inputs, output, sign, float(margin) - sign * 1e-5), [data])
+                with pytest.raises(checker.Rejected, match="a row does not hold"):
+                    checker.check(claim(stated, inputs, output, sign, float(margin) + sign * 1e-5), [data])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_none_of_every_format_has_a_certificate(name: str, tmp_path: Path) -> None:
+    path, _ = MODELS[name](tmp_path)
+    ensemble = load(path).ensemble
+    first = ensemble.feature_names[0]
+    gap_of = "margin(a, 1) - margin(b, 1)" if ensemble.n_outputs > 1 else "margin(a) - margin(b)"
+    made = 0
+    for gap in ("0.3", "0.6", "0.9", "1.5", "2.5", "4"):
+        text = f'model m from "{path}"\nquery q: find a, b in m such that a = b except `{first}`; {gap_of} >= {gap}'
+        query = query_of(text, tmp_path)
+        if answer(query, Options()).verdict.value == "none":
+            refuted = refutation(query)
+            assert refuted.document["claim"] == "none"
+            made += 1
+    assert made
+
+
+def test_a_leaf_that_differs_makes_another_certificate(tmp_path: Path) -> None:
+    """The trees file is judged, not only named: with one leaf raised the same proof is rejected."""
+    path, _ = MODELS["lightgbm"](tmp_path)
+    text = f'model m from "{path}"\nquery q: find a, b in m such that a = b except p; margin(a) - margin(b) >= 4'
+    made = refutation(query_of(text, tmp_path))
+    raised = json.loads(made.files[0])
+    for tree in raised["trees"]:
+        for node in tree["nodes"]:
+            if len(node) == 1:
+                node[0][0] *= 50
+    data = json.dumps(raised).encode()
+    document = json.loads(json.dumps(made.document))
+    with pytest.raises(checker.Rejected, match="no model file has the SHA-256"):
+        checker.check(document, [data])
+    document["statement"]["models"][0]["sha256"] = hashlib.sha256(data).hexdigest()
+    with pytest.raises(checker.Rejected, match="does not refute"):
+        checker.check(document, [data])

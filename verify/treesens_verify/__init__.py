@@ -1,0 +1,30 @@
+"""Checks certificates about tree ensembles, with the standard library and the original model file alone.
+
+    python -m treesens_verify FILE.cert.xz --model MODEL.json
+
+It says in words what is claimed, and then `accepted` or why not. Nothing here imports anything of treesens: this folder is also
+the whole of the distribution `treesens-verify` (verify/). Why a certificate is a proof stands in docs/certificates.md.
+"""
+
+from .core import Problem, Proof, check
+from .models import Model, content_of, read_model
+from .numbers import LARGEST, Rejected, float32, ln_bounds, step
+from .words import in_words, main, read, say
+
+__all__ = [
+    "LARGEST",
+    "Model",
+    "Problem",
+    "Proof",
+    "Rejected",
+    "check",
+    "content_of",
+    "float32",
+    "in_words",
+    "ln_bounds",
+    "main",
+    "read",
+    "read_model",
+    "say",
+    "step",
+]

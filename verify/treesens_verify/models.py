@@ -1,0 +1,201 @@
+"""Readers of model files: XGBoost's JSON and UBJSON, and the trees that `treesens export` writes of any other model.
+
+What they take a model for is trusted: which way an input goes at a split, and what a leaf adds to which output.
+"""
+
+import hashlib
+import json
+import math
+import struct
+from fractions import Fraction
+from functools import reduce
+
+from .numbers import LARGEST, float32, fraction, require
+
+LOGISTIC = {"binary:logistic", "reg:logistic"}
+LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"}
+UBJSON = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d"}
+
+
+class Model:
+    """Trees of nodes (feature, test, missing goes left, left, right), and leaves (values,), one value per output of the tree.
+
+    x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves / average.
+    """
+
+    def __init__(self, features, trees, outputs, base, number="float32", average=1):
+        self.features, self.trees, self.outputs, self.base = features, trees, outputs, base
+        self.number, self.average, self.cuts = number, average, [set() for _ in features]
+        self.categories, self.uses = set(), [{n[0] for n in nodes if len(n) > 1} for nodes in trees]
+        for f, test in {n[:2] for nodes in trees for n in nodes if len(n) > 1}:
+            if isinstance(test, frozenset):
+                self.categories.add(f)
+                self.cuts[f] |= {0.0} | {float(code + i) for code in test for i in (0, 1)}
+            else:
+                self.cuts[f].add(test + 0.0)
+        numbers = {x for nodes in trees for n in nodes if len(n) == 1 for x in n[0]} | set(base)
+        self.scale = reduce(math.lcm, {x.as_integer_ratio()[1] for x in numbers}, 1)
+        self.whole = [[(self.in_units(*n),) if len(n) == 1 else n for n in nodes] for nodes in trees]
+
+    def in_units(self, values):
+        return tuple(a * (self.scale // b) for a, b in (x.as_integer_ratio() for x in values))
+
+
+def read_model(data, stated):
+    """A model file (bytes) as a certificate says to use it."""
+    if stated["format"] == "treesens-trees":
+        return read_trees(json.loads(data), stated)
+    if stated["format"] == "xgboost-ubj":
+        return read_xgboost(Ubjson(data).value(), stated)
+    require(stated["format"] == "xgboost-json", "a model file of an unknown format")
+    return read_xgboost(json.loads(data, parse_float=str), stated)
+
+
+def content_of(sha256, data):
+    content = next((d for d in data if hashlib.sha256(d).hexdigest() == sha256), None)
+    require(content is not None, f"no model file has the SHA-256 {sha256}")
+    return content
+
+
+def checked_nodes(nodes, features):
+    """Nodes whose children come later, so that every way ends in a leaf."""
+    for i, node in enumerate(nodes):
+        require(
+            len(node) == 1 or all(i < child < len(nodes) for child in node[3:]), "a child does not follow its parent"
+        )
+        require(len(node) == 1 or 0 <= node[0] < features, "a split uses a feature that does not exist")
+    require(nodes, "a tree without nodes")
+    return nodes
+
+
+def read_trees(file, stated):
+    """The neutral format. Numbers of leaves may be texts of fractions, and thresholds `inf` or `-inf`."""
+    require(file["format"] == "treesens-trees" and file["version"] == 1, "no trees of version 1")
+    require(file["number"] in LARGEST, "numbers of an unknown type")
+    require(type(file["average"]) is int and file["average"] > 0, "an average of no trees")
+    base, trees, outputs = [fraction(b) for b in file["base"]], [], []
+    require(stated["trees"] == len(file["trees"]), "the model has another number of trees than stated")
+    require(base == [fraction(b) for b in stated["base"]], "the base margin is another one")
+    for tree in file["trees"]:
+        outputs.append(tuple(tree["outputs"]))
+        require(all(0 <= o < len(base) for o in outputs[-1]), "a tree feeds no output")
+        nodes = []
+        for node in tree["nodes"]:
+            if len(node) == 1:
+                nodes.append((tuple(fraction(x) for x in node[0]),))
+                require(len(node[0]) == len(outputs[-1]), "a leaf has another number of values than its tree")
+                continue
+            feature, test, missing, left, right = node
+            is_set = isinstance(test, list)
+            require(not is_set or all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
+            require(is_set or not math.isnan(float(test)), "a threshold is none")
+            nodes.append((feature, frozenset(test) if is_set else float(test), bool(missing), left, right))
+        trees.append(checked_nodes(nodes, len(file["features"])))
+    return Model(file["features"], trees, outputs, base, file["number"], file["average"])
+
+
+def read_xgboost(file, stated):
+    """A model of XGBoost; the first trees alone if fewer are stated. x < cut in float32."""
+    learner = file["learner"]
+    booster = learner["gradient_booster"]
+    model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    used, parameters = model["trees"][: stated["trees"]], learner["learner_model_param"]
+    require(type(stated["trees"]) is int and len(used) == stated["trees"], "the model has fewer trees than stated")
+    weights = booster["weight_drop"][: len(used)] if booster["name"] == "dart" else [1] * len(used)
+    count, classes = int(parameters["num_feature"]), max(1, int(parameters["num_class"]))
+    require(all(0 <= o < classes for o in model["tree_info"]), "a tree feeds no output")
+    trees = [xgboost_tree(tree, float32(w), count) for tree, w in zip(used, weights, strict=True)]
+    base, scores = [fraction(b) for b in stated["base"]], str(parameters["base_score"]).strip("[]").split(",")
+    require(len(base) == classes and len(scores) in (1, classes), "the base margin needs one number per output")
+    for margin, score in zip(base, map(float32, scores * classes)):
+        check_base(learner["objective"]["name"], score, margin)
+    features = learner.get("feature_names") or [f"f{i}" for i in range(count)]
+    require(len(features) == count, "the names of the features are not as many as the features")
+    return Model(features, trees, [(o,) for o in model["tree_info"][: len(used)]], base)
+
+
+def xgboost_tree(tree, weight, features):
+    require(int(tree["tree_param"].get("size_leaf_vector") or 0) <= 1, "leaves that hold vectors are not read here")
+    segments = zip(
+        tree.get("categories_nodes", ()), tree.get("categories_segments", ()), tree.get("categories_sizes", ())
+    )
+    right_sets = {node: frozenset(int(c) for c in tree["categories"][at : at + size]) for node, at, size in segments}
+    columns = [
+        tree[k] for k in ("left_children", "right_children", "split_indices", "default_left", "split_conditions")
+    ]
+    nodes = []
+    for left, right, feature, default, text in zip(*columns, strict=True):
+        number = float32(text)
+        if left == -1:
+            require(math.isfinite(number), "the number of a leaf is none")
+            nodes.append(((number if weight == 1 else Fraction(weight) * Fraction(number),),))
+        elif len(nodes) in right_sets:  # the categories of a set go right
+            require(min(right_sets[len(nodes)], default=0) >= 0, "a category is no whole number")
+            nodes.append((feature, right_sets[len(nodes)], not default, right, left))
+        else:
+            require(not math.isnan(number), "a threshold is none")
+            nodes.append((feature, number, bool(default), left, right))
+    kinds = tree.get("split_type") or [0] * len(nodes)
+    inner = {n for n, node in enumerate(nodes) if len(node) > 1}
+    require({n for n in inner if kinds[n]} == inner & right_sets.keys(), "categories of a split that has none")
+    return checked_nodes(nodes, features)
+
+
+def check_base(objective, score, margin):
+    """The stated margin is that of base_score: exactly, or to 1e-6 where XGBoost takes a float32 logarithm."""
+    exact = Fraction(0) if objective in LOGISTIC and score == 0.5 else Fraction(score)
+    if (objective in LOGISTIC and score != 0.5) or objective in LOG:
+        p = min(max(score, 1e-6), 1 - 1e-6)
+        value = math.log(score) if objective in LOG else math.log(p / (1 - p))
+        exact = margin if abs(float(margin) - value) <= 1e-6 * (1 + abs(value)) else None
+    require(margin == exact, f"the base margin {float(margin)} does not follow from base_score {score}")
+
+
+class Ubjson:
+    """UBJSON as XGBoost writes it: objects, lists with or without a type and a length, texts and numbers."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        require(0 <= count <= len(self.data) - self.at, "the model file ends too early")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def mark(self):
+        return self.take(1).decode("latin-1")
+
+    def next_is(self, mark):
+        found = self.data[self.at : self.at + 1] == mark.encode()
+        self.at += found
+        return found
+
+    def numbers(self, kind, count):
+        size = struct.calcsize(UBJSON[kind])
+        return list(struct.unpack(f">{count}{UBJSON[kind][1]}", self.take(count * size)))
+
+    def length(self):
+        return self.numbers(self.mark(), 1)[0]
+
+    def text(self):
+        return self.take(self.length()).decode()
+
+    def value(self, kind=None):
+        kind = kind or self.mark()
+        if kind in UBJSON:
+            return self.numbers(kind, 1)[0]
+        if kind in "TFZ":
+            return {"T": True, "F": False, "Z": None}[kind]
+        if kind in "SC":
+            return self.text() if kind == "S" else self.mark()
+        require(kind in "[{", "the model file is no UBJSON")
+        inner = self.mark() if self.next_is("$") else None
+        count = self.length() if self.next_is("#") else None
+        require(count is not None or inner is None, "a list with a type has no length")
+        if kind == "[" and inner in UBJSON:
+            return self.numbers(inner, count)
+        require(count is None or (0 <= count <= len(self.data) and inner not in ("T", "F", "Z")), "a length is none")
+        found, close = [], "]" if kind == "[" else "}"
+        while len(found) != count and not (count is None and self.next_is(close)):
+            found.append((self.text() if kind == "{" else None, self.value(inner)))
+        return dict(found) if kind == "{" else [x for _, x in found]

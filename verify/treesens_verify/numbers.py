@@ -1,0 +1,67 @@
+"""Exact numbers: float32 as C reads it, neighbours of floats, and logarithms between two fractions."""
+
+import math
+import struct
+from fractions import Fraction
+
+
+class Rejected(Exception):
+    """The certificate proves nothing; the text says why."""
+
+
+def require(condition, words):
+    if not condition:
+        raise Rejected(words)
+
+
+LARGEST = {"float32": struct.unpack("f", b"\xff\xff\x7f\x7f")[0], "float64": math.nextafter(math.inf, 0)}
+
+
+def float32(text):
+    """The float32 nearest to a decimal. Rounding by way of float64 can only be wrong where float64 lies halfway."""
+    wide = float(text)
+    near = struct.unpack("f", struct.pack("f", wide))[0] + 0.0
+    if wide == 0:  # whatever its exponent
+        return 0.0
+    if struct.unpack("Q", struct.pack("d", wide))[0] & 0x1FFFFFFF != 1 << 28 and abs(near) >= 2.0**-126:
+        return near
+    around = [step(near, -1), near, step(near, 1)]
+    return min((x for x in around if math.isfinite(x)), key=lambda x: (abs(Fraction(x) - Fraction(text)), x != near))
+
+
+def fraction(text):
+    """A fraction, of a text (n, n/d or a decimal without an exponent) or a float."""
+    require(not isinstance(text, str) or "e" not in text.lower(), "a number with an exponent")
+    return Fraction(text)
+
+
+def step(x, direction, number="float32"):
+    """The next float above (1) or below (-1)."""
+    if number == "float64":
+        return math.nextafter(x, direction * math.inf) + 0.0
+    if x == 0:
+        return direction * 2.0**-149
+    bits = struct.unpack("I", struct.pack("f", x))[0] + (direction if x > 0 else -direction)
+    return struct.unpack("f", struct.pack("I", bits))[0] + 0.0
+
+
+def ln_bounds(x, bits=256):
+    """Rationals around the natural logarithm of a positive rational.
+
+    x = 2^k m with 2/3 <= m <= 4/3, and ln m = 2 artanh((m-1)/(m+1)) as a series of whole numbers of units 2^-bits. Powers
+    are at most 9/8 units too low, each of fewer than bits/3 + 2 terms less than 3 units, and what is left out is below 3.
+    """
+
+    def artanh(t):
+        power, total, n = abs(t.numerator) * (1 << bits) // t.denominator, 0, 1
+        while power:
+            total, n = total + power // n, n + 2
+            power = power * t.numerator**2 // t.denominator**2
+        return total if t >= 0 else -total
+
+    require(x > 0, f"{x} has no logarithm")
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    k += (x / Fraction(2) ** k > Fraction(4, 3)) - (x / Fraction(2) ** k < Fraction(2, 3))
+    m = x / Fraction(2) ** k
+    middle, error = artanh((m - 1) / (m + 1)) + k * artanh(Fraction(1, 3)), (1 + abs(k)) * 3 * (bits // 3 + 3)
+    return Fraction(2 * (middle - error), 1 << bits), Fraction(2 * (middle + error), 1 << bits)
