@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean coq
+.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -87,9 +87,14 @@ fuzz-files: $(VENV)/.installed
 paper-small: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.paper --size small --jobs 2
 
-# Why a certificate is a proof, checked by Coq (Debian: apt install coq); prints what the theorems assume.
+# The proof that the checker of certificates is right, and the checker that Coq makes of it (Debian: apt install coq
+# libzarith-ocaml-dev); prints what the theorems assume. verify-coq also compares it with the checker in Python.
 coq:
-	mkdir -p build/coq && cp theories/Certificate.v build/coq && cd build/coq && coqc Certificate.v
+	@command -v coqc >/dev/null && command -v ocamlfind >/dev/null || { echo "make coq needs coqc and ocamlfind: apt install coq libzarith-ocaml-dev"; exit 1; }
+	$(MAKE) -C verify/coq
+
+verify-coq: coq $(VENV)/.installed
+	$(BIN)/python -m pytest -n 0 tests/certificates/test_coq_agreement.py
 
 clean:
 	rm -rf $(VENV) build dist

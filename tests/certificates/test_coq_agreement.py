@@ -1,0 +1,170 @@
+"""The checker that Coq extracts from its proof says of certificates, and of mutants of them, what the one in Python says."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.certificates.made import make, query_of
+from tests.certificates.models import train
+from tests.certificates.mutations import mutant
+from tests.certificates.test_formats import MODELS
+from treesens.certificates.produce import refutation
+from treesens.certificates.statement import NoCertificate
+from treesens.frontends.registry import load
+
+ROOT = Path(__file__).parents[2]
+EXPORT = ROOT / "verify" / "coq" / "integers.py"
+MUTANTS = 1200
+
+Case = tuple[dict[str, Any], tuple[bytes, ...]]
+"""A certificate, and the contents of model files."""
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """The extracted checker. Tests that run side by side build it once."""
+    if not (shutil.which("coqc") and shutil.which("ocamlfind")):
+        pytest.skip("no coqc or no ocamlfind (Debian: apt install coq libzarith-ocaml-dev)")
+    build = ROOT / "build" / "coq"
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = subprocess.run(["make", "-C", ROOT / "verify" / "coq"], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return build / "treesens-verify-coq"
+
+
+@pytest.fixture(scope="module")
+def export() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("integers", EXPORT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def accepted_in_python(export: ModuleType, case: Case) -> bool:
+    try:
+        export.verify.check(*case)
+    except export.verify.Rejected:
+        return False
+    return True
+
+
+def written(export: ModuleType, case: Case) -> str | None:
+    """The integers of a case; none if the statement cannot be read, or the proof is no list of nodes."""
+    document, files = case
+    try:
+        return " ".join(map(str, export.integers_of(document, files)))
+    except (export.verify.Rejected, *export.verify.core.MALFORMED):
+        return None
+
+
+def verdicts(program: Path, export: ModuleType, cases: Iterable[Case], folder: Path) -> Counter[str]:
+    """How often both say the same; they never say different things."""
+    total: Counter[str] = Counter()
+    asked: list[tuple[Path, bool]] = []
+    for number, case in enumerate(cases):
+        integers, python = written(export, case), accepted_in_python(export, case)
+        if integers is None:
+            assert not python, case
+            total["not read by either"] += 1
+            continue
+        file = folder / str(number)
+        file.write_text(integers)
+        asked.append((file, python))
+    done = subprocess.run([program, *(file for file, _ in asked)], capture_output=True, text=True, check=False)
+    assert not done.stderr
+    for line, (file, python) in zip(done.stdout.splitlines(), asked, strict=True):
+        assert line == f"{file}: {'accepted' if python else 'rejected'}"
+        total["accepted" if python else "rejected"] += 1
+    return total
+
+
+def tiny(folder: Path) -> list[Case]:
+    """Certificates about tiny models: one point or two, clauses, orders, whole numbers, missing values, logarithms."""
+    models = [make(seed, folder, gaps=("0.8", "1.6", "3.5")) for seed in (1, 2)]
+    return [(document, (made.data,)) for made in models for document in made.documents.values()]
+
+
+def of_every_library(folder: Path) -> list[Case]:
+    """Certificates about models of every library: categories, several outputs, missing values, float64, averages."""
+    cases: list[Case] = []
+    for name in MODELS:
+        (folder / name).mkdir()
+        path, _ = MODELS[name](folder / name)
+        ensemble = load(path).ensemble
+        score = "margin(a, 1) - margin(b, 1)" if ensemble.n_outputs > 1 else "margin(a) - margin(b)"
+        for gap in ("0.9", "2.5", "6"):
+            text = f"find a, b in m such that a = b except `{ensemble.feature_names[0]}`; {score} >= {gap}"
+            try:
+                made = refutation(query_of(f'model m from "{path}"\nquery q: {text}', folder))
+            except NoCertificate:
+                continue
+            cases.append((json.loads(json.dumps(made.document)), made.files))
+    return cases
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
+    folder = tmp_path_factory.mktemp("models")
+    return tiny(folder) + of_every_library(folder)
+
+
+def test_all_certificates_of_the_tests_are_accepted(
+    program: Path, export: ModuleType, cases: list[Case], tmp_path: Path
+) -> None:
+    total = verdicts(program, export, cases, tmp_path)
+    assert total == {"accepted": len(cases)}
+    assert len(cases) > 40
+
+
+def test_both_say_the_same_of_mutants(program: Path, export: ModuleType, cases: list[Case], tmp_path: Path) -> None:
+    dice = random.Random(11)
+    chosen = (dice.choice(cases) for _ in range(MUTANTS))
+    total = verdicts(program, export, ((mutant(document, dice), files) for document, files in chosen), tmp_path)
+    assert total["accepted"] > MUTANTS / 10
+    assert total["rejected"] > MUTANTS / 10
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+
+
+def test_from_the_command_line(program: Path, tmp_path: Path) -> None:
+    model, certificate, integers = tmp_path / "m.json", tmp_path / "q.cert.xz", tmp_path / "q.integers"
+    train(5, model)
+    query = query_of(f'model m from "{model}"\nquery q: find a in m such that margin(a) >= 9', tmp_path)
+    certificate.write_bytes(refutation(query).packed())
+    integers.write_text(run(sys.executable, "-I", EXPORT, certificate, "--model", model).stdout)
+    answer = run(program, integers)
+    assert (answer.returncode, answer.stdout) == (0, f"{integers}: accepted\n")
+    integers.write_text(integers.read_text() + "0")
+    answer = run(program, integers)
+    assert (answer.returncode, answer.stdout) == (1, f"{integers}: rejected\n")
+
+
+def test_bad_files_are_errors_without_a_traceback(program: Path, tmp_path: Path) -> None:
+    answer = run(sys.executable, "-I", EXPORT, EXPORT, "--model", EXPORT)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(f"{EXPORT}: ")
+    assert answer.stderr.count("\n") == 1
+    for file in (EXPORT, tmp_path / "none"):
+        answer = run(program, file)
+        assert answer.returncode == 1
+        assert answer.stdout.startswith(f"{file}: rejected: ")
+        assert not answer.stderr

@@ -1,0 +1,118 @@
+(* A statement, a layout and a proof from a list of integers (verify/coq/README.md gives the order). *)
+
+From Coq Require Import ZArith List Bool.
+From Treesens Require Import Bound Checker Layout Whole.
+From Treesens Require Values.
+Import ListNotations.
+Open Scope Z_scope.
+
+Definition reader (A : Type) := list Z -> option (A * list Z).
+
+Definition give {A : Type} (a : A) : reader A := fun l => Some (a, l).
+Definition bind {A B : Type} (r : reader A) (f : A -> reader B) : reader B :=
+  fun l => match r l with Some (a, rest) => f a rest | None => None end.
+Notation "'get' x <- r ; b" := (bind r (fun x => b)) (at level 200, x name, r at level 100, b at level 200).
+
+Definition integer : reader Z := fun l => match l with z :: rest => Some (z, rest) | [] => None end.
+Definition flag : reader bool := fun l =>
+  match l with
+  | z :: rest => if z =? 0 then Some (false, rest) else if z =? 1 then Some (true, rest) else None
+  | [] => None
+  end.
+
+(* As many as the first integer says. The list itself is the fuel: nothing is read from less than one integer. *)
+Fixpoint repeat {A : Type} (fuel : list Z) (r : reader A) (n : Z) (found : list A) (l : list Z) : option (list A * list Z) :=
+  if n =? 0 then Some (rev_append found [], l)
+  else
+    match fuel with
+    | [] => None
+    | _ :: less => match r l with Some (a, rest) => repeat less r (n - 1) (a :: found) rest | None => None end
+    end.
+
+Definition many {A : Type} (r : reader A) : reader (list A) :=
+  fun l => match l with n :: rest => repeat rest r n [] rest | [] => None end.
+
+Definition pair_of : reader (Z * Z) := get a <- integer; get b <- integer; give (a, b).
+
+(* A test: 0 threshold, or 1 and codes. *)
+Definition test : reader Values.test :=
+  get kind <- integer;
+  if kind =? 0 then get c <- integer; give (Values.Below c)
+  else get l <- many integer; give (Values.Codes l).
+
+(* A tree: 0 and the numbers of a leaf, or 1 feature test missing_left and the two children. *)
+Fixpoint tree_within (fuel : list Z) (l : list Z) : option (Values.tree * list Z) :=
+  match fuel, l with
+  | _ :: less, kind :: rest =>
+      if kind =? 0 then (get v <- many integer; give (Values.Leaf v)) rest
+      else (get f <- integer; get t <- test; get m <- flag;
+            get a <- tree_within less; get b <- tree_within less; give (Values.Node f t m a b)) rest
+  | _, _ => None
+  end.
+
+Definition tree : reader Values.tree := fun l => tree_within l l.
+
+Definition value_set : reader Values.value_set :=
+  get r <- many pair_of; get w <- flag; get s <- many integer; get m <- flag;
+  give {| Values.runs := r; Values.whole_only := w; Values.singles := s; Values.missing_too := m |}.
+
+Definition place_set : reader Values.place_set :=
+  get p <- integer; get f <- integer; get s <- value_set;
+  give {| Values.at_point := p; Values.at_feature := f; Values.allowed := s |}.
+
+Definition term : reader Values.term :=
+  get c <- integer; get p <- integer; get o <- integer;
+  give {| Values.coefficient := c; Values.term_point := p; Values.term_output := o |}.
+
+Definition cost : reader Values.cost :=
+  get p <- integer; get f <- integer; get c <- integer; get s <- many pair_of; get m <- integer;
+  give {| Values.cost_point := p; Values.cost_feature := f; Values.first := c; Values.steps := s;
+          Values.when_missing := m |}.
+
+Definition row : reader Values.row :=
+  get c <- integer; get t <- many term; get p <- many cost;
+  give {| Values.constant := c; Values.terms := t; Values.costs := p |}.
+
+Definition scored : reader (list Z * Values.tree) := get o <- many integer; get t <- tree; give (o, t).
+
+Definition order : reader (Z * Z * Z) := get p <- integer; get q <- integer; get f <- integer; give (p, q, f).
+
+Definition positive_integer : reader positive := fun l =>
+  match l with z :: rest => if 0 <? z then Some (Z.to_pos z, rest) else None | [] => None end.
+
+Definition statement : reader Values.statement :=
+  get u <- positive_integer; get m <- many (many scored); get p <- many integer;
+  get some <- flag; get v <- many integer;
+  get d <- many place_set; get r <- many row; get c <- many (many place_set); get o <- many order;
+  give {| Values.unit := u; Values.models := m; Values.points := p; Values.varied := if some then Some v else None;
+          Values.domain := d; Values.rows := r; Values.clauses := c; Values.orders := o |}.
+
+Definition layout_of : reader layout :=
+  get c <- many (many integer); get v <- many (many integer); get o <- many pair_of;
+  give {| cuts := c; variables := v; owners := o |}.
+
+Definition message_change : reader change :=
+  get i <- integer; get v <- integer; get s <- many pair_of; give {| whose := i; about := v; steps := s |}.
+
+Definition node_of : reader node :=
+  get kind <- integer;
+  if kind =? 0 then give Closed
+  else if kind =? 1 then get v <- integer; get k <- integer; give (Cut v k)
+  else get w <- many integer; get e <- integer; get c <- many message_change; give (Refuted w e c).
+
+Definition proof_of : reader proof :=
+  get j <- flag; get a <- many integer; get n <- many node_of; give {| joint := j; apart := a; nodes := n |}.
+
+Definition certificate : reader (Values.statement * layout * proof) :=
+  get s <- statement; get y <- layout_of; get p <- proof_of; give (s, y, p).
+
+Definition check_integers (l : list Z) : bool :=
+  match certificate l with Some (s, y, p, []) => check_values s y p | _ => false end.
+
+(* What the program says of a list of integers, and what follows. *)
+Theorem accepted_integers : forall l, check_integers l = true ->
+  exists s y p, certificate l = Some (s, y, p, []) /\ forall x, ~ Values.satisfies s x.
+Proof.
+  intros l H. unfold check_integers in H. destruct (certificate l) as [[[[s y] p] [|]]|]; try discriminate.
+  exists s, y, p. split; [reflexivity|]. exact (accepted_means_none s y p H).
+Qed.
