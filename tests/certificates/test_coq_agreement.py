@@ -119,10 +119,31 @@ def of_every_library(folder: Path) -> list[Case]:
     return cases
 
 
+def with_costs(folder: Path) -> list[Case]:
+    """Certificates whose rows have costs of cells: likelihoods and distances to a row."""
+    model, table = folder / "costs.json", folder / "t.csv"
+    train(1, model)
+    table.write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,2\n1,1,0.5\n0,1.5,1\n")
+    known = f'model m from "{model}"\ndata t from "{table}"\n' + "".join(
+        f"feature f{f}: real in [0, 2]\n" for f in range(3)
+    )
+    near = "likelihood(a, t) >= 0.05", "distance(a, row 2 of t, l1) <= 0.3", "distance(a, row 1 of t, l0) <= 1"
+    asked = [f"{limit}; margin(a) <= -{gap}" for limit in near for gap in (0.5, 1, 2.5)]
+    found = []
+    for text in asked:
+        try:
+            made = refutation(query_of(f"{known}query q: find a in m such that {text}", folder))
+        except NoCertificate:
+            continue
+        found.append((json.loads(json.dumps(made.document)), made.files))
+    assert any(row["costs"] for document, _ in found for row in document["statement"]["rows"])
+    return found
+
+
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     folder = tmp_path_factory.mktemp("models")
-    return tiny(folder) + of_every_library(folder)
+    return tiny(folder) + of_every_library(folder) + with_costs(folder)
 
 
 def test_all_certificates_of_the_tests_are_accepted(

@@ -121,7 +121,7 @@ def integers(problem, certificate):
     yield from listed(int(p["model"]) for p in statement["points"])
     yield from [int(problem.agree), *listed(f for f in features if problem.agree and f in statement["same_except"])]
     yield from listed(problem.domains(), lambda part: place_set(problem, unit, part))
-    yield from listed(range(len(statement["rows"])), lambda r: row(problem, unit, r))
+    yield from listed(range(len(statement["rows"])), lambda r: row(problem, unit, scale, r))
     yield from listed(statement["clauses"], lambda clause: listed(clause, lambda part: place_set(problem, unit, part)))
     yield from listed(statement["orders"], list)
     yield from layout(problem, unit)
@@ -131,9 +131,12 @@ def integers(problem, certificate):
     yield from listed(certificate["nodes"], node)
 
 
-def row(problem, unit, r):
-    scale, stated = problem.units[r], problem.statement["rows"][r]
-    terms = ([c, p, o] for (p, o), c in problem.coefficients[r].items())
+def row(problem, unit, leaf_scale, r):
+    scale, stated, terms = problem.units[r], problem.statement["rows"][r], []
+    for c, p, o in stated["terms"]:
+        share = fraction(c) / problem.points[p].average * scale / leaf_scale
+        verify.numbers.require(share.denominator == 1, "the unit of a row is too large")
+        terms.append([share.numerator, p, o])
     return [
         problem.constant[r],
         *listed(terms, list),
