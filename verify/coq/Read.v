@@ -1,8 +1,8 @@
-(* A statement, a layout and a proof from a list of integers (verify/coq/README.md gives the order). *)
+(* A claim, a layout and a proof from a list of integers (README.md gives the order). *)
 
-From Coq Require Import ZArith List Bool.
-From Treesens Require Import Bound Checker Layout Whole.
-From Treesens Require Values.
+From Coq Require Import ZArith QArith List Bool.
+From Treesens Require Import Bound Checker Layout Scale.
+From Treesens Require Values Claim.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -60,18 +60,10 @@ Definition place_set : reader Values.place_set :=
   get p <- integer; get f <- integer; get s <- value_set;
   give {| Values.at_point := p; Values.at_feature := f; Values.allowed := s |}.
 
-Definition term : reader Values.term :=
-  get c <- integer; get p <- integer; get o <- integer;
-  give {| Values.coefficient := c; Values.term_point := p; Values.term_output := o |}.
-
 Definition cost : reader Values.cost :=
   get p <- integer; get f <- integer; get c <- integer; get s <- many pair_of; get m <- integer;
   give {| Values.cost_point := p; Values.cost_feature := f; Values.first := c; Values.steps := s;
           Values.when_missing := m |}.
-
-Definition row : reader Values.row :=
-  get c <- integer; get t <- many term; get p <- many cost;
-  give {| Values.constant := c; Values.terms := t; Values.costs := p |}.
 
 Definition scored : reader (list Z * Values.tree) := get o <- many integer; get t <- tree; give (o, t).
 
@@ -80,12 +72,26 @@ Definition order : reader (Z * Z * Z) := get p <- integer; get q <- integer; get
 Definition positive_integer : reader positive := fun l =>
   match l with z :: rest => if 0 <? z then Some (Z.to_pos z, rest) else None | [] => None end.
 
-Definition statement : reader Values.statement :=
-  get u <- positive_integer; get m <- many (many scored); get p <- many integer;
+Definition fraction : reader Q := get a <- integer; get b <- positive_integer; give (a # b).
+
+Definition model : reader Claim.model :=
+  get t <- many scored; get u <- positive_integer; get b <- many fraction;
+  give {| Claim.grown := t; Claim.leaf_unit := u; Claim.base := b |}.
+
+Definition term : reader Claim.term :=
+  get c <- fraction; get p <- integer; get o <- integer;
+  give {| Claim.coefficient := c; Claim.term_point := p; Claim.term_output := o |}.
+
+Definition row : reader Claim.row :=
+  get t <- many term; get c <- many cost; get u <- positive_integer; get b <- fraction; get s <- flag;
+  give {| Claim.terms := t; Claim.costs := c; Claim.cost_unit := u; Claim.at_least := b; Claim.strict := s |}.
+
+Definition statement : reader Claim.statement :=
+  get u <- positive_integer; get m <- many model; get p <- many integer;
   get some <- flag; get v <- many integer;
   get d <- many place_set; get r <- many row; get c <- many (many place_set); get o <- many order;
-  give {| Values.unit := u; Values.models := m; Values.points := p; Values.varied := if some then Some v else None;
-          Values.domain := d; Values.rows := r; Values.clauses := c; Values.orders := o |}.
+  give {| Claim.unit := u; Claim.models := m; Claim.points := p; Claim.varied := if some then Some v else None;
+          Claim.domain := d; Claim.rows := r; Claim.clauses := c; Claim.orders := o |}.
 
 Definition layout_of : reader layout :=
   get c <- many (many integer); get v <- many (many integer); get o <- many pair_of;
@@ -103,16 +109,16 @@ Definition node_of : reader node :=
 Definition proof_of : reader proof :=
   get j <- flag; get a <- many integer; get n <- many node_of; give {| joint := j; apart := a; nodes := n |}.
 
-Definition certificate : reader (Values.statement * layout * proof) :=
-  get s <- statement; get y <- layout_of; get p <- proof_of; give (s, y, p).
+Definition certificate : reader (Claim.statement * list positive * layout * proof) :=
+  get s <- statement; get u <- many positive_integer; get y <- layout_of; get p <- proof_of; give (s, u, y, p).
 
 Definition check_integers (l : list Z) : bool :=
-  match certificate l with Some (s, y, p, []) => check_values s y p | _ => false end.
+  match certificate l with Some (s, u, y, p, []) => check_claim s u y p | _ => false end.
 
 (* What the program says of a list of integers, and what follows. *)
 Theorem accepted_integers : forall l, check_integers l = true ->
-  exists s y p, certificate l = Some (s, y, p, []) /\ forall x, ~ Values.satisfies s x.
+  exists s u y p, certificate l = Some (s, u, y, p, []) /\ forall x, ~ Claim.satisfies s x.
 Proof.
-  intros l H. unfold check_integers in H. destruct (certificate l) as [[[[s y] p] [|]]|]; try discriminate.
-  exists s, y, p. split; [reflexivity|]. exact (accepted_means_none s y p H).
+  intros l H. unfold check_integers in H. destruct (certificate l) as [[[[[s u] y] p] [|]]|]; try discriminate.
+  exists s, u, y, p. split; [reflexivity|]. exact (accepted_claim s u y p H).
 Qed.

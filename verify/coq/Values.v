@@ -1,7 +1,6 @@
-(* What a certificate of `none` claims, over values: rational numbers, or missing. This is the statement to read.
+(* Values, trees, sets and costs; and statements whose rows are whole numbers, on the way from claims (Claim.v) to cells.
 
-   Thresholds and ends of sets are whole numbers of units 1/u. Leaves, constants, coefficients and costs are whole numbers, too:
-   a row counts in a unit of its own, and leaf values in one that they all share. *)
+   A value is a rational number, or missing. Thresholds and ends of sets are whole numbers of units 1/u. *)
 
 From Coq Require Import ZArith QArith Qround List Bool.
 From Treesens Require Import Lists.
@@ -60,16 +59,23 @@ Fixpoint cost_from (u : positive) (d : Z) (l : list (Z * Z)) (q : Q) : Z :=
 Definition cost_of (u : positive) (c : cost) (x : value) : Z :=
   match x with None => when_missing c | Some q => cost_from u (first c) (steps c) q end.
 
-Record term := { coefficient : Z; term_point : Z; term_output : Z }.
-Record row := { constant : Z; terms : list term; costs : list cost }.
 Record place_set := { at_point : Z; at_feature : Z; allowed : value_set }.
 
 (* What a leaf adds to an output. *)
 Definition adds (o : Z) (fed leaf : list Z) : Z :=
   sum (fun q => if fst q =? o then snd q else 0) (combine fed leaf).
 
-(* A model is a list of trees with the outputs that they feed; a point is the number of its model. `varied`: the features in
-   which the points may differ; none: in all. An order (p, q, f): the value of f at p is at most the one at q. *)
+Definition same_value (x y : value) : Prop :=
+  match x, y with None, None => True | Some a, Some b => (a == b)%Q | _, _ => False end.
+
+(* An order (p, q, f): the value of f at p is at most the one at q; none of them is missing. *)
+Definition order_holds (x : inputs) (o : Z * Z * Z) : Prop :=
+  match o with (p, q, f) => match x p f, x q f with Some a, Some b => (a <= b)%Q | _, _ => False end end.
+
+(* From here on nobody has to read: the same as in Claim.v, with rows in whole numbers. *)
+Record term := { coefficient : Z; term_point : Z; term_output : Z }.
+Record row := { constant : Z; terms : list term; costs : list cost }.
+
 Record statement := {
   unit : positive;
   models : list (list (list Z * tree));
@@ -97,14 +103,8 @@ Definition left_over (s : statement) (x : inputs) (r : row) : Z :=
 Definition shared (s : statement) (f : Z) : bool :=
   match varied s with Some l => negb (existsb (Z.eqb f) l) | None => false end.
 
-Definition same_value (x y : value) : Prop :=
-  match x, y with None, None => True | Some a, Some b => (a == b)%Q | _, _ => False end.
-
 Definition place_holds (s : statement) (x : inputs) (a : place_set) : Prop :=
   in_set (unit s) (allowed a) (x (at_point a) (at_feature a)).
-
-Definition order_holds (x : inputs) (o : Z * Z * Z) : Prop :=
-  match o with (p, q, f) => match x p f, x q f with Some a, Some b => (a <= b)%Q | _, _ => False end end.
 
 Record satisfies (s : statement) (x : inputs) : Prop := {
   points_agree : forall f, shared s f = true -> forall p q, same_value (x p f) (x q f);

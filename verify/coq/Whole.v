@@ -1,4 +1,4 @@
-(* The whole statement in cells, and the theorem about values: what the checker accepts has no inputs. *)
+(* The whole statement in cells; what the checker accepts has no inputs. *)
 
 From Coq Require Import ZArith QArith List Bool Lia.
 From Treesens Require Import Lists Cells Steps Layout Checker.
@@ -159,7 +159,6 @@ Qed.
 Definition check_values (s : Values.statement) (y : layout) (p : proof) : bool :=
   match translate s y with Some t => check t p | None => false end.
 
-(* The theorem: what is accepted has no inputs. *)
 Theorem accepted_means_none : forall s y p, check_values s y p = true -> forall x, ~ Values.satisfies s x.
 Proof.
   intros s y p C x S. unfold check_values in C. destruct (translate s y) as [t|] eqn:T; [|discriminate].

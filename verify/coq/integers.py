@@ -2,8 +2,8 @@
 
     python verify/coq/integers.py FILE.cert.xz --model MODEL.json > FILE.integers
 
-It reads with `treesens_verify`: model files, floats as fractions, logarithms, rows in whole numbers. Cells and variables are
-written as well, but nobody has to trust them: the checker finds out whether they fit the statement.
+It reads with `treesens_verify`: model files, floats as fractions, logarithms. Cells, variables and units of rows are written as
+well, but nobody has to trust them: the checker finds out whether they fit the statement.
 """
 
 import argparse
@@ -47,14 +47,14 @@ def numbers_of(problem, sets):
         yield from (x for run in allowed.get("runs", ()) for x in run if x is not None)
 
 
-def tree(model, t, scale, unit, at=0):
+def tree(model, t, unit, at=0):
     node = model.trees[t][at]
     if len(node) == 1:
         pairs = [x.as_integer_ratio() for x in node[0]]
-        return [0, *listed(above * (scale // below) for above, below in pairs)]
+        return [0, *listed(above * (model.scale // below) for above, below in pairs)]
     feature, test, missing, left, right = node
     asks = [1, *listed(sorted(test))] if isinstance(test, frozenset) else [0, unit.whole(test)]
-    children = (tree(model, t, scale, unit, child) for child in (left, right))
+    children = (tree(model, t, unit, child) for child in (left, right))
     return chain([1, feature, *asks, int(missing)], *children)
 
 
@@ -76,6 +76,18 @@ def place_set(problem, unit, part):
     ]
 
 
+def ratio(x):
+    return list(fraction(x).as_integer_ratio())
+
+
+def model_of(model, unit):
+    """Trees with the outputs that they feed, the unit of leaves (of averages of leaves), and the base margins."""
+    if model is None:  # no point sees it
+        return [0, 1, 0]
+    trees = listed(range(len(model.trees)), lambda t: chain(listed(model.outputs[t]), tree(model, t, unit)))
+    return chain(trees, [model.scale * model.average], listed(model.base, ratio))
+
+
 def cost(unit, scale, price):
     """The first cost, the cost from every start on, and the one of a missing value."""
     p, f, steps, other = price
@@ -83,11 +95,23 @@ def cost(unit, scale, price):
     starts = sorted({s for s, _ in whole})
     first, *rest = [[c for s, c in whole if s <= start][-1] for start in starts]
     return [
-        p,
-        f,
-        first,
+        *[p, f, first],
         *listed(zip(map(unit.whole, starts[1:]), rest, strict=True), list),
         int(fraction(other) * scale),
+    ]
+
+
+def row(unit, stated):
+    """Fractions as they are stated; of a logarithm the lesser end."""
+    terms = ([*ratio(c), p, o] for c, p, o in stated["terms"])
+    prices = [fraction(c) for _, _, steps, other in stated["costs"] for c in [*(c for _, c in steps), other]]
+    scale, logs = math.lcm(*(c.denominator for c in prices)), stated["bound"]["logs"]
+    low = fraction(stated["bound"]["rational"])
+    low += sum(min(fraction(c) * end for end in verify.ln_bounds(fraction(a))) for c, a in logs)
+    return [
+        *listed(terms, list),
+        *listed(stated["costs"], lambda c: cost(unit, scale, c)),
+        *[scale, *ratio(low), int(bool(stated["strict"] and not logs))],
     ]
 
 
@@ -110,38 +134,20 @@ def integers(problem, certificate):
     sets = problem.domains() + [part for clause in statement["clauses"] for part in clause]
     unit = Unit(list(numbers_of(problem, sets)), problem.largest)
     models = {p["model"]: model for p, model in zip(statement["points"], problem.points, strict=True)}
-    scale = reduce(math.lcm, (m.scale for m in models.values()))
     yield unit.parts
-    yield from listed(
-        (models.get(m) for m in range(len(statement["models"]))),
-        lambda m: listed(
-            range(len(m.trees)) if m else (), lambda t: chain(listed(m.outputs[t]), tree(m, t, scale, unit))
-        ),
-    )
+    yield from listed((models.get(m) for m in range(len(statement["models"]))), lambda m: model_of(m, unit))
     yield from listed(int(p["model"]) for p in statement["points"])
     yield from [int(problem.agree), *listed(f for f in features if problem.agree and f in statement["same_except"])]
     yield from listed(problem.domains(), lambda part: place_set(problem, unit, part))
-    yield from listed(range(len(statement["rows"])), lambda r: row(problem, unit, scale, r))
+    yield from listed(statement["rows"], lambda stated: row(unit, stated))
     yield from listed(statement["clauses"], lambda clause: listed(clause, lambda part: place_set(problem, unit, part)))
     yield from listed(statement["orders"], list)
+    yield from listed(problem.units)
     yield from layout(problem, unit)
     yield int(problem.joint)
     apart = set(certificate["apart"])
     yield from listed(t for t in range(max(len(m.trees) for m in problem.points)) if t in apart)
     yield from listed(certificate["nodes"], node)
-
-
-def row(problem, unit, leaf_scale, r):
-    scale, stated, terms = problem.units[r], problem.statement["rows"][r], []
-    for c, p, o in stated["terms"]:
-        share = fraction(c) / problem.points[p].average * scale / leaf_scale
-        verify.numbers.require(share.denominator == 1, "the unit of a row is too large")
-        terms.append([share.numerator, p, o])
-    return [
-        problem.constant[r],
-        *listed(terms, list),
-        *listed(stated["costs"], lambda c: cost(unit, scale, c)),
-    ]
 
 
 def layout(problem, unit):
