@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.base.floats import next_down_array
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
 from treesens.compiler.query.query import Query, Space
@@ -23,9 +24,15 @@ def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[Float
     if isinstance(domain, ValueDomain):
         values = domain.values[np.isin(grid.cell_of(domain.values), cells)]
         return values, values
-    ranges = [cell_range(domain, grid, int(c)) for c in cells]
-    legal = [(low, high) for low, high in ranges if low <= high]
-    ends = np.array(legal, np.float64).reshape(-1, 2)
+    if domain.whole or grid.categories:
+        ranges = [cell_range(domain, grid, int(c)) for c in cells]
+        ends = np.array(ranges, np.float64).reshape(-1, 2)
+    else:
+        limit = grid.number_type.max
+        lows = np.append(-limit, grid.cuts)[cells]
+        highs = np.append(next_down_array(grid.cuts, grid.number_type), limit)[cells]
+        ends = np.column_stack((np.maximum(lows, domain.low), np.minimum(highs, domain.high)))
+    ends = ends[ends[:, 0] <= ends[:, 1]]
     return ends[:, 0], ends[:, 1]
 
 

@@ -161,7 +161,7 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
         return recompute_objective(typed, replace(result, region=region))
     name, rows = table
     nearest = nearest_row(typed, name, rows, witness.cells, region)
-    if result.backend != "rows" and (typed.objective is None or typed.objective.nearest is None):
+    if result.backend != "rows" and _movable(typed):
         row = rows[nearest.index]
         cells = witness.cells
         if region is not None and typed.objective is None:
@@ -173,6 +173,15 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
                 nearest, point_distance=nearest_row(typed, name, rows[nearest.index :][:1], moved.cells, None).distance
             )
     return recompute_objective(typed, replace(result, witness=witness, region=region, nearest=nearest))
+
+
+def _movable(query: Query) -> bool:
+    """Whether a point may have values to choose freely: an objective over all of them, or to the nearest row, has."""
+    goal = query.objective
+    if goal is None:
+        return True
+    settled = {place for term in goal.values for place in term.places}
+    return goal.nearest is None and len(settled) < len(query.points) * len(query.space.names)
 
 
 def worse(query: Query, moved: Witness, witness: Witness) -> bool:

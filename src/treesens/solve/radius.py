@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from treesens.backends.native.nested import LevelOutcome, nested_question
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
@@ -31,7 +34,8 @@ def is_radius(query: Query) -> bool:
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
     places = [term.places for term in goal.values]
-    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
+    features = {term.feature for term in goal.values}
+    alone = all(len(p) == 1 for p in places) and len(features) == len(places)
     return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
 
 
@@ -75,7 +79,10 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
         return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
     if found.cells is None:
         return None
-    witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
+    # The value nearest to the row's own is as good as its cell allows.
+    plain = replace(query, objective=None)
+    near = _row_of(query, goal, options.near)
+    witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
     if not isinstance(witness, Witness):
         return None
     value = objective_value(goal, inputs_of(query, witness.values))
@@ -86,3 +93,11 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
     reached, proved = (shown_value(goal, float(v)) for v in (value, bound))
     objective = ObjectiveValue(reached, proved, Sense.MINIMIZE, goal.kind)
     return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
+
+
+def _row_of(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
+    """The values of the row that the objective names, float64[features]; what is preferred elsewhere."""
+    row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
+    for term in goal.values:
+        row[term.feature] = term.row
+    return row

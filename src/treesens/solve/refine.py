@@ -61,7 +61,7 @@ class _Refinement:
         if own and is_radius(self.query):
             settled = answer_radius(self.query, self.options, self.budget.share(_RADIUS), self.on_better)
             if settled is not None:
-                return self._within_range(settled)
+                return settled
         result = self._seeded() if own else None
         goal = self.query.objective
         if result is None and own and goal is not None and goal.reaching is not None:

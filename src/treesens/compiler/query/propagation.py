@@ -210,7 +210,7 @@ class Choice:
         for place in self._open(ranges):
             reach = fixed[place]
             assert reach is not None
-            value = self._candidates(place, reach, fixed)[0]
+            value = self._first(place, reach, fixed)
             fixed[place] = replace(reach, low=value, high=value)
         return self._values(fixed)
 
@@ -276,6 +276,14 @@ class Choice:
         picked += [reach.nearest(Fraction(shown)), reach.low, reach.high]
         picked.append(reach.nearest(_short(Fraction(reach.low), Fraction(reach.high))))
         return list(dict.fromkeys(picked))
+
+    def _first(self, place: Place, reach: ValueRange, ranges: Ranges) -> float:
+        """The first of the candidates, without the others."""
+        if reach.values is not None and self._count(reach) <= FEW:
+            return self._candidates(place, reach, ranges)[0]
+        target = self._target(place, reach, ranges)
+        shown = Fraction(round_value(reach.low, reach.high, reach.number_type)) if target is None else target
+        return reach.nearest(shown)
 
     def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
         """Where a value ought to be: close to (far from) what the first term about it says, or where it is preferred."""
