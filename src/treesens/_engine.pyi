@@ -154,10 +154,28 @@ class Search:
     def certify(self, level: int, seconds: float, node_limit: int) -> dict[str, Any]: ...
     def result(self) -> dict[str, Any]: ...
 
-class Boxes:
-    """The problem of a search, to be asked in boxes of its cells."""
+class CellProblem:
+    """A problem straight from trees over cells; treesens.backends.native.direct documents the arrays."""
 
-    def __init__(self, search: Search) -> None: ...
+    def __init__(
+        self,
+        *,
+        points: list[dict[str, Any]],
+        cells: NDArray[np.int32],
+        missing_cell: NDArray[np.int32],
+        size: NDArray[np.int32],
+        feature: NDArray[np.int32],
+        bound: NDArray[np.int64],
+        clause_offset: NDArray[np.int64],
+        clause_variable: NDArray[np.int32],
+        clause_low: NDArray[np.int32],
+        clause_high: NDArray[np.int32],
+    ) -> None: ...
+
+class Boxes:
+    """The problem of a search, or one from trees over cells, to be asked in boxes of its cells."""
+
+    def __init__(self, problem: Search | CellProblem) -> None: ...
 
 class BoxSearch:
     """Is there a solution in one box?"""
@@ -170,6 +188,7 @@ class BoxSearch:
         hints: NDArray[np.int32],
         seed: int,
         max_bytes: int,
+        first_look: int,
     ) -> None: ...
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...

@@ -56,7 +56,9 @@ def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
             best = int((rows - problem.bound).min(axis=1).max()) if len(rows) else 0
             for offset in (0, 1):
                 bound = problem.bound + best + offset
-                facts = finished(_engine.BoxSearch(boxes, allowed, bound, hints, trial, -1))
+                facts = finished(
+                    _engine.BoxSearch(boxes, allowed, bound, hints, trial, -1, int(rng.choice([-1, 0, 30_000])))
+                )
                 expected = bool((here & solves(problem, answers, bound)).any())
                 assert facts["status"] == ("witness" if expected else "infeasible")
                 if expected:
@@ -128,6 +130,7 @@ def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
         "hints": np.zeros((0, len(problem.size)), np.int32),
         "seed": 0,
         "max_bytes": -1,
+        "first_look": -1,
         **broken,
     }
     with pytest.raises(ValueError, match=r"must have|needed|out of range"):

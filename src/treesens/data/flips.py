@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -19,15 +18,14 @@ from numpy.typing import NDArray
 
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 
 MOST_COMBINATIONS = 1024
 """Most combinations of cells of all sensitive features but the one with the most cells. Beyond it each is thinned evenly."""
 
-_BITS = 61
 _CHUNK = 4096
 
 
@@ -142,33 +140,6 @@ def combinations_of(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
 
 def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
     return max(features, key=lambda f: int(legal[f].sum()))
-
-
-@lru_cache(maxsize=4)
-def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
-    """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
-
-    Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
-    """
-    ensemble = model.ensemble
-    scaled = ensemble.scaled_contributions
-    column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
-    mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
-    column = np.where(mine[ensemble.leaf_tree], column, 0)
-    base = to_scaled(ensemble.base[output : output + 1])
-    shift = max(scaled.shift, base.shift)
-    exact = [int(v) << (shift - scaled.shift) for v in column.tolist()]
-    whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
-    largest = max(map(abs, exact), default=0) * (ensemble.n_trees + 1) + whole
-    drop = max(0, largest.bit_length() - _BITS)
-    values = np.array([v >> drop for v in exact], np.int64)
-    return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
-
-
-def base_units(model: CellEnsemble, output: int, shift: int) -> int:
-    """What a score has without any leaf, rounded down to units of 2**-shift."""
-    base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
-    return (base * Fraction(2) ** shift).__floor__()
 
 
 def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array) -> Int64Array:

@@ -14,9 +14,10 @@ import numpy as np
 
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.query import Query
 from treesens.data.clusters import Rows
-from treesens.data.flips import FlipQuestion, base_units, leaf_values
+from treesens.data.flips import FlipQuestion
 
 _NORMS = {"l0": 0, "l1": 1, "l2": 2, "linf": 3}
 _LARGEST_SUM = 1 << 59

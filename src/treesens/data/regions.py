@@ -22,9 +22,9 @@ import numpy as np
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
+from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Region
-from treesens.data.flips import base_units, leaf_values
 
 _BOUND_SHIFT = 64
 """Bounds are rounded to multiples of 2**-_BOUND_SHIFT, so that regions are not larger than they should be."""

@@ -25,6 +25,7 @@ from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
+from treesens.solve.direct import answer_directly
 from treesens.solve.driver import Ledger, emit, solve_clear_of_band, solve_with
 from treesens.solve.options import Options
 
@@ -100,6 +101,11 @@ def search_cells(
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
     """One search over cells, by one backend or a portfolio; `refuted` says which candidates failed for want of values."""
+    settled = answer_directly(query, options, budget)
+    if settled is not None:
+        if settled.witness is not None and on_better is not None:
+            on_better(settled.witness)
+        return settled
     if options.backend == "auto":
         return race(query, options, budget, on_better=on_better)
     start = time.perf_counter()

@@ -27,6 +27,8 @@ from treesens.compiler.query.values import Place
 from treesens.compiler.result import Result
 from treesens.errors import BackendError
 
+_LOOK = 30_000
+"""Work of the local search in a box before the first proof: most boxes are decided at once."""
 _KEPT = 16
 """Compiled questions that are kept for the next one of the same shape."""
 
@@ -128,9 +130,9 @@ class NestedQuestion:
             variable, cells = self._variable[place]
             allowed[self._start[variable] : self._start[variable + 1]] &= mask[cells].astype(np.uint8)
         search = _engine.BoxSearch(
-            self._boxes, allowed, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
+            self._boxes, allowed, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory, _LOOK
         )
-        facts = _run(search, budget)
+        facts = run_search(search, budget)
         cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["status"] == "witness" else None
         return BoxOutcome(cells_found, facts["status"] == "infeasible", _words(facts), facts["nodes"])
 
@@ -160,7 +162,7 @@ class NestedQuestion:
         search = _engine.LevelSearch(
             self._boxes, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
         )
-        facts = _run(search, budget)
+        facts = run_search(search, budget)
         cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["point"] else None
         return LevelOutcome(
             cells_found,
@@ -200,7 +202,7 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
     )
 
 
-def _run(search: Any, budget: Budget) -> dict[str, Any]:
+def run_search(search: Any, budget: Budget) -> dict[str, Any]:
     """Runs in slices, so that an interruption or the time limit takes effect at once."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())

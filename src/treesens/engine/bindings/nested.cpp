@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
+#include "nested/cell_problem.hpp"
 #include "nested/level_search.hpp"
 #include "problem/checked.hpp"
 
@@ -56,14 +57,98 @@ std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_
 }
 
 void construct_box(BoxSearch* self, const Whole& whole, Vector<std::uint8_t> allowed, Vector<std::int64_t> bound,
-                   Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes) {
+                   Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look) {
     const Problem& p = whole.problem();
     require(static_cast<std::int64_t>(allowed.size()) == p.cells(), "allowed must have one entry per cell");
     const std::vector<std::int64_t> asked = bounds(p, bound);
     const std::vector<std::vector<Cell>> starts = points(p, hints);
     nb::gil_scoped_release release;
     Restrictor restrictor(p, whole.forest());
-    new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts), seed, max_bytes);
+    new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts), seed, max_bytes, first_look);
+}
+
+// The problem and the trees of `CellProblem`.
+struct CellProblem {
+    Problem problem;
+    search::Forest forest;
+};
+
+struct PointArrays {
+    nb::dict given;
+    // The array itself, which the dictionary keeps alive, and no copy in another type.
+    template <typename T>
+    T get(const char* name) const {
+        return nb::cast<T>(given[name], false);
+    }
+};
+
+search::PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing_cell, std::int32_t variables,
+                            std::int32_t rows) {
+    search::PointTrees point;
+    const Ints feature = a.get<Ints>("feature");
+    const Ints leaf = a.get<Ints>("leaf");
+    point.trees = checked_trees(a.get<Ints>("root"), feature, a.get<Ints>("cut"), a.get<Ints>("left"),
+                                a.get<Ints>("right"), leaf, a.get<Vector<std::uint8_t>>("default_left"),
+                                a.get<Ints>("category_set"), a.get<Vector<std::int64_t>>("set_offset"),
+                                a.get<Vector<std::uint8_t>>("set_member"), missing_cell, cells);
+    point.cells = copied(cells);
+    point.variable = copied(a.get<Ints>("variable"));
+    require(point.variable.size() == cells.size(), "every feature needs a variable");
+    for (const std::int32_t v : point.variable) require(v >= 0 && v < variables, "a variable is out of range");
+    point.first_leaf = copied(a.get<Vector<std::int64_t>>("first_leaf"));
+    require(static_cast<std::int64_t>(point.first_leaf.size()) == point.trees.trees + 1 && point.first_leaf[0] == 0,
+            "every tree needs its leaves");
+    point.first_tree = nb::cast<std::int32_t>(a.given["first_tree"]);
+    for (std::size_t t = 0; t + 1 < point.first_leaf.size(); ++t) {
+        require(point.first_leaf[t] < point.first_leaf[t + 1], "a tree has no leaf");
+    }
+    require(point.first_leaf.back() < (std::int64_t{1} << 30), "there are too many leaves");
+    for (std::size_t n = 0; n < feature.size(); ++n) {
+        require(feature(n) >= 0 || (leaf(n) >= 0 && leaf(n) < point.first_leaf.back()), "a leaf is out of range");
+    }
+    for (nb::handle item : nb::cast<nb::list>(a.given["rows"])) {
+        const nb::tuple row = nb::cast<nb::tuple>(item);
+        const std::int32_t number = nb::cast<std::int32_t>(row[0]);
+        const Vector<std::int64_t> value = nb::cast<Vector<std::int64_t>>(row[1], false);
+        require(number >= 0 && number < rows, "a row is out of range");
+        require(static_cast<std::int64_t>(value.size()) == point.first_leaf.back(), "every leaf needs a value");
+        point.rows.push_back({number, value.data()});
+    }
+    return point;
+}
+
+void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints missing_cell, Ints size, Ints feature,
+                       Vector<std::int64_t> bound, Vector<std::int64_t> clause_offset, Ints clause_variable,
+                       Ints clause_low, Ints clause_high) {
+    CellProblem made;
+    Problem& p = made.problem;
+    p.size = copied(size);
+    p.feature = copied(feature);
+    p.cell_offset.assign(1, 0);
+    for (const std::int32_t n : p.size) {
+        require(n > 0 && n < (1 << 24) && p.cell_offset.back() < (1 << 28), "a variable has no cells, or too many");
+        p.cell_offset.push_back(p.cell_offset.back() + n);
+    }
+    p.allowed.assign(p.cells(), 1);
+    p.bound = copied(bound);
+    p.slack_weight.assign(p.bound.size(), 1);
+    p.rows = p.constraints = narrow<std::int32_t>(p.bound.size());
+    require(p.rows > 0, "there are no constraints");
+    p.clause_offset = copied(clause_offset);
+    require(clause_variable.size() == clause_low.size() && clause_low.size() == clause_high.size(),
+            "clause arrays differ in length");
+    for (std::size_t i = 0; i < clause_variable.size(); ++i) {
+        p.clause_literals.push_back({clause_variable(i), clause_low(i), clause_high(i)});
+    }
+    std::vector<search::PointTrees> seen;
+    for (nb::handle item : points) {
+        seen.push_back(point_of({nb::cast<nb::dict>(item)}, cells, missing_cell, p.variables(), p.rows));
+        for (std::size_t f = 0; f < cells.size(); ++f) {
+            require(p.size[seen.back().variable[f]] == cells(f), "a variable has other cells than its feature");
+        }
+    }
+    made.forest = search::add_points(p, seen);
+    new (self) CellProblem(std::move(made));
 }
 
 void construct_levels(LevelSearch* self, const Whole& whole, Vector<std::int32_t> level, Vector<std::int64_t> bound,
@@ -80,6 +165,8 @@ nb::dict box_result(const BoxSearch& s) {
     out["fault"] = s.fault();
     out["point"] = s.point();
     out["nodes"] = s.nodes();
+    out["seconds_local"] = s.seconds().local;
+    out["seconds_prove"] = s.seconds().prove;
     return out;
 }
 
@@ -99,13 +186,19 @@ nb::dict level_result(const LevelSearch& s) {
 }  // namespace
 
 void bind_nested(nb::module_& m) {
+    nb::class_<CellProblem>(m, "CellProblem")
+        .def("__init__", &construct_problem, "points"_a, "cells"_a, "missing_cell"_a, "size"_a, "feature"_a, "bound"_a,
+             "clause_offset"_a, "clause_variable"_a, "clause_low"_a, "clause_high"_a);
     nb::class_<Whole>(m, "Boxes")
         .def(
-            "__init__", [](Whole* self, const Search& search) { new (self) Whole(search.problem(), search.forest()); },
-            nb::keep_alive<1, 2>(), "search"_a);
+            "__init__", [](Whole* self, const Search& s) { new (self) Whole(s.problem(), s.forest()); },
+            nb::keep_alive<1, 2>(), "problem"_a)
+        .def(
+            "__init__", [](Whole* self, const CellProblem& p) { new (self) Whole(p.problem, p.forest); },
+            nb::keep_alive<1, 2>(), "problem"_a);
     nb::class_<BoxSearch>(m, "BoxSearch")
         .def("__init__", &construct_box, nb::keep_alive<1, 2>(), "boxes"_a, "allowed"_a, "bound"_a, "hints"_a, "seed"_a,
-             "max_bytes"_a)
+             "max_bytes"_a, "first_look"_a)
         .def(
             "run", [](BoxSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
             nb::call_guard<nb::gil_scoped_release>())

@@ -21,10 +21,11 @@ bool Whole::solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& 
     return std::all_of(slack.begin(), slack.begin() + problem_.constraints, [](std::int64_t s) { return s >= 0; });
 }
 
-BoxSearch::BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes) : part_(std::move(part)) {
+BoxSearch::BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look)
+    : part_(std::move(part)) {
     if (part_.left == Left::problem) {
         search_ = std::make_unique<Search>(part_.problem, Mode::decide, seed, max_bytes, &part_.forest);
-        search_->shorten_first_turn(kFirstLook);
+        if (first_look >= 0) search_->shorten_first_turn(first_look);
     } else {
         status_ = part_.left == Left::point ? Status::witness : Status::infeasible;
         if (part_.left == Left::point) point_ = part_.rest;
@@ -160,7 +161,7 @@ Status LevelSearch::run(double slice, double seconds) {
                 std::vector<std::vector<Cell>> hints = hints_;
                 if (!best_.empty()) hints.insert(hints.begin(), best_);
                 auto made = std::make_unique<BoxSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, hints),
-                                                        seed_, max_bytes_);
+                                                        seed_, max_bytes_, kFirstLook);
                 const std::lock_guard<std::mutex> lock(guard_);
                 search_ = std::move(made);
                 ++decisions_;

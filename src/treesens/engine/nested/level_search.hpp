@@ -35,7 +35,8 @@ private:
 // One question about the cells of a box: is there a solution? Resumable.
 class BoxSearch {
 public:
-    BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes);
+    // The local search does no more than `first_look` units of work before the first proof (negative: what it wants).
+    BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look);
 
     // As in Search; an open search goes on in the next run.
     Status run(double slice, double seconds);
@@ -51,6 +52,7 @@ public:
     // The solution, in cells of the whole.
     const std::vector<Cell>& point() const { return point_; }
     std::int64_t nodes() const { return search_ ? search_->statistics().nodes : 0; }
+    Seconds seconds() const { return search_ ? search_->seconds() : Seconds(); }
 
 private:
     Restricted part_;

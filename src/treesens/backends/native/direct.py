@@ -1,0 +1,268 @@
+"""Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
+
+Points with their models, one `SameExcept`, sets of cells, boxes to avoid and bounds on sums of scores: the engine gets the
+trees of the models as they are and drops what is dead itself (`engine/nested`). Everything else, and scores whose sums are too
+long for it, takes the way through the IR, which means the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from treesens import _engine
+from treesens.backends.native.nested import run_search
+from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
+
+_BITS = 60
+"""Sums of a row stay below 2**_BITS."""
+_KEPT = 32
+_TREES = 1 << 20
+"""Most trees of a model."""
+
+
+@dataclass(frozen=True)
+class DirectOutcome:
+    """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures."""
+
+    cells: Int32Array | None
+    none: bool
+    reason: str
+    statistics: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
+
+    rows: list[AtLeast]
+    sets: list[CellSet]
+    avoided: list[AvoidBoxes]
+    same: SameExcept | None
+
+
+def _parts_of(query: Query) -> _Parts | None:
+    """None if the question has parts of another kind."""
+    parts = _Parts([], [], [], None)
+    same: list[SameExcept] = []
+
+    def sort(constraints: tuple[Constraint, ...]) -> bool:
+        for constraint in constraints:
+            match constraint:
+                case AllOf():
+                    if not sort(constraint.parts):
+                        return False
+                case SameExcept():
+                    same.append(constraint)
+                case CellSet():
+                    parts.sets.append(constraint)
+                case AvoidBoxes():
+                    parts.avoided.append(constraint)
+                case AtLeast(form=form) if form.scores and not (
+                    form.costs or form.changes or form.pairs or form.levels
+                ):
+                    parts.rows.append(constraint)
+                case _:
+                    return False
+        return True
+
+    if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not parts.rows:
+        return None
+    return _Parts(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
+
+
+class DirectQuestion:
+    """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked."""
+
+    def __init__(self, query: Query, parts: _Parts, rows: list[_Row]) -> None:
+        space, points = query.space, range(len(query.points))
+        features = len(space.names)
+        varied = frozenset(range(features)) if parts.same is None else parts.same.varied
+        self.variable = np.zeros((len(points), features), np.int32)
+        owner: list[int] = []
+        for f in range(features):
+            for p in points:
+                if p == 0 or f in varied:
+                    owner.append(f)
+                self.variable[p, f] = len(owner) - 1
+        counts = space.grid.n_cells
+        self.size = counts[owner]
+        self.start = np.concatenate(([0], np.cumsum(self.size)))
+        clauses = _clauses(parts.avoided, self.variable, counts)
+        self._problem = _engine.CellProblem(
+            points=[self._point(query, p, rows) for p in points],
+            cells=counts,
+            missing_cell=space.grid.missing_cells,
+            size=self.size.astype(np.int32),
+            feature=np.array(owner, np.int32),
+            bound=np.zeros(len(rows), np.int64),
+            **clauses,
+        )
+        self._boxes = _engine.Boxes(self._problem)
+
+    def _point(self, query: Query, point: int, rows: list[_Row]) -> dict[str, Any]:
+        model = query.models[query.points[point].model]
+        first = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees + 1)).astype(np.int64)
+        return {
+            "root": model.root,
+            "feature": model.feature,
+            "cut": model.cut,
+            "left": model.left,
+            "right": model.right,
+            "leaf": model.leaf,
+            "default_left": model.default_left,
+            "category_set": model.category_set,
+            "set_offset": model.set_offset,
+            "set_member": model.set_member,
+            "variable": self.variable[point],
+            "first_leaf": first,
+            "first_tree": query.points[point].model * _TREES,
+            "rows": [(r, row.values[point]) for r, row in enumerate(rows) if point in row.values],
+        }
+
+    def decide(
+        self,
+        query: Query,
+        parts: _Parts,
+        bound: Int64Array,
+        budget: Budget,
+        hints: Int32Array | None,
+        seed: int,
+        memory: int | None,
+    ) -> DirectOutcome | None:
+        """None if a domain is empty: the compiler says that better."""
+        allowed = np.ones(int(self.start[-1]), bool)
+
+        def restrict(point: int, feature: int, mask: Any) -> None:
+            v = self.variable[point, feature]
+            allowed[self.start[v] : self.start[v + 1]] &= mask
+
+        for f, legal in enumerate(query.space.legal):
+            for p in range(len(query.points)):
+                restrict(p, f, legal)
+        for chosen in parts.sets:
+            restrict(chosen.point, chosen.feature, chosen.mask)
+        if not np.logical_or.reduceat(allowed, self.start[:-1]).all():
+            return None
+        starts = self._hints(hints)
+        search = _engine.BoxSearch(
+            self._boxes, allowed.astype(np.uint8), bound, starts, seed, -1 if memory is None else memory, -1
+        )
+        facts = run_search(search, budget)
+        cells = np.array(facts["point"], np.int32)[self.variable] if facts["status"] == "witness" else None
+        statistics = {
+            "nodes": float(facts["nodes"]),
+            "local_seconds": facts["seconds_local"],
+            "prove_seconds": facts["seconds_prove"],
+        }
+        return DirectOutcome(cells, facts["status"] == "infeasible", facts["reason"], statistics)
+
+    def _hints(self, hints: Int32Array | None) -> Int32Array:
+        """Cells of inputs int32[hints, points, features] as cells of variables."""
+        count = 0 if hints is None else len(hints)
+        result = np.zeros((count, len(self.size)), np.int32)
+        for p in reversed(range(len(self.variable))):
+            if hints is not None and count:
+                result[:, self.variable[p]] = hints[:, p, :]
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made."""
+
+    values: dict[int, Int64Array]
+    base: int
+    shift: int
+    scale: int
+
+    def bound(self, row: AtLeast) -> int:
+        """What the leaves have to sum to."""
+        return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base
+
+
+def _row_of(query: Query, row: AtLeast) -> _Row | None:
+    """None if whole numbers would be too long, or leaf values had to be rounded."""
+    found = [leaf_values(query.models[query.points[t.point].model], t.output) for t in row.form.scores]
+    shift = max(s for _, s, _ in found)
+    scale = lcm(*(t.coefficient.denominator for t in row.form.scores))
+    values: dict[int, Int64Array] = {}
+    base, most = 0, 0
+    for term, (leaves, own, slack) in zip(row.form.scores, found, strict=True):
+        model = query.models[query.points[term.point].model]
+        factor = int(term.coefficient * scale) << (shift - own)
+        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * model.n_trees + 1)
+        if slack or most.bit_length() > _BITS:
+            return None
+        base += factor * base_units(model, term.output, own)
+        values[term.point] = values.get(term.point, 0) + leaves * factor
+    return _Row(values, base, shift, scale)
+
+
+def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
+    """Outside of each box in some feature."""
+    offset, literals = [0], list[tuple[int, int, int]]()
+    for boxes in avoided:
+        for box in range(len(boxes.indptr) - 1):
+            for i in range(int(boxes.indptr[box]), int(boxes.indptr[box + 1])):
+                f, low, high = int(boxes.feature[i]), int(boxes.low[i]), int(boxes.high[i])
+                v, last = int(variable[boxes.point, f]), int(counts[f]) - 1
+                literals += [(v, 0, low - 1)] if low > 0 else []
+                literals += [(v, high + 1, last)] if high < last else []
+            offset.append(len(literals))
+    flat = np.array(literals, np.int32).reshape(-1, 3)
+    return {
+        "clause_offset": np.array(offset, np.int64),
+        "clause_variable": np.ascontiguousarray(flat[:, 0]),
+        "clause_low": np.ascontiguousarray(flat[:, 1]),
+        "clause_high": np.ascontiguousarray(flat[:, 2]),
+    }
+
+
+_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[_Row], Query]] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def decide_directly(
+    query: Query, budget: Budget, *, hints: Int32Array | None = None, seed: int = 0, memory: int | None = None
+) -> DirectOutcome | None:
+    """Whether a question without an objective has an answer; None where it has to take the way through the IR."""
+    parts = _parts_of(query)
+    if parts is None or query.objective is not None or query.rows is not None:
+        return None
+    key = (
+        id(query.space),
+        tuple(map(id, query.models)),
+        query.points,
+        parts.same,
+        tuple(row.form for row in parts.rows),
+        tuple(parts.avoided),
+    )
+    with _LOCK:
+        known = _KNOWN.get(key)
+        if known is not None:
+            _KNOWN.move_to_end(key)
+    if known is None:
+        rows = [_row_of(query, row) for row in parts.rows]
+        if any(row is None for row in rows):
+            return None
+        whole = [row for row in rows if row is not None]
+        # The query is kept too, so that nothing else can get the identities of the key meanwhile.
+        known = DirectQuestion(query, parts, whole), whole, query
+        with _LOCK:
+            _KNOWN[key] = known
+            while len(_KNOWN) > _KEPT:
+                _KNOWN.popitem(last=False)
+    bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
+    if any(abs(bound).bit_length() > _BITS for bound in bounds):
+        return None
+    return known[0].decide(query, parts, np.array(bounds, np.int64), budget, hints, seed, memory)

@@ -1,0 +1,41 @@
+"""Scores in whole numbers: what every leaf adds, and what a score has without any."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.model.cells import CellEnsemble
+
+_BITS = 61
+
+
+@lru_cache(maxsize=16)
+def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
+    """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
+
+    Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
+    """
+    ensemble = model.ensemble
+    scaled = ensemble.scaled_contributions
+    column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
+    mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
+    column = np.where(mine[ensemble.leaf_tree], column, 0)
+    base = to_scaled(ensemble.base[output : output + 1])
+    shift = max(scaled.shift, base.shift)
+    exact = [int(v) << (shift - scaled.shift) for v in column.tolist()]
+    whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
+    largest = max(map(abs, exact), default=0) * (ensemble.n_trees + 1) + whole
+    drop = max(0, largest.bit_length() - _BITS)
+    values = np.array([v >> drop for v in exact], np.int64)
+    return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
+
+
+def base_units(model: CellEnsemble, output: int, shift: int) -> int:
+    """What a score has without any leaf, rounded down to units of 2**-shift."""
+    base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
+    return (base * Fraction(2) ** shift).__floor__()

@@ -1,0 +1,71 @@
+"""Questions about scores on the trees themselves: the verdicts of trying everything, and of the way through the IR."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.data.settings import ask, needs_bench
+from tests.questions import every_input, oracle, random_query
+from treesens.backends.native.direct import decide_directly
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.evaluate import holds
+from treesens.solve.direct import answer_directly
+from treesens.solve.options import Options
+from treesens.solve.portfolio import search_cells
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    asked = found = 0
+    for _ in range(60):
+        query = replace(random_query(rng), objective=None)
+        outcome = decide_directly(query, Budget.of(20.0), seed=seed)
+        if outcome is None:
+            continue
+        asked += 1
+        expected, _ = oracle(query)
+        assert outcome.none == (not expected)
+        assert (outcome.cells is not None) == expected
+        if outcome.cells is not None:
+            found += 1
+            inputs = [x for x in every_input(query) if np.array_equal(x.cells, outcome.cells)]
+            assert len(inputs) > 0
+            assert all(holds(constraint, inputs[0]) for constraint in query.constraints)
+    assert asked >= 10
+    assert found >= 3
+
+
+def test_bounds_of_one_shape_share_what_was_built() -> None:
+    rng = np.random.default_rng(5)
+    query = next(q for q in iter(lambda: replace(random_query(rng), objective=None), None) if not _needs_ir(q))
+    from treesens.backends.native import direct
+
+    first = decide_directly(query, Budget.of(5.0))
+    before = dict(direct._KNOWN)
+    again = decide_directly(replace(query, name="other"), Budget.of(5.0))
+    assert first is not None
+    assert again is not None
+    assert first.none == again.none
+    assert dict(direct._KNOWN) == before
+
+
+def _needs_ir(query: object) -> bool:
+    return decide_directly(query, Budget.of(5.0)) is None  # type: ignore[arg-type]
+
+
+@needs_bench
+@pytest.mark.parametrize("feature", ["f2", "f5", "f6"])
+@pytest.mark.parametrize("margin", [0.5, 1.5, 3])
+def test_published_models_get_the_verdicts_of_the_way_through_the_ir(feature: str, margin: float) -> None:
+    query = ask(f"query q: sensitive m to {feature} margin {margin}", "diabetes_unrobust", "diabetes")["q"].query
+    options = Options(backend="native", time_limit=60)
+    direct = answer_directly(query, options, Budget.of(60))
+    assert direct is not None
+    # A pipeline that is named is run.
+    whole = search_cells(query, replace(options, pipeline="kant"), Budget.of(60))
+    assert direct.verdict == whole.verdict
+    assert direct.proof == whole.proof
