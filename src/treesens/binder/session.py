@@ -62,3 +62,13 @@ class Session:
             raise
         finally:
             self._messages.items.clear()
+
+    def bind(self, node: ast.Query) -> ResolvedQuestion:
+        """A query that does not stand in the file, over its declarations; the first one if it stands for several."""
+        try:
+            return next(iter(self._binder.query(node)))
+        except Unbound:
+            self._messages.raise_if_errors()
+            raise
+        finally:
+            self._messages.items.clear()

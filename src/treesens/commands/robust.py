@@ -1,0 +1,163 @@
+"""`treesens robust MODEL`: how far the rows of a table are from another class."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    SECONDS,
+    replays_in_library,
+    seed_option,
+    split,
+    trust_option,
+)
+from treesens.compiler.base.interruption import interruptible
+from treesens.errors import UsageError
+from treesens.report.terminal import say, say_json
+
+
+@click.command("robust")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="CSV or Parquet with the rows.")
+@click.option("--label", help="The column that is no input; with it wrong rows do not count as certified.")
+@click.option("--rows", "chosen", help="Numbers and ranges of rows, as 0,5,10-19. Default: all.")
+@click.option("--norm", type=click.Choice(["linf", "l2", "l1", "l0"]), default="linf", show_default=True)
+@click.option(
+    "--range",
+    "interval",
+    nargs=2,
+    type=str,
+    default=None,
+    metavar="LOW HIGH",
+    help="The domain of every number. Default: the ranges of the table's columns.",
+)
+@click.option("--radius", "radii", help="Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.")
+@click.option("--out", type=click.Path(path_type=Path), help="A CSV file for the nearest inputs of another class.")
+@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
+@click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@seed_option()
+@trust_option
+def command(
+    model: Path,
+    data: Path,
+    label: str | None,
+    chosen: str | None,
+    norm: str,
+    interval: tuple[str, str] | None,
+    radii: str | None,
+    out: Path | None,
+    form: str | None,
+    time_limit: float,
+    replay: str,
+    as_json: bool,
+    seed: int,
+    trust_pickle: bool,
+) -> int:
+    """For every row the nearest input of another class, verified, and a proof that none is nearer; and the certified part of
+    the rows over the radius.
+
+    Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
+    input, 130 interrupted.
+    """
+    from treesens.compiler.base.files import check_writable
+    from treesens.data.tables import read_table
+    from treesens.frontends.registry import load
+    from treesens.report.records import SCHEMA_VERSION
+    from treesens.report.robust_table import show_curve, show_rows
+    from treesens.report.show import tracker
+    from treesens.studies.robustness import RobustOptions, robustness
+
+    if out is not None:
+        check_writable(out)
+    loaded = load(model, form, trust_pickle=trust_pickle)
+    table = read_table(data, label=label)
+    rows = None if chosen is None else rows_of(chosen)
+    options = RobustOptions(norm, time_limit, seed, interval_of(interval), replays_in_library(replay, loaded))
+    found = None
+    with (
+        interruptible() as interruption,
+        tracker("searching", table.rows if rows is None else len(rows)) as advance,
+    ):
+        found = robustness(loaded, table, rows, options=options, stop=interruption.event, on_result=lambda _: advance())
+    if found is None:
+        return INTERRUPTED
+    for warning in found.warnings:
+        say(warning, err=True)
+    records = [row.record() for row in found.rows]
+    curve = [(radius, found.certified(radius)) for radius in _radii(radii, records)]
+    if out is not None:
+        _write_points(out, records)
+    if as_json:
+        facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
+        say_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "model": facts,
+                "norm": norm,
+                "interrupted": found.interrupted,
+                "rows": records,
+                "certified": [{"radius": radius, "part": part} for radius, part in curve],
+            }
+        )
+    else:
+        show_rows(records)
+        show_curve(curve, labelled=any(record["correct"] is not None for record in records))
+    if found.interrupted:
+        return INTERRUPTED
+    return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE
+
+
+def rows_of(text: str) -> list[int]:
+    """The rows that `0,5,10-19` names, in its order. UsageError for what is no number or range."""
+    rows: list[int] = []
+    for part in split(text):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise UsageError(f"`{part}` is no row and no range of rows", remedy="write --rows 0,5,10-19")
+        if dash and int(last) - int(first) > 10_000_000:
+            raise UsageError(f"`{part}` is too long a range", remedy="name fewer rows")
+        rows += range(int(first), (int(last) if dash else int(first)) + 1)
+    if not rows:
+        raise UsageError("no row is named", remedy="write --rows 0,5,10-19")
+    return rows
+
+
+def interval_of(given: tuple[str, str] | None) -> tuple[Fraction, Fraction] | None:
+    """The two numbers of `--range`, exactly."""
+    return None if given is None else (_number(given[0], "--range"), _number(given[1], "--range"))
+
+
+def _number(text: str, option: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"{option}: `{text}` is no number", remedy="write a number such as 0.5") from None
+
+
+def _radii(text: str | None, records: Sequence[dict[str, Any]]) -> list[float]:
+    if text is not None:
+        return [float(_number(part, "--radius")) for part in split(text)]
+    most = max((record["distance"] for record in records if record["distance"] is not None), default=0.0)
+    return [most * i / 10 for i in range(11)] if most > 0 else [0.0]
+
+
+def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """One line per input that was found, with its row and distance first."""
+    known = [record for record in records if record["point"] is not None]
+    names = list(known[0]["point"]) if known else []
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "distance", *names])
+        for record in known:
+            writer.writerow([record["row"], repr(record["distance"]), *(record["point"][name] for name in names)])

@@ -1,0 +1,252 @@
+"""How far the rows of a table are from another class: a verified nearest input for each, and a proof that none is nearer.
+
+One question per row, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`, over one binding of model and
+table; questions of one class are compiled once.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.binder.session import Session
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.result import Verdict
+from treesens.compiler.verify import LibraryPredict
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.studies.audit import declarations_of, one_at_a_time
+
+NORMS = ("linf", "l2", "l1", "l0")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+@dataclass
+class RobustOptions:
+    """`time_limit` in seconds for each row. `interval` is the domain of every number; without it the ranges of the table's
+    columns are. Distances are in widths of the domains.
+    """
+
+    norm: str = "linf"
+    time_limit: float = 10.0
+    seed: int = 0
+    interval: tuple[Fraction, Fraction] | None = None
+    replay_in_library: bool = False
+    real: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class RowRobustness:
+    """What is known of one row. `distance` is that of the verified `point`, and no input of another class is nearer than
+    `bound` (infinite where there is none at all). `reason` says why a row has neither.
+    """
+
+    row: int
+    predicted: str
+    verdict: Verdict | None
+    distance: float | None
+    bound: float | None
+    point: dict[str, Any] | None
+    reason: str
+    seconds: float
+    correct: bool | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether value and bound agree, or there is no such input."""
+        if self.verdict is Verdict.NONE:
+            return True
+        return self.distance is not None and self.bound is not None and self.distance - self.bound <= 1e-9
+
+    def certified(self, radius: float) -> bool:
+        """Whether no input within a radius has another class: proved."""
+        return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON."""
+        return {
+            "row": self.row,
+            "class": self.predicted,
+            "correct": self.correct,
+            "verdict": None if self.verdict is None else str(self.verdict),
+            "distance": self.distance,
+            "bound": None if self.verdict is Verdict.NONE else self.bound,
+            "closed": self.closed,
+            "point": self.point,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+@dataclass
+class Robustness:
+    """The rows in the order of the request; those that were not reached are left out."""
+
+    rows: list[RowRobustness] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def certified(self, radius: float) -> float:
+        """The part of the rows, of those with a prediction, that are proved robust at a radius; wrong ones do not count."""
+        judged = [row for row in self.rows if row.verdict is not None]
+        good = [row for row in judged if row.certified(radius) and row.correct is not False]
+        return len(good) / len(judged) if judged else 0.0
+
+
+class RowQuestions:
+    """The questions about single rows of a table, over one binding of a model."""
+
+    def __init__(self, model: LoadedModel, table: Table, options: RobustOptions) -> None:
+        if not model.ensemble.classes:
+            raise UsageError("a regressor has no classes", remedy="ask about its value in a file: `value(a) >= ..`")
+        if options.norm not in NORMS:
+            raise UsageError(f"there is no norm `{options.norm}`", remedy="use " + ", ".join(NORMS))
+        self.model, self.table, self.options = model, align_table(model, table), options
+        self.session = Session(
+            ast.File((*_declarations(model, options), ast.Query(ast.Name("q"), self._find(0, 0)))),
+            Path(),
+            load_model=lambda _path, _format: model,
+            load_table=lambda _path, _label, _rows: self.table,
+        )
+        # One question about each class says what the classes are.
+        self.of_class = [self._bound(self._class_is(c)) for c in range(len(model.ensemble.classes))]
+        self.rows = self._bound(self._find(0, 0)).rows["d"]
+
+    def _label(self, index: int) -> ast.Label:
+        label = str(self.model.ensemble.classes[index])
+        return ast.Number(Fraction(label)) if _NUMBER.fullmatch(label) else ast.Name(label)
+
+    def _class_is(self, index: int) -> ast.Find:
+        a = ast.Name("a")
+        return ast.Find((ast.Point(a),), (ast.ClassIs(a, self._label(index)),))
+
+    def _find(self, index: int, row: int) -> ast.Find:
+        a = ast.Name("a")
+        other = ast.Comparison(ast.ClassOf(a), "!=", self._label(index))
+        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), self.options.norm)  # type: ignore[arg-type]
+        return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
+
+    def _bound(self, find: ast.Find) -> ResolvedQuestion:
+        return self.session.bind(ast.Query(ast.Name("q"), find))
+
+    def predicted(self, row: int) -> int | None:
+        """The class of a row in exact arithmetic; None if a value is missing where the model takes none."""
+        values = self.rows[row : row + 1]
+        grids = self.of_class[0].query.space.grid
+        if any(np.isnan(v) and not grid.missing for v, grid in zip(values[0], grids, strict=True)):
+            return None
+        for index, asked in enumerate(self.of_class):
+            x = inputs_of(asked.query, values)
+            if all(holds(constraint, x) for constraint in asked.query.constraints):
+                return index
+        return None
+
+    def question(self, row: int, predicted: int) -> ResolvedQuestion:
+        """The nearest input of another class than that of the row."""
+        return self._bound(self._find(predicted, row))
+
+
+def _declarations(model: LoadedModel, options: RobustOptions) -> tuple[ast.Declaration, ...]:
+    named = declarations_of(model, options.real, has_table=True)
+    if options.interval is None:
+        return named
+    low, high = options.interval
+    if low >= high:
+        raise UsageError("the range is empty", remedy="write --range LOW HIGH with LOW < HIGH")
+    domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
+    numbers = [f.name for f in model.ensemble.features if not f.categories]
+    kept = tuple(d for d in named if not isinstance(d, ast.DomainFrom | ast.Feature))
+    return (*kept, *(ast.Feature(ast.Name(name), domain) for name in numbers))
+
+
+def robustness(
+    model: LoadedModel,
+    table: Table,
+    rows: Sequence[int] | None = None,
+    *,
+    options: RobustOptions | None = None,
+    stop: threading.Event | None = None,
+    on_result: Callable[[RowRobustness], None] | None = None,
+) -> Robustness:
+    """The robustness of rows (default: all). A set event keeps what is known by then. Raises UsageError for rows that are not
+    in the table."""
+    options = options or RobustOptions()
+    questions = RowQuestions(model, table, options)
+    wanted = range(table.rows) if rows is None else rows
+    beyond = [row for row in wanted if not 0 <= row < table.rows]
+    if beyond:
+        raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
+    truth = _labels(model, table)
+    predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    result = Robustness(warnings=tuple(item.render() for item in questions.session.warnings))
+    for row in wanted:
+        if stop is not None and stop.is_set():
+            result.interrupted = True
+            break
+        found = _one(questions, row, truth, predict, stop)
+        result.rows.append(found)
+        if on_result is not None:
+            on_result(found)
+    return result
+
+
+def _labels(model: LoadedModel, table: Table) -> list[str] | None:
+    """The labels of the table as the model names classes; None where the two have nothing in common."""
+    if table.label is None:
+        return None
+    known = {str(c) for c in model.ensemble.classes}
+    found = [_plain(v) for v in table.columns[table.label]]
+    return found if known.issuperset(found) else None
+
+
+def _plain(value: Any) -> str:
+    """A label as a class is called: 1.0 is 1."""
+    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+
+
+def _one(
+    questions: RowQuestions,
+    row: int,
+    truth: list[str] | None,
+    predict: list[LibraryPredict] | None,
+    stop: threading.Event | None,
+) -> RowRobustness:
+    from treesens.report.records import points_of
+
+    start = time.perf_counter()
+    options = questions.options
+    predicted = questions.predicted(row)
+    if predicted is None:
+        return RowRobustness(row, "", None, None, None, None, "a value is missing that the domain does not allow", 0.0)
+    name = str(questions.model.ensemble.classes[predicted])
+    asked = questions.question(row, predicted)
+    mine = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
+    result = answer(asked.query, mine, Budget.of(options.time_limit, stop))
+    goal = result.objective
+    none = result.verdict is Verdict.NONE
+    found = RowRobustness(
+        row,
+        name,
+        result.verdict,
+        None if goal is None else goal.value,
+        float("inf") if none else (None if goal is None else goal.bound),
+        None if result.witness is None else points_of(asked.query, result.witness)["a"],
+        "" if result.verdict is Verdict.FOUND else result.reason,
+        time.perf_counter() - start,
+    )
+    return found if truth is None else replace(found, correct=truth[row] == name)

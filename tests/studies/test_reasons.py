@@ -1,0 +1,123 @@
+"""Reasons against every set of features and every combination of values, by the library's own predictions."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.solve.test_radius import NAMES, training_set, xgboost_model
+from treesens.data.tables import Table, read_table
+from treesens.errors import UsageError
+from treesens.frontends.registry import load
+from treesens.studies.reasons import hitting_set, reasons
+from treesens.studies.robustness import RobustOptions
+
+OPTIONS = RobustOptions(time_limit=30.0, interval=(Fraction(0), Fraction(10)))
+
+
+def table_of(x: np.ndarray, folder: Path) -> Table:
+    path = folder / "rows.csv"
+    lines = [",".join(NAMES), *(",".join(repr(float(v)) for v in row) for row in x)]
+    path.write_text("\n".join(lines) + "\n")
+    return read_table(path)
+
+
+def values_of(cuts: dict[str, list[float]], row: np.ndarray) -> list[np.ndarray]:
+    """A value in every cell of every feature, and the row's own."""
+    columns = []
+    for i, name in enumerate(NAMES):
+        at = np.array(sorted(set(cuts[name])), np.float32)
+        floats = np.concatenate([at, np.nextafter(at, np.float32(-9)), row[i : i + 1]])
+        columns.append(np.unique(floats[(floats >= 0) & (floats <= 10)]))
+    return columns
+
+
+def decides(classes: Any, cuts: dict[str, list[float]], row: np.ndarray, features: set[int]) -> bool:
+    """Whether all inputs that agree with the row on some features have its class."""
+    columns = [row[i : i + 1] if i in features else values for i, values in enumerate(values_of(cuts, row))]
+    points = np.array(list(itertools.product(*columns)), np.float32)
+    return bool((classes(points) == classes(row[None])[0]).all())
+
+
+def sets_of_features() -> list[set[int]]:
+    return [set(c) for size in range(4) for c in itertools.combinations(range(3), size)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("smallest", [False, True])
+def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
+    booster, classes, cuts = xgboost_model(seed)
+    x = training_set(200 + seed, 12)[0]
+    found = reasons(load(booster), table_of(x, tmp_path), range(len(x)), smallest=smallest, options=OPTIONS)
+    assert len(found) == len(x)
+    for one, row in zip(found, x, strict=True):
+        assert one.features is not None
+        used = {NAMES.index(name) for name in one.features}
+        sufficient = [s for s in sets_of_features() if decides(classes, cuts, row, s)]
+        assert used in sufficient
+        assert not any(s < used for s in sufficient)
+        if smallest:
+            assert len(used) == min(map(len, sufficient))
+        assert one.predicted == str(int(classes(row[None])[0]))
+        for name, value in one.features.items():
+            assert np.float32(value) == row[NAMES.index(name)]
+        check_contrast(classes, cuts, row, one)
+
+
+def check_contrast(classes: Any, cuts: dict[str, list[float]], row: np.ndarray, one: Any) -> None:
+    """Changes of these features give another class, those of a part of them do not."""
+    if one.contrast is None:
+        assert decides(classes, cuts, row, set())
+        return
+    changed = {NAMES.index(name) for name in one.contrast}
+    assert not decides(classes, cuts, row, set(range(3)) - changed)
+    for f in changed:
+        assert decides(classes, cuts, row, (set(range(3)) - changed) | {f})
+    point = np.array([[one.point[name] for name in NAMES]], np.float32)
+    assert classes(point)[0] != classes(row[None])[0]
+    assert {i for i in range(3) if point[0, i] != row[i]} == changed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_features_that_are_left_out_are_in_no_reason(seed: int, tmp_path: Path) -> None:
+    booster, classes, cuts = xgboost_model(seed)
+    x = training_set(300 + seed, 10)[0]
+    for smallest in (False, True):
+        found = reasons(
+            load(booster), table_of(x, tmp_path), range(len(x)), smallest=smallest, without=["f1"], options=OPTIONS
+        )
+        for one, row in zip(found, x, strict=True):
+            if one.features is None:
+                assert not decides(classes, cuts, row, {0, 2})
+                continue
+            used = {NAMES.index(name) for name in one.features}
+            assert 1 not in used
+            sufficient = [s for s in sets_of_features() if 1 not in s and decides(classes, cuts, row, s)]
+            assert used in sufficient
+            assert not any(s < used for s in sufficient)
+
+
+def test_smallest_hitting_sets_are_those_of_trying_all() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        sets = [frozenset(rng.choice(7, int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(6)]
+        found = hitting_set(sets, lambda: False)
+        assert all(found & one for one in sets)
+        sizes = [
+            len(c) for n in range(8) for c in itertools.combinations(range(7), n) if all(set(c) & one for one in sets)
+        ]
+        assert len(found) == min(sizes)
+
+
+def test_rows_and_features_that_there_are_not_are_refused(tmp_path: Path) -> None:
+    booster, _, _ = xgboost_model(0)
+    table = table_of(training_set(1, 3)[0], tmp_path)
+    with pytest.raises(UsageError, match="no row 3"):
+        reasons(load(booster), table, [3], options=OPTIONS)
+    with pytest.raises(UsageError, match="no feature `age`"):
+        reasons(load(booster), table, [0], without=["age"], options=OPTIONS)
