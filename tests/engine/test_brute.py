@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.tiny import Answers, Shape, brute_force, random_problem, rows_at, satisfies
 from treesens.backends.native.problem import SearchProblem
-from treesens.backends.native.solver import SearchResult, Solver
+from treesens.backends.native.solver import Method, SearchResult, Solver
 
 SHAPES = {
     "one feature": Shape(),
@@ -49,19 +49,23 @@ def largest_level(answers: Answers, problem: SearchProblem) -> int | None:
     return int((answers.rows[:, : problem.constraints] - problem.bound).min(axis=1).max())
 
 
+METHODS: tuple[Method, ...] = ("auto", "boxes", "both")
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SHAPES)
-def test_decide(name: str) -> None:
+def test_decide(name: str, method: Method) -> None:
     rng = np.random.default_rng(sum(map(ord, name)))
     for trial in range(120):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
         if best is None:
-            assert Solver(problem, seed=trial).run(30).status == "infeasible"
+            assert Solver(problem, seed=trial, method=method).run(30).status == "infeasible"
             continue
         for offset in (-1, 0, 1, 37):
             asked = with_bound(problem, problem.bound + best + offset)
-            result = Solver(asked, seed=trial).run(30)
+            result = Solver(asked, seed=trial, method=method, audit=1).run(30)
             assert result.status == ("witness" if offset <= 0 else "infeasible")
             check_point(asked, result)
             assert result.upper is None or result.upper >= -offset or offset > 0
@@ -69,14 +73,15 @@ def test_decide(name: str) -> None:
                 assert result.upper == -1
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SHAPES)
-def test_prover_alone_proves_optimality(name: str) -> None:
+def test_prover_alone_proves_optimality(name: str, method: Method) -> None:
     rng = np.random.default_rng(1 + sum(map(ord, name)))
     for trial in range(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
-        result = Solver(problem, mode="slack", seed=trial).run(30)
+        result = Solver(problem, mode="slack", seed=trial, method=method, audit=1).run(30)
         check_point(problem, result)
         if best is None:
             assert result.status == "infeasible"
@@ -88,7 +93,8 @@ def test_prover_alone_proves_optimality(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["swing", "unary"])
 @pytest.mark.parametrize("name", ["one feature", "two features", "clauses", "domains", "large values", "three classes"])
-def test_objective(name: str, kind: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_objective(name: str, kind: str, method: Method) -> None:
     rng = np.random.default_rng(2 + sum(map(ord, name + kind)))
     for trial in range(60):
         problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective=kind))
@@ -99,15 +105,16 @@ def test_objective(name: str, kind: str) -> None:
         problem = with_bound(problem, np.full(problem.constraints, level - int(rng.integers(0, 60))))
         feasible = (answers.rows[:, :-1] >= problem.bound).all(axis=1)
         best = int(answers.rows[feasible, -1].max())
-        result = Solver(problem, mode="objective", seed=trial).run(30)
+        result = Solver(problem, mode="objective", seed=trial, method=method, audit=1).run(30)
         check_point(problem, result)
         assert result.status == "optimal"
         assert result.objective == best == result.level == result.upper
         impossible = with_bound(problem, np.full(problem.constraints, level + 1))
-        assert Solver(impossible, mode="objective", seed=trial).run(30).status == "infeasible"
+        assert Solver(impossible, mode="objective", seed=trial, method=method).run(30).status == "infeasible"
 
 
-def test_hard_rows_and_soft_rows() -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_hard_rows_and_soft_rows(method: Method) -> None:
     rng = np.random.default_rng(5)
     for trial in range(100):
         problem = random_problem(rng, Shape(classes=3))
@@ -117,19 +124,20 @@ def test_hard_rows_and_soft_rows() -> None:
         problem = dataclasses.replace(problem, slack_weight=weight, bound=np.full(4, int(np.median(hard))))
         slack = answers.rows - problem.bound
         fine = (slack[:, weight == 0] >= 0).all(axis=1)
-        result = Solver(problem, mode="slack", seed=trial).run(30)
+        result = Solver(problem, mode="slack", seed=trial, method=method, audit=1).run(30)
         check_point(problem, result)
         assert result.status == "optimal"
         assert result.level == slack[fine][:, weight == 1].min(axis=1).max() == result.upper
 
 
-def test_reset_follows_the_bounds() -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_reset_follows_the_bounds(method: Method) -> None:
     rng = np.random.default_rng(6)
     for trial in range(60):
         problem = random_problem(rng, Shape(cells=5, trees=7))
         best = largest_level(brute_force(problem), problem)
         assert best is not None
-        solver = Solver(problem, seed=trial)
+        solver = Solver(problem, seed=trial, method=method)
         for offset in rng.integers(-50, 50, 6):
             solver.reset(np.full(2, best + int(offset)))
             assert solver.run(30).status == ("witness" if offset <= 0 else "infeasible")

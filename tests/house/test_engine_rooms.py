@@ -10,6 +10,7 @@ FLOORS = [
     {"."},
     {"certify"},
     {"prove"},
+    {"overlap"},
     {"bound", "local", "nearest", "regions"},
     {"problem", "ensemble"},
 ]

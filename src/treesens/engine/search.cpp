@@ -18,6 +18,12 @@ constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 constexpr std::int64_t kPatience = 16;
+// Trees with so many leaves on average are deep: boxes prove what messages do not (benchmarks/bounds.md).
+constexpr std::int64_t kDeepTree = 64;
+constexpr std::int64_t kDeepLocal = 6;
+constexpr int kMessagesEvery = 4;
+// Above so many leaves a sweep over all entries takes longer than boxes need for a thousand nodes, and gigabytes.
+constexpr std::int64_t kMostForMessages = 200'000;
 
 class Stopwatch {
 public:
@@ -72,6 +78,8 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     sharing_.reset();
     if (prover_) previous_ = std::move(prover_);
     prover_.reset();
+    overlap_.reset();
+    prover_turns_ = 0;
     status_ = Status::open;
     if (!fault_.empty()) infeasible_.clear();
     fault_.clear();
@@ -115,12 +123,21 @@ std::vector<std::int64_t> Search::slacks() const {
 
 std::int64_t Search::upper() const {
     if (status_ == Status::infeasible) return goal_.mode == Mode::decide ? -1 : INT64_MIN;
-    if (!prover_ || !fault_.empty()) return largest_level_;
-    return std::min(largest_level_, sharing_ ? sharing_->upper(incumbent_) : prover_->upper(incumbent_));
+    if (!fault_.empty()) return largest_level_;
+    // Every point but those that a prover has passed over for the best one is within the bound.
+    std::int64_t bound = proved_upper();
+    if (incumbent_.present() && incumbent_.score.hard >= 0) bound = std::max(bound, incumbent_.score.soft);
+    return std::min(largest_level_, bound);
 }
 
 std::int64_t Search::proved_upper() const {
-    return sharing_ ? sharing_->proved_upper() : std::min(prover_->proved_upper(), prover_->root_upper());
+    std::int64_t bound = INT64_MAX;
+    if (sharing_)
+        bound = sharing_->proved_upper();
+    else if (prover_)
+        bound = std::min(prover_->proved_upper(), prover_->root_upper());
+    if (overlap_) bound = std::min({bound, overlap_->proved_upper(), overlap_->root_upper()});
+    return bound;
 }
 
 // What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
@@ -128,7 +145,7 @@ void Search::check_bounds() {
     const bool reached = incumbent_.present() && incumbent_.score.hard >= 0;
     ensure(!reached || incumbent_.score.soft <= largest_level_,
            "a value was reached that lies outside the range of the rows");
-    if (!prover_) return;
+    if (!prover_ && !overlap_) return;
     const std::int64_t upper = proved_upper();
     ensure(!reached || incumbent_.score.soft <= upper, "a value was reached that is better than the proved bound");
     ensure(upper <= last_upper_, "a proved bound has become weaker");
@@ -138,6 +155,7 @@ void Search::check_bounds() {
 std::int64_t Search::audited() const {
     std::int64_t sum = 0;
     for (const Prover* p : provers()) sum += p->audited();
+    if (overlap_) sum += overlap_->audited();
     return sum;
 }
 
@@ -190,6 +208,47 @@ void Search::start_prover() {
     previous_.reset();
 }
 
+// Boxes are for deep trees, and hold the numbers of cells in 16 bits.
+bool Search::wants_boxes() const {
+    if (method_ == Method::messages || !fits_boxes(problem_)) return false;
+    return method_ != Method::automatic || problem_.leaves() >= kDeepTree * problem_.groups();
+}
+
+bool Search::wants_messages() const {
+    if (!wants_boxes() || method_ == Method::both) return true;
+    return method_ == Method::automatic && problem_.leaves() <= kMostForMessages;
+}
+
+// Where both provers are at work they take turns, boxes first and more often.
+bool Search::boxes_are_next() const {
+    const int every = method_ == Method::both ? 2 : kMessagesEvery;
+    return wants_boxes() && (prover_turns_ % every != every - 1 || !wants_messages());
+}
+
+bool Search::proved() const {
+    if (overlap_ && overlap_->finished()) return true;
+    return sharing_ ? sharing_->finished() : prover_ && prover_->finished();
+}
+
+void Search::start_boxes() {
+    if (overlap_) return;
+    Stopwatch watch(seconds_.factors);
+    if (layers_.layers.empty() || layers_goal_.mode != goal_.mode || layers_goal_.soft != goal_.soft) {
+        layers_ = build_box_layers(problem_, forest_, goal_, budget_);
+        layers_goal_ = goal_;
+    }
+    overlap_ = std::make_unique<OverlapProver>(problem_, forest_, clauses_, goal_, layers_, gap_, budget_);
+    overlap_->set_audit(audit_);
+}
+
+void Search::prove_with_boxes(std::int64_t node_limit) {
+    start_boxes();
+    Stopwatch watch(seconds_.prove);
+    const std::int64_t before = overlap_->work();
+    overlap_->run(turn_left_, node_limit, incumbent_, local_, control_);
+    turn_left_ -= overlap_->work() - before;
+}
+
 bool Search::done() {
     if (goal_.mode == Mode::decide && is_witness()) {
         status_ = Status::witness;
@@ -211,7 +270,8 @@ bool Search::done() {
 std::int64_t Search::turn_work(int turn) const {
     if (turn % 2 == 1) return kTurns[turn] * (turn >= kRepeatFrom ? patience_ : 1);
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
-    return std::min(kTurns[turn], kLocalPerNode * size);
+    // In deep trees a move is spread over memory, and its work takes several times as long.
+    return std::min(kTurns[turn] / (wants_boxes() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
 }
 
 void Search::local_phase() {
@@ -228,6 +288,10 @@ void Search::local_phase() {
 }
 
 void Search::prove_phase(std::int64_t node_limit) {
+    if (boxes_are_next()) {
+        prove_with_boxes(node_limit);
+        return;
+    }
     start_prover();
     Stopwatch watch(seconds_.prove);
     if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !sharing_) {
@@ -256,6 +320,13 @@ ProverStatistics Search::statistics() const {
         sum.multiplier_steps += n.multiplier_steps;
         sum.deepest = std::max(sum.deepest, n.deepest);
     }
+    if (overlap_) {
+        const ProverStatistics& n = overlap_->statistics();
+        sum.nodes += n.nodes;
+        sum.closed += n.closed;
+        sum.pruned_by_clauses += n.pruned_by_clauses;
+        sum.deepest = std::max(sum.deepest, n.deepest);
+    }
     return sum;
 }
 
@@ -267,6 +338,7 @@ std::vector<const Prover*> Search::provers() const {
 }
 
 void Search::next_turn() {
+    prover_turns_ += turn_ % 2;
     turn_ = turn_ == kLastTurn ? kRepeatFrom : turn_ + 1;
     turn_left_ = turn_work(turn_);
 }
@@ -306,7 +378,8 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
 }
 
 void Search::turns(std::int64_t node_limit) {
-    const std::int64_t before = prover_ ? prover_->statistics().nodes : 0;
+    const std::int64_t before =
+        std::max(prover_ ? prover_->statistics().nodes : 0, overlap_ ? overlap_->statistics().nodes : 0);
     const std::int64_t last_node = node_limit < 0 ? -1 : before + node_limit;
     for (;;) {
         check_bounds();
@@ -315,7 +388,7 @@ void Search::turns(std::int64_t node_limit) {
             reason_ = control_.stop_requested() ? Reason::stopped : Reason::time;
             return;
         }
-        if (prover_ && prover_->has_done(last_node)) {
+        if ((prover_ && prover_->has_done(last_node)) || (overlap_ && overlap_->has_done(last_node))) {
             reason_ = Reason::nodes;
             return;
         }

@@ -14,6 +14,7 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "problem/problem.hpp"
+#include "prove/overlap_prover.hpp"
 #include "prove/prover.hpp"
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
@@ -22,6 +23,8 @@ namespace treesens::search {
 
 // Termination, incumbent and bound are three separate facts.
 enum class Status { open, witness, infeasible, optimal };
+// Who proves: messages, boxes (for deep trees), both in turns, or what the problem asks for.
+enum class Method { automatic, messages, boxes, both };
 enum class Reason { none, time, nodes, memory, stopped, internal };
 
 struct Seconds {
@@ -56,6 +59,8 @@ public:
     void set_threads(int threads) { threads_ = threads; }
     // Re-checks one pruned node in `every` by other means, see audit.hpp (0: none). Before the first run.
     void set_audit(std::int64_t every) { audit_ = every; }
+    // Before the first run, or a reset.
+    void set_method(Method method) { method_ = method; }
     std::int64_t audited() const;
 
     Status status() const { return status_; }
@@ -69,6 +74,7 @@ public:
     const Problem& problem() const { return problem_; }
     const Forest& forest() const { return forest_; }
     const Prover* prover() const { return prover_.get(); }
+    const OverlapProver* overlap() const { return overlap_.get(); }
     const LocalSearch& local_search() const { return local_; }
     const Seconds& seconds() const { return seconds_; }
     const MemoryBudget& memory() const { return budget_; }
@@ -86,7 +92,12 @@ private:
     void check_bounds();
     void turns(std::int64_t node_limit);
     bool done();
-    bool proved() const { return sharing_ ? sharing_->finished() : prover_ && prover_->finished(); }
+    bool proved() const;
+    bool wants_boxes() const;
+    bool wants_messages() const;
+    bool boxes_are_next() const;
+    void prove_with_boxes(std::int64_t node_limit);
+    void start_boxes();
     void build_sets();
     void start_prover();
 
@@ -100,6 +111,9 @@ private:
     Control control_;
     FactorSets sets_;
     Goal sets_goal_;  // the goal for which sets_ were built
+    BoxLayers layers_;
+    Goal layers_goal_;                        // the goal for which layers_ were built
+    std::unique_ptr<OverlapProver> overlap_;  // beside prover_ or in its place, in deep forests
     std::unique_ptr<Prover> prover_;
     std::unique_ptr<WorkSharing> sharing_;  // refers to prover_
     std::unique_ptr<Prover> previous_;
@@ -110,6 +124,7 @@ private:
     Reason reason_ = Reason::none;
     std::string fault_;
     std::int64_t audit_ = 0;
+    Method method_ = Method::automatic;
     std::int64_t largest_level_ = INT64_MAX;  // of the present goal
     std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
     Seconds seconds_;
@@ -118,6 +133,7 @@ private:
     std::uint64_t seed_;
     std::int64_t patience_ = 1;  // how much longer the prover's turns have become
     int turn_ = 0;
+    int prover_turns_ = 0;
     std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
 };
 

@@ -106,7 +106,8 @@ bool allowed(const Problem& p, const std::vector<Cell>& x) {
 }
 
 // The best score of a mode over all points, and what the answer says of it.
-void run_mode(const Problem& p, const Forest& forest, Mode mode, int threads, std::uint64_t seed, bool small) {
+void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, int threads, std::uint64_t seed,
+              bool small) {
     Score best;
     const Goal goal(p, mode, p.bound);
     std::vector<std::int64_t> slack(static_cast<std::size_t>(p.rows));
@@ -119,6 +120,7 @@ void run_mode(const Problem& p, const Forest& forest, Mode mode, int threads, st
     }
     Search search(p, mode, seed, -1);
     search.set_threads(threads);
+    search.set_method(method);
     search.set_audit(1);
     for (int i = 0; i < 3; ++i) search.run(0.0002, -1, -1);  // pauses, and goes on
     search.run(-1, 20, -1);
@@ -219,9 +221,12 @@ int main(int argc, char** argv) {
         const bool small = points <= kMostPoints;
         enumerated += small;
         for (const int threads : {1, 3}) {
-            run_mode(p, forest, Mode::decide, threads, number, small);
-            run_mode(p, forest, Mode::slack, threads, number, small);
-            if (p.has_objective) run_mode(p, forest, Mode::objective, threads, number, small);
+            const Method method = threads == 1 ? Method::automatic : Method::both;
+            for (const Method by : {method, Method::boxes}) {
+                run_mode(p, forest, Mode::decide, by, threads, number, small);
+                run_mode(p, forest, Mode::slack, by, threads, number, small);
+                if (p.has_objective) run_mode(p, forest, Mode::objective, by, threads, number, small);
+            }
         }
         fix(p, forest, small);
         run_kernels(arrays, number);

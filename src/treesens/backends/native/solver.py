@@ -19,6 +19,7 @@ HELP_BYTES = 2_000_000_000
 """What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
 UNKNOWN = 2**63 - 1
+Method = Literal["auto", "messages", "boxes", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]
 Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
@@ -110,7 +111,8 @@ class Solver:
     factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all
     smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
     the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
-    ``audit`` is checked again by other means (0: none), for tests.
+    ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``boxes`` (deep
+    trees), ``both`` in turns, or ``auto``: what the depth of the trees asks for.
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -126,6 +128,7 @@ class Solver:
         max_bytes: int | None = None,
         threads: int = 1,
         audit: int = 0,
+        method: Method = "auto",
     ) -> None:
         start = time.perf_counter()
         self.problem = problem
@@ -136,6 +139,7 @@ class Solver:
         )
         self._engine.set_threads(threads)
         self._engine.set_audit(audit)
+        self._engine.set_method(method)
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:

@@ -101,6 +101,14 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
     new (self) Search(std::move(p), chosen, seed, max_bytes);
 }
 
+search::Method method_named(const std::string& name) {
+    if (name == "auto") return search::Method::automatic;
+    if (name == "messages") return search::Method::messages;
+    if (name == "boxes") return search::Method::boxes;
+    if (name == "both") return search::Method::both;
+    throw nb::value_error("method must be auto, messages, boxes or both");
+}
+
 const char* name(search::Status status) {
     switch (status) {
         case search::Status::open:
@@ -153,14 +161,16 @@ nb::dict result(const Search& s) {
     out["entries"] = s.factor_entries();
     nb::dict bound_levels;
     const search::Prover* prover = s.prover();
-    if (prover != nullptr) {
+    if (prover != nullptr || s.overlap() != nullptr) {
         const search::ProverStatistics n = s.statistics();
         out["nodes"] = n.nodes;
         out["closed"] = n.closed;
         out["pruned_by_clauses"] = n.pruned_by_clauses;
         out["multiplier_steps"] = n.multiplier_steps;
         out["deepest"] = n.deepest;
-        out["bound_level"] = prover->phase_name();
+        out["bound_level"] = prover != nullptr ? prover->phase_name() : "boxes";
+    }
+    if (prover != nullptr) {
         for (std::size_t i = 0; i < prover->bound_levels().size(); ++i) {
             const std::string label = i == 0 && prover->first_is_collapsed() ? "collapsed" : "full" + std::to_string(i);
             search::BoundLevelStatistics sum;
@@ -236,6 +246,8 @@ void bind_search(nb::module_& m) {
                 s.set_audit(every);
             },
             "every"_a)
+        .def(
+            "set_method", [](Search& s, const std::string& name) { s.set_method(method_named(name)); }, "name"_a)
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(

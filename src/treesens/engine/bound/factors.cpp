@@ -1,173 +1,14 @@
 #include "bound/factors.hpp"
 
 #include <algorithm>
-#include <map>
 
+#include "bound/join.hpp"
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
 namespace treesens::search {
 
 namespace {
-
-struct Entry {
-    std::int64_t first_literal;
-    std::int64_t last_literal;
-    std::int64_t first_value;
-};
-
-// Writes the entries of one factor by simultaneous traversal of its groups.
-class Join {
-public:
-    Join(const Problem& p, const Forest& f, const std::vector<RowSum>& rows, bool collapse)
-        : p_(p), f_(f), rows_(rows), collapse_(collapse), low_(p.variables(), 0), high_(p.size) {
-        for (Cell& h : high_) --h;
-        // mixes_[r]: the prover's rows that contain row r of the problem
-        mixes_.resize(p.rows);
-        for (std::size_t m = 0; m < rows.size(); ++m) {
-            for (std::int32_t r : rows[m]) mixes_[r].push_back(narrow<std::int32_t>(m));
-        }
-        // Relations between copies ("a.income <= b.income") are clauses of two literals.
-        pairs_.resize(p.variables());
-        for (std::int64_t c = 0; c < p.clauses(); ++c) {
-            if (p.clause_offset[c + 1] - p.clause_offset[c] != 2) continue;
-            const Literal& l = p.clause_literals[p.clause_offset[c]];
-            const Literal& k = p.clause_literals[p.clause_offset[c] + 1];
-            if (l.variable == k.variable) continue;
-            pairs_[l.variable].push_back({l, k});
-            pairs_[k.variable].push_back({k, l});
-        }
-    }
-
-    std::vector<Entry> entries;
-    std::vector<Literal> literals;
-    std::vector<std::int64_t> values;  // [entries][rows], exact
-
-    // False when more than `limit` entries would be needed.
-    bool run(const std::vector<std::int32_t>& groups, std::int64_t limit) {
-        entries.clear();
-        literals.clear();
-        values.clear();
-        limit_ = limit;
-        groups_ = groups;
-        std::vector<Place> places;
-        for (std::int32_t g : groups) places.push_back({f_.root[g], 0});
-        bool complete = visit(places);
-        if (complete && entries.empty()) {
-            // The clauses refute every combination of leaves: the prover finds that out by itself, from any entries.
-            filter_ = false;
-            complete = visit(places);
-            filter_ = true;
-        }
-        narrowed_.clear();
-        return complete;
-    }
-
-private:
-    struct Place {
-        std::int32_t node;
-        std::int32_t depth;
-    };
-
-    bool visit(std::vector<Place>& places) {
-        // Follow the questions that the region already answers; take the shallowest open one, so that copies stay in
-        // step.
-        int next = -1;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            Place& at = places[i];
-            while (at.node >= 0) {
-                const TreeNode& n = f_.nodes[at.node];
-                if (high_[n.variable] <= n.cut)
-                    at = {n.left, at.depth + 1};
-                else if (low_[n.variable] > n.cut)
-                    at = {n.right, at.depth + 1};
-                else
-                    break;
-            }
-            if (at.node >= 0 && (next < 0 || at.depth < places[next].depth)) next = narrow<int>(i);
-        }
-        if (next < 0) return emit(places);
-        const TreeNode node = f_.nodes[places[next].node];
-        const Cell low = low_[node.variable];
-        const Cell high = high_[node.variable];
-        const std::size_t before = entries.size();
-        const bool is_new = low == 0 && high == p_.size[node.variable] - 1;
-        if (is_new) narrowed_.push_back(node.variable);
-        std::vector<Place> side = places;
-        high_[node.variable] = node.cut;
-        bool complete = refuted(node.variable) || visit(side);
-        high_[node.variable] = high;
-        const std::size_t middle = entries.size();
-        if (complete) {
-            side = places;
-            low_[node.variable] = node.cut + 1;
-            complete = refuted(node.variable) || visit(side);
-            low_[node.variable] = low;
-        }
-        if (is_new) narrowed_.pop_back();
-        if (complete && collapse_ && middle == before + 1 && entries.size() == before + 2) merge(before);
-        return complete;
-    }
-
-    // Whether a clause of two literals is false in the whole region: no solution reaches these leaves together.
-    // Dropping them only sharpens the bound, and it is what proves that a monotone model is monotone.
-    bool refuted(std::int32_t v) const {
-        if (!filter_) return false;
-        const auto outside = [this](const Literal& l) {
-            return high_[l.variable] < l.low || low_[l.variable] > l.high;
-        };
-        for (const auto& [mine, other] : pairs_[v]) {
-            if (outside(mine) && outside(other)) return true;
-        }
-        return false;
-    }
-
-    bool emit(const std::vector<Place>& places) {
-        if (static_cast<std::int64_t>(entries.size()) >= limit_) return false;
-        const std::size_t at = values.size();
-        values.resize(at + rows_.size(), 0);
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            const std::int32_t g = groups_[i];
-            const std::int64_t* value = f_.values(p_, g, ~places[i].node);
-            for (std::int32_t j = f_.row_offset[g]; j < f_.row_offset[g + 1]; ++j, ++value) {
-                for (std::int32_t m : mixes_[f_.group_rows[j]]) values[at + m] += *value;
-            }
-        }
-        entries.push_back({0, 0, static_cast<std::int64_t>(at)});
-        write_box(entries.back());
-        return true;
-    }
-
-    void write_box(Entry& e) {
-        e.first_literal = static_cast<std::int64_t>(literals.size());
-        for (std::int32_t v : narrowed_) literals.push_back({v, low_[v], high_[v]});
-        e.last_literal = static_cast<std::int64_t>(literals.size());
-    }
-
-    void merge(std::size_t first) {
-        const std::int64_t* a = values.data() + entries[first].first_value;
-        const std::int64_t* b = values.data() + entries[first + 1].first_value;
-        if (!std::equal(a, a + rows_.size(), b)) return;
-        values.resize(entries[first + 1].first_value);
-        entries.pop_back();
-        literals.resize(entries[first].first_literal);
-        write_box(entries[first]);
-    }
-
-    const Problem& p_;
-    const Forest& f_;
-    const std::vector<RowSum>& rows_;
-    const bool collapse_;
-    std::vector<std::vector<std::int32_t>> mixes_;
-    std::vector<std::int32_t> groups_;
-    std::vector<Cell> low_;
-    std::vector<Cell> high_;
-    std::vector<std::vector<std::pair<Literal, Literal>>>
-        pairs_;  // [variables]: clauses of two literals, own literal first
-    bool filter_ = true;
-    std::vector<std::int32_t> narrowed_;  // variables with a smaller range than their domain, in order of the path
-    std::int64_t limit_ = 0;
-};
 
 // Appends the entries of a Join to the set, with segments and literals per scope variable.
 class Writer {
@@ -185,7 +26,7 @@ public:
         collect_scope(join);
         for (std::size_t s = 0; s < scope_.size(); ++s) write_slot(join, factor, s);
         for (std::size_t m = 0; m < set_.rows.size(); ++m) {
-            for (const Entry& e : join.entries) {
+            for (const Join::Entry& e : join.entries) {
                 set_.value[m].push_back(static_cast<double>(to_grid(join.values[e.first_value + m], set_.shift[m])));
             }
         }
@@ -267,26 +108,19 @@ private:
     std::vector<Cell> starts_;
 };
 
-bool constant_on_group(const Problem& p, const Forest& f, std::int32_t g, const RowSum& rows) {
-    std::int64_t expected = 0;
+bool constant_on_group(const Problem& p, const Forest& f, std::int32_t g, const RowSum& rows, std::int64_t slop) {
+    std::int64_t least = INT64_MAX;
+    std::int64_t most = INT64_MIN;
     for (std::int64_t l = p.group_offset[g]; l < p.group_offset[g + 1]; ++l) {
         const std::int64_t* value = f.values(p, g, narrow<std::int32_t>(l));
         std::int64_t sum = 0;
         for (std::int32_t j = f.row_offset[g]; j < f.row_offset[g + 1]; ++j, ++value) {
             if (std::find(rows.begin(), rows.end(), f.group_rows[j]) != rows.end()) sum += *value;
         }
-        if (l == p.group_offset[g])
-            expected = sum;
-        else if (sum != expected)
-            return false;
+        least = std::min(least, sum);
+        most = std::max(most, sum);
     }
-    return true;
-}
-
-std::map<std::int32_t, std::vector<std::int32_t>> groups_by_tree(const Problem& p) {
-    std::map<std::int32_t, std::vector<std::int32_t>> trees;
-    for (std::int32_t g = 0; g < p.groups(); ++g) trees[p.group_tree[g]].push_back(g);
-    return trees;
+    return least == most || (-slop <= least && most <= slop);
 }
 
 }  // namespace
@@ -311,6 +145,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     set.value.resize(rows.size());
     set.constant.assign(rows.size(), 0);
     Join join(p, forest, rows, collapse);
+    if (collapse) join.even_out(rounding_slop(p, rows[0]));
     Writer writer(p, set);
     std::int64_t charged = 0;
     for (const auto& [tree, groups] : groups_by_tree(p)) {
@@ -342,6 +177,25 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     return set;
 }
 
+std::int64_t rounding_slop(const Problem& p, const RowSum& rows) {
+    std::int64_t magnitude = 0;
+    for (const std::int32_t r : rows) magnitude = std::max(magnitude, p.magnitude(r));
+    // Far below what could matter, and far above what rounding does.
+    const std::int64_t negligible = magnitude >> 40;
+    std::int64_t slop = 0;
+    for (std::int64_t l = 0; l < p.leaves() && rows.size() > 1; ++l) {
+        std::int64_t sum = 0;
+        std::int32_t terms = 0;
+        for (std::int64_t i = p.coefficient_offset[l]; i < p.coefficient_offset[l + 1]; ++i) {
+            if (std::find(rows.begin(), rows.end(), p.coefficient_row[i]) == rows.end()) continue;
+            sum += p.coefficient_value[i];
+            ++terms;
+        }
+        if (terms > 1 && std::abs(sum) <= negligible) slop = std::max(slop, std::abs(sum));
+    }
+    return slop;
+}
+
 std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, const Goal& goal) {
     std::vector<RowSum> candidates;
     // The objective on its own (a difference of margins), then pairs of constraints.
@@ -353,6 +207,7 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
     }
     const auto trees = groups_by_tree(p);
     for (const RowSum& rows : candidates) {
+        const std::int64_t slop = rounding_slop(p, rows);
         bool any_joint = false;
         bool any_cancelled = false;
         bool cancels = true;
@@ -368,7 +223,7 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
             if (!touched) continue;
             if (groups.size() > 1)
                 any_joint = true;
-            else if (!constant_on_group(p, forest, groups[0], rows))
+            else if (!constant_on_group(p, forest, groups[0], rows, slop))
                 cancels = false;
             else
                 any_cancelled = true;

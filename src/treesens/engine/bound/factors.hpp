@@ -9,14 +9,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "problem/box_trees.hpp"
+#include "bound/join.hpp"
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
 namespace treesens::search {
-
-// Rows of the prover: each is a sum of rows of the problem.
-using RowSum = std::vector<std::int32_t>;
 
 struct FactorSet {
     std::vector<RowSum> rows;
@@ -60,5 +57,7 @@ FactorSet build_factors(const Problem& problem, const Forest& forest, const std:
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
+// Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.
+std::int64_t rounding_slop(const Problem& problem, const RowSum& rows);
 
 }  // namespace treesens::search

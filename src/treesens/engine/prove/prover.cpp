@@ -105,25 +105,6 @@ const char* Prover::phase_name() const {
     return bound_level_ != nullptr && bound_level_ == collapsed_ ? "collapsed" : "full";
 }
 
-std::int64_t Prover::level(const Incumbent& incumbent) const {
-    if (goal_.mode == Mode::decide) return 0;
-    if (!incumbent.present() || incumbent.score.hard < 0) {
-        // Nothing yet: the level that every point reaches.
-        std::int64_t lowest = 0;
-        for (std::int32_t r = 0; r < problem_.rows; ++r) {
-            if (goal_.soft[r]) lowest = std::min(lowest, -problem_.magnitude(r) - goal_.bound[r]);
-        }
-        return lowest;
-    }
-    const std::int64_t best = incumbent.score.soft;
-    const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap_.reference));
-    const std::int64_t relative = truncated<std::int64_t>(std::min(gap_.relative * scale, 4.0e18));
-    const std::int64_t step = std::max({std::int64_t{1}, gap_.absolute, relative});
-    // Without a soft row every slack is enough, and the best one is the largest number.
-    return best > std::numeric_limits<std::int64_t>::max() - step ? std::numeric_limits<std::int64_t>::max()
-                                                                  : best + step;
-}
-
 std::int64_t Prover::proved_upper() const {
     std::int64_t bound = pruned_upper_;
     if (!finished_) bound = std::max(bound, node_upper_);
@@ -163,7 +144,7 @@ void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& in
 void Prover::step(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     switch (phase_) {
         case Phase::enter: {
-            level_ = level(incumbent);
+            level_ = level_to_reach(problem_, goal_, gap_, incumbent);
             enter();
             return;
         }

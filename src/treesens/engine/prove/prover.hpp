@@ -12,17 +12,10 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
+#include "prove/gap.hpp"
 #include "prove/recheck.hpp"
 
 namespace treesens::search {
-
-struct ProverStatistics {
-    std::int64_t nodes = 0;
-    std::int64_t closed = 0;  // decided exactly without a bound
-    std::int64_t pruned_by_clauses = 0;
-    std::int64_t multiplier_steps = 0;
-    std::int64_t deepest = 0;
-};
 
 // The factor sets of one problem; independent of bounds, so a sweep over bounds builds them once.
 struct FactorSets {
@@ -35,12 +28,6 @@ FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const
 // nothing collapses).
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
-
-struct Gap {
-    double relative = 0;
-    std::int64_t absolute = 1;
-    std::int64_t reference = 0;  // the relative gap is taken of |incumbent + reference|
-};
 
 // A subtree that nobody has begun: what is possible in it, and where to start from.
 struct Subproblem {
@@ -108,7 +95,6 @@ private:
     void visit(Domains domains, std::int64_t upper);
     void decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void tighten(const BoundLevel& bound_level);
-    std::int64_t level(const Incumbent& incumbent) const;
     BoundLevel& side_for_point();
     bool at_root() const { return frames_.empty() && !adopted_; }
 

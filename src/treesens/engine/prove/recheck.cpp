@@ -93,6 +93,83 @@ bool refutes(const Problem& p, const Messages& messages, const Domains& domains)
     return bound < 0;
 }
 
+namespace {
+
+// The best sum of one tree's copies over the domains, by following every path that the domains allow.
+class BestOfTree {
+public:
+    BestOfTree(const Problem& p, const Forest& f, const RowSum& rows, const Domains& domains)
+        : p_(p), f_(f), rows_(rows), domains_(domains), low_(p.variables()), high_(p.variables()) {
+        for (std::int32_t v = 0; v < p.variables(); ++v) {
+            low_[v] = domains.first(v);
+            high_[v] = domains.last(v);
+        }
+    }
+
+    Wide best(const std::vector<std::int32_t>& groups, std::size_t done = 0, std::int32_t node = INT32_MIN) {
+        if (done == groups.size()) return 0;
+        const std::int32_t at = node == INT32_MIN ? f_.root[groups[done]] : node;
+        if (at < 0) {
+            const Wide rest = best(groups, done + 1);
+            return rest == kNothing ? kNothing : rest + leaf(groups[done], ~at);
+        }
+        const TreeNode& n = f_.nodes[at];
+        const Cell low = low_[n.variable];
+        const Cell high = high_[n.variable];
+        Wide most = kNothing;
+        if (low <= std::min(high, n.cut) && domains_.any(n.variable, low, std::min(high, n.cut))) {
+            high_[n.variable] = std::min(high, n.cut);
+            most = std::max(most, best(groups, done, n.left));
+            high_[n.variable] = high;
+        }
+        if (std::max(low, n.cut + 1) <= high && domains_.any(n.variable, std::max(low, n.cut + 1), high)) {
+            low_[n.variable] = std::max(low, n.cut + 1);
+            most = std::max(most, best(groups, done, n.right));
+            low_[n.variable] = low;
+        }
+        return most;
+    }
+
+private:
+    Wide leaf(std::int32_t group, std::int32_t leaf) const {
+        const std::int64_t* value = f_.values(p_, group, leaf);
+        Wide sum = 0;
+        for (std::int32_t j = f_.row_offset[group]; j < f_.row_offset[group + 1]; ++j, ++value) {
+            if (std::find(rows_.begin(), rows_.end(), f_.group_rows[j]) != rows_.end()) sum += *value;
+        }
+        return sum;
+    }
+
+    const Problem& p_;
+    const Forest& f_;
+    const RowSum& rows_;
+    const Domains& domains_;
+    std::vector<Cell> low_;
+    std::vector<Cell> high_;
+};
+
+}  // namespace
+
+bool stays_below(const Problem& p, const Forest& f, const Domains& domains, const RowSum& rows, std::int64_t needed) {
+    Wide sum = 0;
+    for (std::int32_t v = 0; v < p.variables(); ++v) {
+        if (domains.empty(v)) return true;
+        Wide best = kNothing;
+        for (Cell k = 0; k < p.size[v]; ++k) {
+            Wide unary = 0;
+            for (const std::int32_t r : rows) unary += p.unary_at(r, v, k);
+            if (domains.has(v, k)) best = std::max(best, unary);
+        }
+        sum += best;
+    }
+    BestOfTree trees(p, f, rows, domains);
+    for (const auto& [tree, groups] : groups_by_tree(p)) {
+        static_cast<void>(tree);
+        sum += trees.best(groups);
+    }
+    return sum < needed;
+}
+
 PruneAudit::PruneAudit(const Problem& problem, const Forest& forest, const Clauses& clauses, const Goal& goal)
     : problem_(problem), forest_(forest), clauses_(clauses), goal_(goal) {}
 
@@ -114,6 +191,13 @@ void PruneAudit::prune(const Domains& left, std::int64_t level, const Messages* 
         check_all(level);
     else
         check_some(level);
+}
+
+void PruneAudit::check_sum(const Domains& left, const RowSum& rows, std::int64_t needed) const {
+    // Clauses between copies rule out pairs of leaves, which the trees by themselves do not know.
+    if (!chosen_ || !clauses_.none()) return;
+    ensure(stays_below(problem_, forest_, left, rows, needed),
+           "a node was pruned by boxes that its trees do not confirm");
 }
 
 void PruneAudit::check_point(const std::vector<Cell>& x, std::int64_t level) const {

@@ -24,7 +24,9 @@ public:
     void enter(const Domains& node);
     // InternalError when a point of the node that was entered reaches the level, or the bound_level's bound is not
     // below zero.
-    void prune(const Domains& left, std::int64_t level, const Messages* pruned_by);
+    void prune(const Domains& left, std::int64_t level, const Messages* pruned_by = nullptr);
+    // InternalError when the trees allow a sum of rows of `needed` within the domains of the node that was entered.
+    void check_sum(const Domains& left, const RowSum& rows, std::int64_t needed) const;
     std::int64_t nodes() const { return nodes_; }
 
 private:
@@ -47,5 +49,9 @@ private:
 // The bound of the messages over `domains`, from the multipliers, the entries and the reduced values alone; whether it
 // is below zero, or nothing is left to bound.
 bool refutes(const Problem& problem, const Messages& messages, const Domains& domains);
+
+// Whether a sum of rows stays below `needed` over `domains`, every tree at its best by itself: from the leaves alone.
+bool stays_below(const Problem& problem, const Forest& forest, const Domains& domains, const RowSum& rows,
+                 std::int64_t needed);
 
 }  // namespace treesens::search

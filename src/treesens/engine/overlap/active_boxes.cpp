@@ -1,0 +1,105 @@
+#include "overlap/active_boxes.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+ActiveBoxes::ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget)
+    : layer_(layer), total_(layer.constant), is_changed_(layer.uses.size(), 0) {
+    budget.charge(8 * layer.entries());  // the lists of a path are together about twice those of the root
+    arena_.resize(static_cast<std::size_t>(layer.entries()));
+    for (std::int32_t t = 0; t < layer.factors(); ++t) {
+        const std::int64_t first = layer.first[t];
+        const std::int64_t last = layer.first[t + 1];
+        std::iota(arena_.begin() + first, arena_.begin() + last, 0);
+        list_.push_back(
+            {static_cast<std::size_t>(first), narrow<std::int32_t>(last - first), layer.floor[t] == kNoFloor});
+        total_ += best(t);
+    }
+}
+
+void ActiveBoxes::replace(std::int32_t factor, List list) {
+    impossible_ -= holds_nothing(list_[factor]) ? 1 : 0;
+    list_[factor] = list;
+    impossible_ += holds_nothing(list) ? 1 : 0;
+}
+
+void ActiveBoxes::restrict_to(const std::vector<std::int32_t>& changed, const std::vector<Cell>& low,
+                              const std::vector<Cell>& high) {
+    for (const std::int32_t v : changed) is_changed_[v] = 1;
+    for (std::int32_t t = 0; t < layer_.factors(); ++t) {
+        if (list_[t].count == 0) continue;
+        checks_.clear();
+        const std::int32_t* scope = layer_.scope.data() + layer_.scope_offset[t];
+        for (std::int32_t s = 0; s < layer_.scope_size(t); ++s) {
+            if (is_changed_[scope[s]]) checks_.push_back({s, low[scope[s]], high[scope[s]]});
+        }
+        if (!checks_.empty()) filter(t);
+    }
+    for (const std::int32_t v : changed) is_changed_[v] = 0;
+}
+
+void ActiveBoxes::filter(std::int32_t factor) {
+    const List list = list_[factor];
+    const std::int32_t stride = layer_.scope_size(factor);
+    const CellRange* range = layer_.range.data() + layer_.range_offset[factor];
+    const auto meets = [&](std::int32_t entry) {
+        const CellRange* r = range + static_cast<std::int64_t>(entry) * stride;
+        bool all = true;
+        for (const Check& check : checks_)
+            all = all && r[check.slot].low <= check.high && check.low <= r[check.slot].high;
+        return all;
+    };
+    const std::int32_t* entry = arena_.data() + list.begin;
+    std::int32_t kept = 0;
+    while (kept < list.count && meets(entry[kept])) ++kept;
+    work_ += list.count;
+    if (kept == list.count) return;
+    const std::int64_t before = best(factor);
+    const std::size_t begin = arena_.size();
+    arena_.resize(begin + static_cast<std::size_t>(list.count));
+    entry = arena_.data() + list.begin;
+    std::int32_t* out = arena_.data() + begin;
+    std::copy(entry, entry + kept, out);
+    for (std::int32_t i = kept + 1; i < list.count; ++i) {
+        out[kept] = entry[i];
+        kept += meets(entry[i]) ? 1 : 0;
+    }
+    arena_.resize(begin + static_cast<std::size_t>(kept));
+    trail_.push_back({factor, list});
+    replace(factor, {begin, kept, list.closed});
+    total_ += best(factor) - before;
+}
+
+void ActiveBoxes::leave_out_beyond(std::int64_t spare) {
+    for (std::int32_t t = 0; t < layer_.factors(); ++t) {
+        List list = list_[t];
+        if (list.count == 0) continue;
+        const std::int64_t least = best(t) - spare;
+        if (!list.closed && layer_.floor[t] >= least) continue;
+        const std::int32_t* entry = begin(t);
+        const auto end =
+            std::partition_point(entry, entry + list.count, [&](std::int32_t e) { return value(t, e) >= least; });
+        const std::int32_t count = narrow<std::int32_t>(end - entry);
+        if (list.closed && count == list.count) continue;
+        trail_.push_back({t, list});
+        list.count = count;
+        list.closed = true;
+        replace(t, list);
+    }
+    work_ += layer_.factors();
+}
+
+void ActiveBoxes::undo(const Mark& mark) {
+    while (trail_.size() > mark.trail) {
+        replace(trail_.back().factor, trail_.back().before);
+        trail_.pop_back();
+    }
+    arena_.resize(mark.arena);
+    total_ = mark.total;
+}
+
+}  // namespace treesens::search

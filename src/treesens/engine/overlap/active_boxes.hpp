@@ -1,0 +1,83 @@
+// The boxes of a layer that a node still meets, with a way back: narrowing leaves a trail, and undo() follows it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "overlap/box_layer.hpp"
+
+namespace treesens::search {
+
+class ActiveBoxes {
+public:
+    struct Mark {
+        std::size_t trail;
+        std::size_t arena;
+        std::int64_t total;
+    };
+
+    ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget);
+
+    const BoxLayer& layer() const { return layer_; }
+    // From now on the cells of the `changed` variables lie in the hull.
+    void restrict_to(const std::vector<std::int32_t>& changed, const std::vector<Cell>& low,
+                     const std::vector<Cell>& high);
+    // From now on only solutions count, whose bound is at most `spare` below this one: boxes that are worth less than
+    // the best of their tree by more than that are left out, and with them what lies outside all boxes.
+    void leave_out_beyond(std::int64_t spare);
+    // Whether no solution lies outside the boxes of a factor that are left.
+    bool closed(std::int32_t factor) const { return list_[factor].closed; }
+    // No point of the node has more in the sum of the rows (without their bounds).
+    std::int64_t bound() const { return total_; }
+    // False where no box is left and nothing was left out: the node holds no point.
+    bool possible() const { return impossible_ == 0; }
+    std::int32_t active(std::int32_t factor) const { return list_[factor].count; }
+    // The entries of a factor that are left, the most valuable first; numbers within the factor.
+    const std::int32_t* begin(std::int32_t factor) const { return arena_.data() + list_[factor].begin; }
+    const CellRange* ranges(std::int32_t factor, std::int32_t entry) const {
+        return layer_.range.data() + layer_.range_offset[factor] +
+               static_cast<std::int64_t>(entry) * layer_.scope_size(factor);
+    }
+    std::int64_t value(std::int32_t factor, std::int32_t entry) const {
+        return layer_.value[layer_.first[factor] + entry];
+    }
+    std::int64_t best(std::int32_t factor) const {
+        if (list_[factor].count > 0) return value(factor, *begin(factor));
+        return layer_.floor[factor] == kNoFloor ? 0 : layer_.floor[factor];  // see possible()
+    }
+
+    Mark mark() const { return {trail_.size(), arena_.size(), total_}; }
+    void undo(const Mark& mark);
+    std::int64_t work() const { return work_; }
+
+private:
+    struct List {
+        std::size_t begin;
+        std::int32_t count;
+        bool closed;
+    };
+    struct Check {
+        std::int32_t slot;
+        Cell low;
+        Cell high;
+    };
+    struct Change {
+        std::int32_t factor;
+        List before;
+    };
+    void replace(std::int32_t factor, List list);
+    void filter(std::int32_t factor);
+    bool holds_nothing(const List& list) const { return list.count == 0 && list.closed; }
+
+    const BoxLayer& layer_;
+    std::vector<std::int32_t> arena_;
+    std::vector<List> list_;  // [factors]
+    std::vector<Change> trail_;
+    std::int64_t total_ = 0;
+    std::int64_t work_ = 0;
+    std::int32_t impossible_ = 0;  // closed factors without a box
+    std::vector<Check> checks_;
+    std::vector<std::uint8_t> is_changed_;  // [variables]
+};
+
+}  // namespace treesens::search

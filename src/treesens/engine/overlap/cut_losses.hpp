@@ -1,0 +1,69 @@
+// What a node loses from its bound on either side of every cut.
+//
+// The boxes of a tree are looked at from the most valuable one on: as long as none of them reaches below a cut, the low
+// side of that cut loses the difference to the best. Summed over trees this is exact for both sides, and it is over
+// after few boxes, because most of them are wide in most variables. A side that loses more than the node can spare
+// holds no solution: its cells are cut off at once (reduced-cost fixing at the ends of the domains).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "overlap/active_boxes.hpp"
+
+namespace treesens::search {
+
+struct OverlapCut {
+    std::int32_t variable = -1;  // -1: none
+    Cell cut = 0;                // cells <= cut on the one side
+    bool low_first = true;       // the side that loses less
+    double worth = 0;
+};
+
+class CutLosses {
+public:
+    explicit CutLosses(const Problem& problem);
+
+    // The node's hull, in which every cut lies; forgets earlier looks.
+    void start(const std::vector<Cell>& low, const std::vector<Cell>& high);
+    // Adds what a layer says; `spare` >= 0 is what its bound has beyond the least that a solution needs.
+    void look(const ActiveBoxes& boxes, std::int64_t spare);
+    // The cut whose lesser loss is largest, over all layers; `divides`: one that parts the best boxes, if no cut loses.
+    const OverlapCut& best() const { return best_.variable >= 0 ? best_ : divides_; }
+    // The hull without refuted ends.
+    bool trimmed() const { return trimmed_; }
+    const std::vector<Cell>& low() const { return low_; }
+    const std::vector<Cell>& high() const { return high_; }
+    std::int64_t work() const { return work_; }
+
+private:
+    struct Event {
+        Cell cut;
+        std::int64_t low;     // change of the loss of the low side, from this cut on
+        std::int64_t high;    // of the high side
+        std::int32_t border;  // borders of best boxes at this cut
+    };
+    struct Reach {
+        std::int32_t slot;
+        Cell low;  // no box looked at so far reaches below
+        Cell high;
+    };
+
+    void look_at_factor(const ActiveBoxes& boxes, std::int32_t factor);
+    bool widen(Reach& reach, std::int32_t v, CellRange range, std::int64_t loss);
+    void read_cuts(std::int32_t v, double spare);
+
+    std::vector<Cell> first_;
+    std::vector<Cell> last_;
+    std::vector<Cell> low_;
+    std::vector<Cell> high_;
+    bool trimmed_ = false;
+    OverlapCut best_;
+    OverlapCut divides_;
+    std::vector<std::vector<Event>> events_;  // [variables]
+    std::vector<Reach> open_;
+    std::int64_t spare_ = 0;
+    std::int64_t work_ = 0;
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,357 @@
+#include "prove/overlap_prover.hpp"
+
+#include <algorithm>
+
+#include "bound/factors.hpp"
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+constexpr std::int64_t kOftenEnough = 16;  // nodes at which an idle layer is asked all the same
+constexpr int kTrims = 4;                  // rounds of trimming at one node
+constexpr std::int64_t kPointEvery = 8;    // nodes per decoded point
+constexpr std::int64_t kMisses = 100;
+// A box that is looked at costs several times what an entry costs the messages, whose lists are read in order.
+constexpr std::int64_t kWorkPerBox = 6;
+
+}  // namespace
+
+BoxLayers build_box_layers(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget) {
+    BoxLayers result;
+    const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
+    if (!cancelling.empty()) result.layers.push_back(build_difference_layer(p, forest, cancelling[0], budget));
+    for (std::int32_t r = 0; r < p.rows; ++r) {
+        if (goal.counts(p, r)) result.layers.push_back(build_row_layer(p, forest, r, budget));
+    }
+    return result;
+}
+
+OverlapProver::State::State(const BoxLayer& layer, const Problem& problem, MemoryBudget& budget)
+    : boxes(layer, budget), at{-1, 0, {}, std::vector<Cell>(problem.variables(), 0), problem.size} {
+    for (Cell& high : at.high) --high;
+}
+
+OverlapProver::OverlapProver(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal,
+                             const BoxLayers& layers, const Gap& gap, MemoryBudget& budget)
+    : problem_(problem),
+      forest_(forest),
+      clauses_(clauses),
+      goal_(goal),
+      gap_(gap),
+      branching_(problem, clauses),
+      losses_(problem),
+      low_(problem.variables(), 0),
+      high_(problem.variables(), 0),
+      x_(problem.variables(), 0),
+      slack_(problem.rows, 0),
+      audit_(problem, forest, clauses, goal) {
+    for (const BoxLayer& layer : layers.layers) states_.push_back(std::make_unique<State>(layer, problem, budget));
+    visit(Domains(problem), INT64_MAX);
+}
+
+std::int64_t OverlapProver::work() const {
+    std::int64_t sum = losses_.work() + point_work_;
+    for (const auto& state : states_) sum += state->boxes.work();
+    return kWorkPerBox * sum + 100 * statistics_.nodes;
+}
+
+std::int64_t OverlapProver::proved_upper() const {
+    std::int64_t bound = pruned_upper_;
+    if (!finished_) bound = std::max(bound, node_upper_);
+    for (const Frame& f : frames_) {
+        if (f.pending) bound = std::max(bound, f.upper);
+    }
+    return bound;
+}
+
+void OverlapProver::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
+                        Control& control) {
+    const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
+    while (!finished_ && work() < end && !control.paused()) {
+        if (has_done(node_limit)) return;
+        if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
+        level_ = level_to_reach(problem_, goal_, gap_, incumbent);
+        step(incumbent, polisher);
+    }
+}
+
+void OverlapProver::step(Incumbent& incumbent, LocalSearch& polisher) {
+    if (!enter()) return;
+    const bool all = frames_.empty() || statistics_.nodes % kOftenEnough == 0;
+    if (refuted(all) || !trim(all)) {
+        prune();
+        return;
+    }
+    if (frames_.empty() || statistics_.nodes % kPointEvery == 0) decode(incumbent, polisher);
+    branch(incumbent);
+}
+
+void OverlapProver::visit(Domains domains, std::int64_t upper) {
+    node_ = std::move(domains);
+    node_id_ = next_id_++;
+    node_upper_ = upper;
+}
+
+void OverlapProver::read_hull() {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        low_[v] = node_.first(v);
+        high_[v] = node_.last(v);
+    }
+}
+
+bool OverlapProver::enter() {
+    ++statistics_.nodes;
+    statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(frames_.size()));
+    audit_.enter(node_);
+    changed_.clear();
+    if (!frames_.empty()) changed_.push_back(frames_.back().variable);
+    if (!clauses_.propagate(node_, changed_)) {
+        ++statistics_.pruned_by_clauses;
+        prune();
+        return false;
+    }
+    if (node_upper_ < level_) {
+        prune();
+        return false;
+    }
+    read_hull();
+    return true;
+}
+
+bool OverlapProver::is_on_path(const Station& station) const {
+    return station.node < 0 || (station.depth < frames_.size() && frames_[station.depth].id == station.node);
+}
+
+// Brings the lists of a layer to this node: from where they are if that is above, else from the last place that is.
+void OverlapProver::sync(State& state) {
+    if (state.at.node != node_id_) {
+        if (is_on_path(state.at)) {
+            state.at.mark = state.boxes.mark();
+            state.stations.push_back(state.at);
+        } else {
+            while (!is_on_path(state.stations.back())) state.stations.pop_back();
+            state.boxes.undo(state.stations.back().mark);
+            state.at = state.stations.back();
+        }
+    }
+    narrowed_.clear();
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (low_[v] == state.at.low[v] && high_[v] == state.at.high[v]) continue;
+        narrowed_.push_back(v);
+        state.at.low[v] = low_[v];
+        state.at.high[v] = high_[v];
+    }
+    if (!narrowed_.empty()) state.boxes.restrict_to(narrowed_, low_, high_);
+    state.at.node = node_id_;
+    state.at.depth = frames_.size();
+}
+
+// The least sum of the rows that a solution at the level has, without the bounds of the rows taken off.
+std::int64_t OverlapProver::needed(const BoxLayer& layer) const {
+    __int128 sum = 0;
+    for (const std::int32_t r : layer.rows) sum += static_cast<__int128>(goal_.bound[r]) + (goal_.soft[r] ? level_ : 0);
+    return static_cast<std::int64_t>(std::clamp<__int128>(sum, INT64_MIN / 2, INT64_MAX / 2));
+}
+
+std::int64_t OverlapProver::spare(const State& state) const {
+    return state.boxes.bound() - needed(state.boxes.layer());
+}
+
+// Brings a layer to the node and leaves out what no solution there uses; false where that is everything.
+bool OverlapProver::settle(State& state) {
+    sync(state);
+    if (!state.boxes.possible() || spare(state) < 0) return false;
+    state.boxes.leave_out_beyond(spare(state));
+    return true;
+}
+
+// All soft rows of a solution at level t have t, hard ones 0: t times their number is no more than the sum.
+std::int64_t OverlapProver::upper_of(const State& state) const {
+    __int128 sum = state.boxes.bound();
+    std::int64_t soft = 0;
+    for (const std::int32_t r : state.boxes.layer().rows) {
+        sum -= goal_.bound[r];
+        soft += goal_.soft[r];
+    }
+    if (soft == 0) return INT64_MAX;
+    const __int128 upper = sum / soft - (sum % soft < 0 ? 1 : 0);
+    return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
+}
+
+// Whether a layer shows that the node holds nothing; layers that seldom do are asked at some nodes only.
+bool OverlapProver::refuted(bool all) {
+    for (const auto& state : states_) {
+        if (state->idle() && !all) continue;
+        ++state->tried;
+        if (!settle(*state)) {
+            ++state->pruned;
+            audit_.check_sum(node_, state->boxes.layer().rows, needed(state->boxes.layer()));
+            return true;
+        }
+        node_upper_ = std::min(node_upper_, std::max(upper_of(*state), level_ - 1));
+    }
+    if (frames_.empty()) root_upper_ = std::min(root_upper_, node_upper_);
+    return false;
+}
+
+// False when the losses leave nothing of the node. Afterwards losses_ knows where to cut.
+bool OverlapProver::trim(bool all) {
+    for (int round = 0; round < kTrims; ++round) {
+        losses_.start(low_, high_);
+        for (const auto& state : states_) {
+            // Idle layers are looked at where no other one knows a cut.
+            if (state->idle() && !all && losses_.best().variable >= 0) continue;
+            if (!settle(*state)) return false;
+            losses_.look(state->boxes, spare(*state));
+        }
+        if (!losses_.trimmed()) return true;
+        if (!narrow_to(losses_.low(), losses_.high())) return false;
+        const OverlapCut& cut = losses_.best();
+        const bool cuts = cut.variable >= 0 && low_[cut.variable] <= cut.cut && cut.cut < high_[cut.variable];
+        if (cuts) return true;
+    }
+    // Enough: what is still to be trimmed is left to the children.
+    losses_.start(low_, high_);
+    for (const auto& state : states_) {
+        if (!settle(*state)) return false;
+        losses_.look(state->boxes, spare(*state));
+    }
+    return true;
+}
+
+bool OverlapProver::narrow_to(const std::vector<Cell>& low, const std::vector<Cell>& high) {
+    changed_.clear();
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (low[v] > high[v]) return false;
+        if (node_.keep(v, low[v], high[v])) changed_.push_back(v);
+        if (node_.empty(v)) return false;
+    }
+    if (!clauses_.none() && !clauses_.propagate(node_, changed_)) return false;
+    read_hull();
+    // What lies in the ends that are gone stays below the level.
+    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
+    for (const auto& state : states_) {
+        if (state->at.node == node_id_ && !settle(*state)) return false;
+    }
+    return true;
+}
+
+// Every variable in the cell that most of the best boxes hold, weighed by what they are worth.
+void OverlapProver::choose_point(const Incumbent& incumbent) {
+    if (incumbent.present()) x_ = incumbent.x;
+    const ActiveBoxes& boxes = states_.front()->boxes;
+    const BoxLayer& layer = boxes.layer();
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        votes_.clear();
+        for (const BoxLayer::Use& use : layer.uses[v]) {
+            if (boxes.active(use.factor) == 0) continue;
+            const CellRange range = boxes.ranges(use.factor, *boxes.begin(use.factor))[use.slot];
+            const Cell low = std::max<Cell>(range.low, low_[v]);
+            const Cell high = std::min<Cell>(range.high, high_[v]);
+            if (low == low_[v] && high == high_[v]) continue;
+            votes_.emplace_back(low, 1);
+            votes_.emplace_back(high + 1, -1);
+        }
+        point_work_ += static_cast<std::int64_t>(layer.uses[v].size());
+        std::sort(votes_.begin(), votes_.end());
+        std::int64_t sum = 0;
+        std::int64_t most = 0;
+        Cell choice = x_[v];
+        for (std::size_t i = 0; i < votes_.size();) {
+            const Cell at = votes_[i].first;
+            for (; i < votes_.size() && votes_[i].first == at; ++i) sum += votes_[i].second;
+            if (sum > most) most = sum, choice = at;
+        }
+        x_[v] = node_.has(v, std::clamp(choice, low_[v], high_[v])) ? std::clamp(choice, low_[v], high_[v])
+                                                                    : node_.nearest(v, choice);
+    }
+}
+
+void OverlapProver::check_point(const Score& score) const {
+    const bool beyond = score.hard >= 0 && score.soft > node_upper_;
+    ensure(!beyond, "a point was reached that is better than the proved bound of its node");
+}
+
+void OverlapProver::decode(Incumbent& incumbent, LocalSearch& polisher) {
+    choose_point(incumbent);
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    if (clauses_.satisfied(x_.data())) {
+        const Score s = goal_.score(problem_, slack_.data());
+        check_point(s);
+        incumbent.offer(s, x_);
+    }
+    // A unit of polishing takes several times as long as one of this search. Less when it has not helped for long.
+    if (polish_work_ * (misses_ > kMisses ? 64 : 16) > work() + 4'000'000) return;
+    const std::int64_t before = polisher.work();
+    const Score old = incumbent.score;
+    Control endless;
+    polisher.polish(x_, goal_, incumbent, endless);
+    polish_work_ += polisher.work() - before;
+    misses_ = old < incumbent.score ? 0 : misses_ + 1;
+}
+
+void OverlapProver::branch(Incumbent& incumbent) {
+    const OverlapCut& cut = losses_.best();
+    if (cut.variable >= 0) {
+        split(cut.variable, cut.cut, cut.low_first);
+        return;
+    }
+    // All rows are constant over the node; only clauses can tell its points apart.
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
+    }
+    const Split by_clause = branching_.by_clause(node_, x_);
+    if (by_clause.variable >= 0) {
+        split(by_clause.variable, by_clause.cut, x_[by_clause.variable] > by_clause.cut);
+        return;
+    }
+    if (!clauses_.satisfied(x_.data())) {
+        ++statistics_.pruned_by_clauses;
+        prune();
+        return;
+    }
+    close(incumbent);
+}
+
+void OverlapProver::close(Incumbent& incumbent) {
+    ++statistics_.closed;
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    const Score s = goal_.score(problem_, slack_.data());
+    check_point(s);
+    incumbent.offer(s, x_);
+    // What lies in cells that were removed stays below the level, and may be better than what is left.
+    const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
+    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
+    backtrack();
+}
+
+void OverlapProver::split(std::int32_t variable, Cell cut, bool low_first) {
+    const Cell last = problem_.size[variable] - 1;
+    Domains first = node_;
+    first.keep(variable, low_first ? 0 : cut + 1, low_first ? cut : last);
+    Frame frame{node_id_, std::move(node_), variable, true, node_upper_};
+    frame.other.keep(variable, low_first ? cut + 1 : 0, low_first ? last : cut);
+    frames_.push_back(std::move(frame));
+    visit(std::move(first), frames_.back().upper);
+}
+
+void OverlapProver::prune() {
+    audit_.prune(node_, level_);
+    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
+    backtrack();
+}
+
+void OverlapProver::backtrack() {
+    while (!frames_.empty() && !frames_.back().pending) frames_.pop_back();
+    if (frames_.empty()) {
+        finished_ = true;
+        return;
+    }
+    Frame& frame = frames_.back();
+    frame.pending = false;
+    visit(std::move(frame.other), frame.upper);
+}
+
+}  // namespace treesens::search

@@ -1,0 +1,203 @@
+// Boxes of deep trees: bounds and losses against brute force over the points of random nodes.
+#include <algorithm>
+#include <numeric>
+
+#include "overlap/cut_losses.hpp"
+#include "prove/overlap_prover.hpp"
+#include "sample.hpp"
+#include "search.hpp"
+#include "third_party/doctest.h"
+
+using namespace treesens::search;
+
+namespace {
+
+struct Hull {
+    std::vector<Cell> low;
+    std::vector<Cell> high;
+    bool holds(const std::vector<Cell>& x) const {
+        for (std::size_t v = 0; v < x.size(); ++v) {
+            if (x[v] < low[v] || x[v] > high[v]) return false;
+        }
+        return true;
+    }
+};
+
+struct Setting {
+    explicit Setting(std::uint64_t seed)
+        : p(sample::problem(seed, 6)), f(build_forest(p)), goal(p, Mode::decide, p.bound), random(seed) {
+        layers = build_box_layers(p, f, goal, budget);
+    }
+    Hull whole() const {
+        Hull hull{std::vector<Cell>(p.size.size(), 0), p.size};
+        for (Cell& high : hull.high) --high;
+        return hull;
+    }
+    Hull part(Hull hull) {
+        for (std::size_t v = 0; v < hull.low.size(); ++v) {
+            if (random() % 2 == 0) continue;
+            hull.low[v] += static_cast<Cell>(random() % static_cast<std::uint64_t>(hull.high[v] - hull.low[v] + 1));
+            hull.high[v] -= static_cast<Cell>(random() % static_cast<std::uint64_t>(hull.high[v] - hull.low[v] + 1));
+        }
+        return hull;
+    }
+    std::int64_t best(const RowSum& rows, const Hull& hull) const {
+        std::int64_t most = INT64_MIN;
+        std::vector<std::int64_t> slack(2);
+        sample::for_all(p, [&](const std::vector<Cell>& x) {
+            if (!hull.holds(x)) return;
+            evaluate(p, f, goal.bound, x.data(), slack.data());
+            std::int64_t sum = 0;
+            for (const std::int32_t r : rows) sum += slack[r] + goal.bound[r];
+            most = std::max(most, sum);
+        });
+        return most;
+    }
+    MemoryBudget budget;
+    Problem p;
+    Forest f;
+    Goal goal;
+    BoxLayers layers;
+    std::mt19937_64 random;
+};
+
+void enter(ActiveBoxes& boxes, const Hull& hull) {
+    std::vector<std::int32_t> all(hull.low.size());
+    std::iota(all.begin(), all.end(), 0);
+    boxes.restrict_to(all, hull.low, hull.high);
+}
+
+}  // namespace
+
+TEST_CASE("boxes bound every node, and a row of a single point exactly") {
+    for (std::uint64_t seed = 1; seed < 8; ++seed) {
+        Setting s(seed);
+        CHECK(s.layers.layers.size() == 3);
+        for (const BoxLayer& layer : s.layers.layers) {
+            ActiveBoxes boxes(layer, s.budget);
+            const std::int64_t root = boxes.bound();
+            for (int i = 0; i < 20; ++i) {
+                const ActiveBoxes::Mark mark = boxes.mark();
+                Hull hull = s.part(s.whole());
+                if (i % 4 == 0) hull.high = hull.low;
+                enter(boxes, hull);
+                const std::int64_t best = s.best(layer.rows, hull);
+                CHECK((boxes.possible() && boxes.bound() >= best));
+                if (layer.rows.size() == 1 && hull.low == hull.high) CHECK(boxes.bound() == best);
+                boxes.undo(mark);
+                CHECK(boxes.bound() == root);
+            }
+        }
+    }
+}
+
+TEST_CASE("losses of cuts are those of the children, and refuted ends hold nothing") {
+    for (std::uint64_t seed = 1; seed < 8; ++seed) {
+        Setting s(seed);
+        for (const BoxLayer& layer : s.layers.layers) {
+            for (int i = 0; i < 10; ++i) {
+                ActiveBoxes boxes(layer, s.budget);
+                const Hull hull = s.part(s.whole());
+                enter(boxes, hull);
+                const std::int64_t needed = boxes.bound() - static_cast<std::int64_t>(s.random() % 100);
+                CutLosses losses(s.p);
+                losses.start(hull.low, hull.high);
+                losses.look(boxes, boxes.bound() - needed);
+                const OverlapCut cut = losses.best();
+                double most = 0;
+                for (std::int32_t v = 0; v < s.p.variables(); ++v) {
+                    for (Cell at = hull.low[v]; at < hull.high[v]; ++at) {
+                        Hull low = hull;
+                        Hull high = hull;
+                        low.high[v] = at;
+                        high.low[v] = at + 1;
+                        std::int64_t lesser = INT64_MAX;
+                        for (const Hull* child : {&low, &high}) {
+                            const ActiveBoxes::Mark mark = boxes.mark();
+                            const std::int64_t before = boxes.bound();
+                            enter(boxes, *child);
+                            lesser = std::min(lesser, before - boxes.bound());
+                            const bool refuted = boxes.bound() < needed;
+                            // An end is cut off if, and only if, its bound does not suffice.
+                            if (child == &low) CHECK((refuted == (losses.low()[v] > at)));
+                            if (child == &high) CHECK((refuted == (losses.high()[v] <= at)));
+                            boxes.undo(mark);
+                        }
+                        most = std::max(most, static_cast<double>(lesser));
+                    }
+                }
+                if (most > 0) CHECK(cut.variable >= 0);
+                if (cut.variable >= 0) CHECK((hull.low[cut.variable] <= cut.cut && cut.cut < hull.high[cut.variable]));
+            }
+        }
+    }
+}
+
+TEST_CASE("boxes alone decide and maximise, and every pruned node is looked at again") {
+    for (std::uint64_t seed = 1; seed < 10; ++seed) {
+        Setting s(seed);
+        std::int64_t best = INT64_MIN;
+        sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+            std::vector<std::int64_t> slack(2);
+            evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+            best = std::max(best, std::min(slack[0], slack[1]));
+        });
+        Search search(sample::problem(seed, 6, best + 1), Mode::decide, 1, -1);
+        search.set_method(Method::boxes);
+        search.set_audit(1);
+        for (int i = 0; i < 1000 && search.status() == Status::open; ++i) search.run(-1, -1, 1);
+        CHECK((search.status() == Status::infeasible && search.upper() == -1 && search.fault().empty()));
+        CHECK((search.audited() > 0 && search.prover() == nullptr));
+        Search maximise(sample::problem(seed), Mode::slack, 1, -1);
+        maximise.set_method(Method::boxes);
+        maximise.run(-1, -1, -1);
+        CHECK((maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
+               maximise.upper() == best));
+    }
+}
+
+TEST_CASE("rows that were rounded cancel but for their slop") {
+    Setting s(3);
+    Problem p = sample::problem(3);
+    for (std::int64_t& c : p.coefficient_value) c *= std::int64_t{1} << 45;
+    for (std::int64_t l = 0; l < p.leaves(); ++l) {
+        // Shared leaves: one unit of the second row is rounded outward.
+        if (p.coefficient_offset[l + 1] - p.coefficient_offset[l] == 2)
+            p.coefficient_value[p.coefficient_offset[l] + 1] += l % 2;
+    }
+    validate(p);
+    const Goal goal(p, Mode::decide, p.bound);
+    const Forest f = build_forest(p);
+    CHECK(rounding_slop(p, {0, 1}) == 1);
+    CHECK(cancelling_rows(p, f, goal).size() == 1);
+    MemoryBudget budget;
+    const BoxLayers layers = build_box_layers(p, f, goal, budget);
+    const FactorSets sets = build_factor_sets(p, f, goal, budget);
+    CHECK(sets.collapsed->factors() == layers.layers[0].factors());
+    ActiveBoxes boxes(layers.layers[0], budget);
+    std::vector<std::int64_t> slack(2);
+    sample::for_all(p, [&](const std::vector<Cell>& x) {
+        evaluate(p, f, goal.bound, x.data(), slack.data());
+        CHECK(boxes.bound() >= slack[0] + slack[1]);
+    });
+}
+
+TEST_CASE("the second look finds a sum that its trees do not confirm") {
+    Setting s(5);
+    const RowSum rows{0};
+    const std::int64_t best = s.best(rows, s.whole());
+    CHECK(!stays_below(s.p, s.f, Domains(s.p), rows, best));
+    std::int64_t apart = 0;
+    for (std::int32_t g = 0; g < s.p.groups(); ++g) {
+        std::int64_t most = INT64_MIN;
+        for (std::int64_t l = s.p.group_offset[g]; l < s.p.group_offset[g + 1]; ++l) {
+            std::int64_t sum = 0;
+            for (std::int64_t i = s.p.coefficient_offset[l]; i < s.p.coefficient_offset[l + 1]; ++i) {
+                if (s.p.coefficient_row[i] == 0) sum += s.p.coefficient_value[i];
+            }
+            most = std::max(most, sum);
+        }
+        apart += most;
+    }
+    CHECK(stays_below(s.p, s.f, Domains(s.p), rows, apart + 1));
+}
