@@ -263,6 +263,7 @@ def _outside(
 ) -> None:
     for i, f in enumerate(features):
         endless = f.kind == "real" and (f.declaration is None or "inf" in f.declaration)
+        endless |= f.kind == "real" and float(np.nanmax(f.user)) + 1.0 == float(np.nanmax(f.user))
         if f.group is not None or f.codes == "label" or endless or rng.random() < 0.5:
             continue
         row = int(rng.integers(len(places)))

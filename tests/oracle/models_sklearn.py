@@ -324,7 +324,11 @@ def train_onnx(rng: np.random.Generator, features: Sequence[Feature], name: str,
     )
     path = folder() / f"{name}.{rng.integers(1 << 40)}.onnx"
     path.write_bytes(proto.SerializeToString())
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    one_thread = onnxruntime.SessionOptions()
+    one_thread.intra_op_num_threads = one_thread.inter_op_num_threads = (
+        1  # with several, sums depend on the size of the batch
+    )
+    session = onnxruntime.InferenceSession(str(path), one_thread, providers=["CPUExecutionProvider"])
     names = tuple(f"f{i}" for i in range(len(features)))
     found, used = _thresholds(estimator, tuple(f.name for f in features))
     found = {f: sorted({*v, *(float(np.float32(t)) for t in v)}) for f, v in found.items()}

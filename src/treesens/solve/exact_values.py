@@ -1,4 +1,4 @@
-"""Values inside some cells, decided exactly by z3 where the propagation of bounds leaves something open.
+"""Values inside some cells, decided exactly where propagation leaves something open: a few by trying all, others by z3.
 
 Real values are rationals to z3 and floats to a model. That there are none is therefore a proof; what z3 finds is rounded to
 floats, and counts only if it satisfies the relations as it stands.
@@ -22,6 +22,7 @@ from treesens.compiler.query.concretise import Alternatives
 from treesens.compiler.query.propagation import Choice, Ranges
 from treesens.compiler.query.query import Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, sum_of
+from treesens.solve.listed_values import values_listed
 
 MOST_SECONDS = 1.0
 """For one conjunction of relations."""
@@ -49,7 +50,9 @@ def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Insi
     """Some values, or the proof that there are none."""
     open_case = not alternatives.complete
     for relations, ranges in alternatives.cases:
-        found = _System(ranges, relations, left).values()
+        found = values_listed(ranges, relations)
+        if found is None:
+            found = _System(ranges, relations, left).values()
         if isinstance(found, dict):
             return Inside(values=alternatives.filled(found))
         open_case = open_case or found is None

@@ -85,13 +85,16 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
     unary: list[tuple[Term, list[Fraction | None]]] = []
     pairs: list[tuple[Fraction, q.PairCost]] = []
     slack = -relation.limit  # sum of the greatest least values, minus the limit
+    lowest = Fraction(0)
     for term in terms:
         if isinstance(term, DistanceTerm) and term.other is not None:
             sign = 1 if term.factor > 0 else -1
             cost = pair_cost(space, DistanceTerm(**{**vars(term), "factor": Fraction(sign)}))
             pairs.append((abs(term.factor), cost))
             allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
-            slack += abs(term.factor) * Fraction(int(allowed.max(initial=0)), 2**cost.shift)
+            unit = abs(term.factor) / 2**cost.shift
+            slack += unit * int(allowed.max(initial=0))
+            lowest += unit * int(allowed.min()) if allowed.size else 0
             continue
         mask = _mask(builder, term.places[0])
         least = least_of_cells(term, cell_reaches(space, term.feature), mask)
@@ -101,6 +104,10 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
             return None
         unary.append((term, least))
         slack += max(known)
+        lowest += min(known)
+    if not relation.allows(lowest):
+        builder.clause(guard or [FALSE])
+        return None
     if slack < 0 or (slack == 0 and not relation.strict):
         return None
     if len(terms) == 1 and unary:

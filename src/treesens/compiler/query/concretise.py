@@ -30,6 +30,7 @@ from treesens.compiler.query.values import (
     Term,
     ValueRange,
     ValueSum,
+    extremes,
     join_ranges,
     reach_of_cell,
 )
@@ -227,11 +228,27 @@ class _Concrete:
                 found = [way for part in parts for way in self._asked(part)]
                 return [()] if () in found else found
             case Difference() | ValueSum():
-                return [relations_of(constraint)]
+                return self._open(relations_of(constraint))
             case SameExcept():
                 return self._same(constraint)
             case _:
                 return [()] if holds(constraint, self._inputs()) else []
+
+    def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
+        """The relations that the ranges leave open, as the only way; none if one is false for all values in the cells."""
+        left: list[ValueSum] = []
+        for relation in relations:
+            least, most = Fraction(0), Fraction(0)
+            for term in self._rooted(relation).terms:
+                found = extremes(term, [self._reach(place) for place in term.places])
+                if found is None:
+                    return []  # a missing value satisfies no linear relation
+                least, most = least + found[0], most + found[1]
+            if not relation.allows(least):
+                return []
+            if not relation.allows(most):
+                left.append(relation)
+        return [tuple(left)]
 
     def _same(self, constraint: SameExcept) -> list[tuple[ValueSum, ...]]:
         relations: list[ValueSum] = []
