@@ -136,6 +136,9 @@ def test_logarithms_lie_between_their_bounds(x: str) -> None:
     assert high - low < Fraction(1, 10**60)
 
 
+NAMED = {"format": "xgboost-json", "base": ["0"]}
+
+
 def claim(model: bytes, row: list[float | None], level: float, sign: int) -> dict[str, Any]:
     """The claim that an input has a margin of at least (sign 1) or at most (-1) a level."""
     bound = {"rational": str(Fraction(sign * level)), "logs": []}
@@ -169,6 +172,60 @@ def test_margins_are_those_of_xgboost(tmp_path: Path) -> None:
             checker.check(claim(data, values, float(margin) - sign * 1e-5, sign), [data])
             with pytest.raises(checker.Rejected, match="a row does not hold"):
                 checker.check(claim(data, values, float(margin) + sign * 1e-5, sign), [data])
+
+
+def test_margins_of_two_models_are_those_of_xgboost(tmp_path: Path) -> None:
+    """Two models whose leaves are whole numbers of different units: what is added up has one."""
+    paths = [tmp_path / "m.json", tmp_path / "n.json"]
+    boosters = [train(1, paths[0]), train(2, paths[1], trees=5, depth=3)]
+    data, random = [path.read_bytes() for path in paths], np.random.default_rng(4)
+    assert len({checker.read_model(d, {**NAMED, "trees": t}).scale for d, t in zip(data, (3, 5), strict=True)}) == 2
+    rows = random.choice([-1, 0, 0.25, 0.5, 0.75, 1, 1.5, 2], (60, 3)).astype(np.float32)
+    margins = [b.predict(xgboost.DMatrix(rows), output_margin=True) for b in boosters]
+    models = [{"sha256": hashlib.sha256(d).hexdigest(), **NAMED, "trees": t} for d, t in zip(data, (3, 5), strict=True)]
+    for row, one, other in zip(rows, *margins, strict=True):
+        for factors in (("1", "0"), ("0", "1"), ("-1", "1"), ("2", "-1/3")):
+            margin = sum(float(Fraction(f)) * float(m) for f, m in zip(factors, (one, other), strict=True))
+            for shift, holds in ((-1e-5, True), (1e-5, False)):
+                document = claim(data[0], [float(x) for x in row], 0, 1)
+                terms = [[f, p, 0] for p, f in enumerate(factors)]
+                bound = {"rational": str(Fraction(margin + shift)), "logs": []}
+                document["statement"] |= {
+                    "models": models,
+                    "points": [{"name": "a", "model": 0}, {"name": "b", "model": 1}],
+                    "same_except": [],
+                    "domain": [],
+                    "rows": [{"name": "m", "terms": terms, "costs": [], "bound": bound, "strict": False}],
+                }
+                document["inputs"] *= 2
+                if holds:
+                    checker.check(document, data)
+                else:
+                    with pytest.raises(checker.Rejected, match="a row does not hold"):
+                        checker.check(document, data)
+
+
+def test_a_false_claim_about_the_second_of_two_models_is_rejected(tmp_path: Path) -> None:
+    """The margin of the second model exceeds 1 somewhere, whatever unit the first one counts in."""
+    paths = [tmp_path / "m.json", tmp_path / "n.json"]
+    train(1, paths[0])
+    booster = train(2, paths[1], trees=5, depth=3)
+    grid = np.stack(np.meshgrid(*[np.linspace(-0.25, 2, 10)] * 3), -1).reshape(-1, 3).astype(np.float32)
+    assert booster.predict(xgboost.DMatrix(grid), output_margin=True).max() > 1.5
+    data = [path.read_bytes() for path in paths]
+    document = claim(data[0], [0.0] * 3, 1, 1)
+    rows = [{"name": "m", "terms": [["1", 1, 0]], "costs": [], "bound": {"rational": "1", "logs": []}, "strict": False}]
+    document["statement"] |= {
+        "models": [
+            {"sha256": hashlib.sha256(d).hexdigest(), **NAMED, "trees": t} for d, t in zip(data, (3, 5), strict=True)
+        ],
+        "points": [{"name": "a", "model": 0}, {"name": "b", "model": 1}],
+        "domain": [],
+        "rows": rows,
+    }
+    document |= {"claim": "none", "apart": [], "nodes": [[[1], 0, []]]}
+    with pytest.raises(checker.Rejected, match="does not refute"):
+        checker.check(document, data)
 
 
 def test_the_schema_describes_what_is_written(tmp_path: Path) -> None:

@@ -140,10 +140,28 @@ def with_costs(folder: Path) -> list[Case]:
     return found
 
 
+def of_two_models(folder: Path) -> list[Case]:
+    """Certificates about an old model and a new one, whose leaves are whole numbers of different units."""
+    train(1, folder / "old.json")
+    train(2, folder / "new.json", trees=5, depth=3)
+    models = f'model m from "{folder / "old.json"}"\nmodel n from "{folder / "new.json"}"\n'
+    asked = ["margin(b) >= 4", "margin(a) >= 3", "margin(b) - margin(a) >= 6", "margin(a) >= 2; margin(b) <= -2"]
+    found = []
+    for text in asked:
+        query = query_of(f"{models}query q: find a in m, b in n such that a = b except f0; {text}", folder)
+        try:
+            made = refutation(query)
+        except NoCertificate:
+            continue
+        found.append((json.loads(json.dumps(made.document)), made.files))
+    assert len(found) > 1
+    return found
+
+
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     folder = tmp_path_factory.mktemp("models")
-    return tiny(folder) + of_every_library(folder) + with_costs(folder)
+    return tiny(folder) + of_every_library(folder) + with_costs(folder) + of_two_models(folder)
 
 
 def test_all_certificates_of_the_tests_are_accepted(

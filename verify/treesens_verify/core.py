@@ -122,7 +122,7 @@ class Problem:
             self.constant.append(int(sum(c * self.points[p].base[o] for c, p, o in terms) * unit) - bound)
             coefficient, costs = {}, {}
             for c, p, o in shares:
-                coefficient[p, o] = coefficient.get((p, o), 0) + int(c * (unit // scale))
+                coefficient[p, o] = coefficient.get((p, o), 0) + int(c * (unit // self.points[p].scale))
             for p, f, steps, other in row["costs"]:
                 require(steps[0][0] is None, "costs begin at the least value")
                 whole = [(-math.inf if s is None else s, int(fraction(c) * unit)) for s, c in steps]
