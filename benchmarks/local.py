@@ -36,6 +36,7 @@ class Side:
 
     seconds: list[float] = field(default_factory=list)
     intervals: list[tuple[float, float] | None] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
 
 
 def train(folder: Path, name: str) -> tuple[Path, Path]:
@@ -141,17 +142,32 @@ def veritas(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
         )
         _, low, high = search.search()
         side.seconds.append(time.process_time() - start)
-        side.intervals.append((low, high if search.generated_examples else np.inf))
+        side.ends.append(high)
+        side.intervals.append((low, nearest_flip(booster, values[row], margins[row], search.generated_examples)))
     return side
+
+
+def nearest_flip(booster: Any, row: Any, margin: float, examples: list[Any]) -> float:
+    """The distance of the nearest example that XGBoost puts into the other class; infinite without one."""
+    import xgboost as xgb
+
+    if not examples:
+        return np.inf
+    points = np.array(examples, np.float32)
+    found = booster.predict(xgb.DMatrix(points, feature_names=booster.feature_names), output_margin=True)
+    flipped = points[(found > 0) != (margin > 0)]
+    return float(np.abs(flipped - row).max(axis=1).min()) if len(flipped) else np.inf
 
 
 def line(name: str, mine: Side, other: Side) -> str:
     """One line of the table."""
     closed = sum(i is not None and i[0] == i[1] for i in mine.intervals)
     both = [(m, v) for m, v in zip(mine.intervals, other.intervals, strict=True) if m is not None and v is not None]
-    # Distances of 0.5 and more lie outside of Veritas' search, and its examples lie a step of 1e-4 inside their cells.
-    apart = sum(m[1] < v[0] - 1e-6 or (v[1] < START and m[0] > v[1] + 1e-6) for m, v in both)
-    done = sum(v is not None and (v[1] - v[0] < CLOSE or v[0] >= START - CLOSE) for v in other.intervals)
+    # Ours against what Veritas has proved, and against its examples.
+    apart = sum(m[1] < v[0] - 1e-6 or m[0] > v[1] + 1e-6 for m, v in both)
+    ends = zip(other.intervals, other.ends, strict=True)
+    done = sum(v is not None and (end - v[0] < CLOSE or v[0] >= START - CLOSE) for v, end in ends)
+    wrong = sum(m[0] > end + 1e-6 for (m, _), end in zip(both, other.ends, strict=True) if end < START)
     cells = (
         name,
         len(mine.seconds),
@@ -163,14 +179,15 @@ def line(name: str, mine: Side, other: Side) -> str:
         f"{1000 * statistics.median(other.seconds):.1f}",
         f"{sum(other.seconds):.2f}",
         f"{sum(mine.seconds) / sum(other.seconds):.2f}",
+        wrong,
         apart,
     )
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 HEAD = (
-    "| model | rows | proved | median, ms | first row, ms | sum, s | Veritas done | median, ms | sum, s | ratio | apart |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    "| model | rows | proved | median, ms | first row, ms | sum, s | Veritas done | median, ms | sum, s | ratio | its end unproved | apart |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
 )
 
 

@@ -70,7 +70,10 @@ def apart_terms(scope: Scope, atom: DistanceAtom, span: Span) -> tuple[DistanceT
     features = counted_apart(scope, span) if between else counted_features(scope)
     data = None if isinstance(target, int) else target.data
     row = None if isinstance(target, int) else scope.row(target)
-    widths = scope.every(lambda f: width_of(scope, f, data, span), features)
+    key = ("widths", features, None if data is None else data.text)
+    if key not in scope.inputs.cache:
+        scope.inputs.cache[key] = scope.every(lambda f: width_of(scope, f, data, span), features)
+    widths: list[Fraction] = scope.inputs.cache[key]  # type: ignore[assignment]
     return tuple(
         DistanceTerm(
             atom.point,

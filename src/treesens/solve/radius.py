@@ -18,7 +18,7 @@ from treesens.backends.native.nested import LevelOutcome, nested_question
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.concretise import relates_values
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.radii import Radii, radii_of
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
@@ -85,7 +85,7 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
     witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
     if not isinstance(witness, Witness):
         return None
-    value = objective_value(goal, inputs_of(query, witness.values))
+    value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
     bound = radii.distance(found.low)
     if value < bound or (found.closed and value > bound):
         return None

@@ -150,8 +150,8 @@ class RowQuestions:
         grids = self.of_class[0].query.space.grid
         if any(np.isnan(v) and not grid.missing for v, grid in zip(values[0], grids, strict=True)):
             return None
+        x = inputs_of(self.of_class[0].query, values)
         for index, asked in enumerate(self.of_class):
-            x = inputs_of(asked.query, values)
             if all(holds(constraint, x) for constraint in asked.query.constraints):
                 return index
         return None

@@ -128,7 +128,7 @@ class Ensemble:
     def n_outputs(self) -> int:
         return len(self.base)
 
-    @property
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.features)
 

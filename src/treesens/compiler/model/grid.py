@@ -11,12 +11,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import distinct
+from treesens.compiler.base.arrays import distinct, frozen
 from treesens.compiler.base.floats import (
     NumberType,
     ceil_to,
@@ -166,6 +167,10 @@ class FeatureGrid:
         return self if missing == self.missing else replace(self, missing=missing)
 
 
+_FEW_ROWS = 64
+"""Up to so many rows the cells of a matrix are looked up without ceremony for each feature."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """One FeatureGrid per feature, in the order of the ensemble's features."""
@@ -181,15 +186,21 @@ class Grid:
     def __iter__(self) -> Iterator[FeatureGrid]:
         return iter(self.features)
 
-    @property
+    @cached_property
     def n_cells(self) -> NDArray[np.int32]:
-        """Cells per feature, int32[F]."""
-        return np.array([f.n_cells for f in self.features], dtype=np.int32)
+        """Cells per feature, int32[F], read-only."""
+        return frozen([f.n_cells for f in self.features], np.int32)
 
-    @property
+    @cached_property
     def missing_cells(self) -> NDArray[np.int32]:
-        """The missing cell per feature, -1 where there is none, int32[F]."""
-        return np.array([f.missing_cell for f in self.features], dtype=np.int32)
+        """The missing cell per feature, -1 where there is none, int32[F], read-only."""
+        return frozen([f.missing_cell for f in self.features], np.int32)
+
+    @cached_property
+    def _ordered_type(self) -> NumberType | None:
+        """The type of all features if they have one, and none is a category."""
+        types = {f.number_type for f in self.features}
+        return types.pop() if len(types) == 1 and not any(f.categories for f in self.features) else None
 
     def cells(self, rows: object) -> NDArray[np.int32]:
         """Cells of a float64 matrix [rows, features], same shape; DataError for a wrong width or an unexpected NaN."""
@@ -197,6 +208,13 @@ class Grid:
         if x.ndim != 2 or x.shape[1] != len(self.features):
             raise DataError(f"expected a matrix with {len(self.features)} columns, not an array of shape {x.shape}")
         result = np.empty(x.shape, dtype=np.int32)
+        if len(x) <= _FEW_ROWS and self._ordered_type is not None:
+            cast = self._ordered_type.cast(x)
+            absent = np.isnan(cast)
+            if not (absent & (self.missing_cells < 0)).any():
+                for f, feature in enumerate(self.features):
+                    result[:, f] = feature.cuts.searchsorted(cast[:, f], side="right")
+                return np.where(absent, self.missing_cells, result)
         for f, feature in enumerate(self.features):
             result[:, f] = feature.cell_of(x[:, f])
         return result

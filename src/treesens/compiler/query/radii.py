@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isnan
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,6 +48,41 @@ def _reach(space: Space, feature: int) -> _Reach:
 
 
 @dataclass(frozen=True, eq=False)
+class _Layout:
+    """The cells of some features one after the other: `term` and `cell` of each, ends of its legal values, and whether it is
+    legal; `offset` int64[features + 1].
+    """
+
+    offset: Int64Array
+    term: Int64Array
+    cell: Int64Array
+    low: FloatArray
+    high: FloatArray
+    dense: BoolArray
+    legal: BoolArray
+
+
+_LAYOUTS: WeakKeyDictionary[Space, dict[tuple[int, ...], _Layout]] = WeakKeyDictionary()
+
+
+def _layout(space: Space, features: tuple[int, ...]) -> _Layout:
+    known = _LAYOUTS.setdefault(space, {})
+    if features not in known:
+        reaches = [_reach(space, f) for f in features]
+        counts = [len(r.each) for r in reaches]
+        known[features] = _Layout(
+            np.cumsum([0, *counts]).astype(np.int64),
+            np.repeat(np.arange(len(features)), counts).astype(np.int64),
+            np.concatenate([np.arange(n) for n in counts]).astype(np.int64),
+            np.concatenate([r.low for r in reaches]),
+            np.concatenate([r.high for r in reaches]),
+            np.concatenate([r.dense for r in reaches]),
+            np.concatenate([space.legal[f] for f in features]),
+        )
+    return known[features]
+
+
+@dataclass(frozen=True, eq=False)
 class Radii:
     """Cells by their least distance from a row.
 
@@ -69,21 +105,18 @@ class Radii:
 
 def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
     """The radii for terms of one place each, at most one per place, that are to be small."""
-    near = [_distances(space, term) for term in terms]
-    term = np.repeat(np.arange(len(terms)), [len(d) for d, _ in near])
-    cell = np.concatenate([np.arange(len(d)) for d, _ in near])
-    distance = np.concatenate([d for d, _ in near])
-    exact = all(is_exact for _, is_exact in near) and len({(t.width, t.factor) for t in terms}) == 1
+    layout = _layout(space, tuple(t.feature for t in terms))
+    distance, exact = _distances(space, terms, layout)
     known = np.flatnonzero(~np.isnan(distance))
     order = known[np.argsort(distance[known], kind="stable")]
     first = begins_run(distance[order])
     if not exact:
-        order, first = _resolved(space, terms, term, cell, distance, order)
+        order, first = _resolved(space, terms, layout, distance, order)
     number = np.full(len(distance), -1, np.int32)
     number[order] = np.cumsum(first) - 1
     starts = order[first]
-    shown = tuple(zip(term[starts].tolist(), cell[starts].tolist(), strict=True))
-    offset = np.cumsum([0, *(len(d) for d, _ in near)])
+    shown = tuple(zip(layout.term[starts].tolist(), layout.cell[starts].tolist(), strict=True))
+    offset = layout.offset.tolist()
     level = {t.places[0]: number[offset[i] : offset[i + 1]] for i, t in enumerate(terms)}
     return Radii(tuple(terms), level, shown, space)
 
@@ -96,31 +129,30 @@ def _exact(space: Space, term: DistanceTerm, cell: int) -> Fraction | None:
     return None if found is None else found[0]
 
 
-def _distances(space: Space, term: DistanceTerm) -> tuple[FloatArray, bool]:
-    """The least distance of every cell as a float, and whether these are exact up to the width and the factor."""
-    reach = _reach(space, term.feature)
-    scale = float(term.factor) / float(term.width)
-    if np.isnan(term.row) or term.unordered or term.power != 1:
-        return _one_by_one(space, term, ~np.zeros(len(reach.low), bool), reach.low.copy(), 1.0), False
+def _distances(space: Space, terms: Sequence[DistanceTerm], layout: _Layout) -> tuple[FloatArray, bool]:
+    """The least distance of every cell as a float, up to a common factor, and whether the order of these is exact."""
+    counts = np.diff(layout.offset)
+    row = np.repeat([t.row for t in terms], counts)
+    scale = np.repeat([float(t.factor) / float(t.width) for t in terms], counts)
+    plain = np.array([not (isnan(t.row) or t.unordered or t.power != 1) for t in terms], bool)
     with np.errstate(invalid="ignore"):
-        below, above = reach.low - term.row, term.row - reach.high
-        away = np.maximum(0.0, np.maximum(below, above))
-        is_exact = bool((_is_exact(reach.low, term.row) & _is_exact(reach.high, term.row))[~np.isnan(away)].all())
-    inside = ~reach.dense & (reach.low < term.row) & (term.row < reach.high)
-    special = np.isnan(reach.low) | inside
-    away[~space.legal[term.feature]] = np.nan
-    is_exact = is_exact and not (special & space.legal[term.feature]).any()
-    return _one_by_one(space, term, special, away * scale, 1.0), is_exact
+        away = np.maximum(0.0, np.maximum(layout.low - row, row - layout.high))
+        inside = ~layout.dense & (layout.low < row) & (row < layout.high)
+    special = layout.legal & (~np.repeat(plain, counts) | np.isnan(layout.low) | inside)
+    distance = np.where(layout.legal & ~special, away * scale, np.nan)
+    for i in np.flatnonzero(special):
+        found = _exact(space, terms[layout.term[i]], int(layout.cell[i]))
+        distance[i] = np.nan if found is None else float(found)
+    one_unit = len({(t.width, t.factor) for t in terms}) <= 1
+    if special.any() or not one_unit:
+        return distance, False
+    if not (_is_exact(layout.low, row) & _is_exact(layout.high, row))[layout.legal].all():
+        return distance, False
+    # The order is that of the differences, which no rounding has touched.
+    return np.where(layout.legal, away, np.nan), True
 
 
-def _one_by_one(space: Space, term: DistanceTerm, chosen: BoolArray, distance: FloatArray, scale: float) -> FloatArray:
-    for cell in np.flatnonzero(chosen):
-        found = _exact(space, term, int(cell))
-        distance[cell] = np.nan if found is None else float(found) * scale
-    return distance
-
-
-def _is_exact(values: FloatArray, row: float) -> BoolArray:
+def _is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
     """Where values - row is exact in floats (Knuth's two-sum)."""
     difference = values - row
     back = difference + row
@@ -131,8 +163,7 @@ def _is_exact(values: FloatArray, row: float) -> BoolArray:
 def _resolved(
     space: Space,
     terms: Sequence[DistanceTerm],
-    term: Int64Array,
-    cell: Int64Array,
+    layout: _Layout,
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
@@ -146,7 +177,7 @@ def _resolved(
         low, high = int(starts[start]), int(starts[start + 1])
         if ordered[low] == ordered[high - 1] == 0.0:
             continue  # nothing rounds to 0 here: a difference of floats is 0 only if they are equal
-        exact = [_exact(space, terms[term[i]], int(cell[i])) for i in order[low:high]]
+        exact = [_exact(space, terms[layout.term[i]], int(layout.cell[i])) for i in order[low:high]]
         ranked = sorted(range(high - low), key=lambda i: exact[i] or 0)
         order[low:high] = order[low:high][ranked]
         for i in range(1, high - low):
