@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES
-from tests.engine.tiny import Answers, brute_force, random_problem, rows_at, satisfies
+from tests.engine.tiny import Answers, Box, Group, assemble, brute_force, random_problem, rows_at, satisfies
 from treesens import _engine
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -135,3 +135,29 @@ def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
     }
     with pytest.raises(ValueError, match=r"must have|needed|out of range"):
         _engine.BoxSearch(**given)
+
+
+def full_tables(rng: np.random.Generator, cells: int = 9) -> SearchProblem:
+    """Trees with a leaf for every pair of cells of two of three variables, and two rows."""
+    groups = []
+    for tree, (one, other) in enumerate([(0, 1), (1, 2), (0, 2)]):
+        places = [(i, j) for i in range(cells) for j in range(cells)]
+        boxes: list[list[Box]] = [[{one: (i, i), other: (j, j)}] for i, j in places]
+        values = [[(row, int(rng.integers(-100, 100))) for row in (0, 1)] for _ in places]
+        groups.append(Group(tree, boxes, values))
+    return assemble([cells] * 3, [0, 1, 2], groups, [0, 0])
+
+
+def test_deep_trees_are_proved_by_the_boxes_of_what_is_left() -> None:
+    """Trees of 64 leaves and more go to a prover that looks at the boxes of leaves instead of at the trees."""
+    rng = np.random.default_rng(11)
+    for trial in range(25):
+        problem = full_tables(rng)
+        answers = brute_force(problem)
+        best = int((answers.rows[:, :2] - problem.bound).min(axis=1).max())
+        boxes = _engine.Boxes(Solver(problem)._engine)
+        hints = np.zeros((0, 3), np.int32)
+        for offset in (-3, 0, 1, 40):
+            bound = problem.bound + best + offset
+            facts = finished(_engine.BoxSearch(boxes, problem.allowed, bound, hints, trial, -1, 0))
+            assert facts["status"] == ("witness" if offset <= 0 else "infeasible")

@@ -255,10 +255,15 @@ void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& b
     }
 }
 
-void Restrictor::write_groups(Restricted& part) const {
+void Restrictor::write_groups(Restricted& part) {
     Problem& p = part.problem;
     p.group_offset.assign(1, 0);
+    p.leaf_offset.assign(1, 0);
+    p.box_offset.assign(1, 0);
     p.coefficient_offset.assign(1, 0);
+    low_.assign(p.variables(), 0);
+    high_ = p.size;
+    for (Cell& h : high_) --h;
     for (std::int32_t g = 0; g < whole_.groups(); ++g) {
         if (root_[g] < 0) continue;
         const std::int32_t number = p.groups();
@@ -267,30 +272,47 @@ void Restrictor::write_groups(Restricted& part) const {
         p.group_offset.push_back(narrow<std::int64_t>(p.coefficient_offset.size()) - 1);
         ensure(part.forest.root[number] >= 0, "a tree with several leaves has become one");
     }
-    p.leaf_offset.assign(p.coefficient_offset.size(), 0);
-    p.box_offset.assign(1, 0);
+    low_.resize(whole_.variables());
+    high_.resize(whole_.variables());
     index_forest(p, part.forest);
 }
 
-std::int32_t Restrictor::write_tree(Restricted& part, std::int32_t group, std::int32_t node) const {
-    Problem& p = part.problem;
-    if (node < 0) {
-        const std::int64_t* value = forest_.values(whole_, group, ~node);
-        for (std::int32_t j = 0; j < forest_.rows_of(group); ++j) {
-            p.coefficient_row.push_back(forest_.group_rows[forest_.row_offset[group] + j]);
-            p.coefficient_value.push_back(value[j]);
-        }
-        p.coefficient_offset.push_back(narrow<std::int64_t>(p.coefficient_value.size()));
-        return ~(narrow<std::int32_t>(p.coefficient_offset.size()) - 2);
-    }
+std::int32_t Restrictor::write_tree(Restricted& part, std::int32_t group, std::int32_t node) {
+    if (node < 0) return write_leaf(part, group, ~node);
     const TreeNode& n = nodes_[node];
+    const std::int32_t v = number_[n.variable];
+    const Cell cut = run_[first_[n.variable] + n.cut];
     const std::int32_t here = narrow<std::int32_t>(part.forest.nodes.size());
-    part.forest.nodes.push_back({number_[n.variable], run_[first_[n.variable] + n.cut], 0, 0});
+    part.forest.nodes.push_back({v, cut, 0, 0});
+    const Cell low = low_[v];
+    const Cell high = high_[v];
+    const bool is_new = low == 0 && high == part.problem.size[v] - 1;
+    if (is_new) narrowed_.push_back(v);
+    high_[v] = cut;
     const std::int32_t left = write_tree(part, group, n.left);
+    high_[v] = high;
+    low_[v] = cut + 1;
     const std::int32_t right = write_tree(part, group, n.right);
+    low_[v] = low;
+    if (is_new) narrowed_.pop_back();
     part.forest.nodes[here].left = left;
     part.forest.nodes[here].right = right;
     return here;
+}
+
+// A leaf with its values and the box of the way to it.
+std::int32_t Restrictor::write_leaf(Restricted& part, std::int32_t group, std::int32_t leaf) const {
+    Problem& p = part.problem;
+    const std::int64_t* value = forest_.values(whole_, group, leaf);
+    for (std::int32_t j = 0; j < forest_.rows_of(group); ++j) {
+        p.coefficient_row.push_back(forest_.group_rows[forest_.row_offset[group] + j]);
+        p.coefficient_value.push_back(value[j]);
+    }
+    p.coefficient_offset.push_back(narrow<std::int64_t>(p.coefficient_value.size()));
+    for (const std::int32_t v : narrowed_) p.literals.push_back({v, low_[v], high_[v]});
+    p.box_offset.push_back(narrow<std::int64_t>(p.literals.size()));
+    p.leaf_offset.push_back(narrow<std::int64_t>(p.box_offset.size()) - 1);
+    return ~(narrow<std::int32_t>(p.coefficient_offset.size()) - 2);
 }
 
 void Restrictor::write_clauses(Restricted& part) const {

@@ -21,7 +21,7 @@ enum class Left {
 
 struct Restricted {
     Left left = Left::nothing;
-    Problem problem;  // its leaves have no boxes: `forest` has the trees
+    Problem problem;
     Forest forest;
     std::vector<std::int32_t> variable;  // [variables of problem], numbers in the whole
     std::vector<Cell> cell;              // [cells of problem]: the cell of the whole that stands for it
@@ -55,8 +55,9 @@ private:
     void mark_cuts();
     void number_cells(Restricted& part, const std::int32_t* level);
     void write_rows(Restricted& part, const std::vector<std::int64_t>& bound) const;
-    void write_groups(Restricted& part) const;
-    std::int32_t write_tree(Restricted& part, std::int32_t group, std::int32_t node) const;
+    void write_groups(Restricted& part);
+    std::int32_t write_tree(Restricted& part, std::int32_t group, std::int32_t node);
+    std::int32_t write_leaf(Restricted& part, std::int32_t group, std::int32_t leaf) const;
     void write_clauses(Restricted& part) const;
     void write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const;
     bool holds_everywhere(const std::vector<std::int64_t>& bound) const;
@@ -76,6 +77,7 @@ private:
     std::vector<Clause> clauses_;         // over places
     std::vector<std::uint8_t> cut_;       // [kept]: the next cell is another one
     std::vector<std::int32_t> run_;       // [kept]: the number of its cell in the problem that is left
+    std::vector<std::int32_t> narrowed_;  // variables that the way to a node narrows
     std::vector<std::int32_t> number_;    // [variables]: of the problem that is left, or -1
 };
 
