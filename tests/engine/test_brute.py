@@ -158,3 +158,81 @@ def test_relative_gap_is_honest() -> None:
         assert result.level is not None
         assert result.upper is not None
         assert result.level <= best <= result.upper <= result.level + max(1, 0.2 * abs(result.level))
+
+
+def as_equalities(problem: SearchProblem, values: np.ndarray) -> SearchProblem:
+    """Every row twice, from above and from below: it has to be one value."""
+    count = problem.constraints
+    leaf = np.repeat(np.arange(len(problem.coefficient_offset) - 1), np.diff(problem.coefficient_offset))
+    order = np.argsort(np.concatenate((leaf, leaf)), kind="stable")
+    return dataclasses.replace(
+        problem,
+        coefficient_offset=problem.coefficient_offset * 2,
+        coefficient_row=np.concatenate((problem.coefficient_row, problem.coefficient_row + count))[order],
+        coefficient_value=np.concatenate((problem.coefficient_value, -problem.coefficient_value))[order],
+        bound=np.concatenate((values, -values)).astype(np.int64),
+        slack_weight=np.concatenate((problem.slack_weight, problem.slack_weight)),
+        unary_row=np.concatenate((problem.unary_row, problem.unary_row + count)).astype(np.int32),
+        unary_variable=np.concatenate((problem.unary_variable, problem.unary_variable)),
+        unary_cell=np.concatenate((problem.unary_cell, problem.unary_cell)),
+        unary_value=np.concatenate((problem.unary_value, -problem.unary_value)),
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_rows_that_have_to_be_one_value(name: str, method: Method) -> None:
+    """Of two rows that contradict each other but in one place, the weights of which cancel."""
+    rng = np.random.default_rng(1 + sum(map(ord, name)))
+    seen = set()
+    for trial in range(60):
+        problem = random_problem(rng, SHAPES[name])
+        answers = brute_force(problem)
+        if not len(answers.rows):
+            continue
+        rows = answers.rows[:, : problem.constraints]
+        values = rows[rng.integers(len(rows))] + (rng.integers(-1, 2, rows.shape[1]) if rng.random() < 0.4 else 0)
+        possible = bool((rows == values).all(axis=1).any())
+        asked = as_equalities(problem, values)
+        solver = Solver(asked, seed=trial, audit=1, method=method)
+        result = solver.run(5.0)
+        check_point(asked, result)
+        assert result.status == ("witness" if possible else "infeasible"), trial
+        seen.add(result.status)
+    assert len(seen) == 2
+
+
+def test_a_point_is_moved_into_the_cells_that_are_left() -> None:
+    """One tree, a score that has to be -15, and clauses: four of 24 points. The point at hand lay in a cell that the last step
+    had taken away, and decided the node.
+    """
+    problem = SearchProblem(
+        size=np.array([2, 2, 2, 3], np.int32),
+        feature=np.arange(4, dtype=np.int32),
+        allowed=np.ones(9, np.uint8),
+        group_tree=np.zeros(1, np.int32),
+        group_offset=np.array([0, 4], np.int64),
+        leaf_offset=np.arange(5, dtype=np.int64),
+        box_offset=np.arange(0, 9, 2, dtype=np.int64),
+        literal_variable=np.array([2, 3] * 4, np.int32),
+        literal_low=np.array([0, 0, 0, 1, 1, 0, 1, 2], np.int32),
+        literal_high=np.array([0, 0, 0, 2, 1, 1, 1, 2], np.int32),
+        coefficient_offset=np.arange(0, 9, 2, dtype=np.int64),
+        coefficient_row=np.array([0, 1] * 4, np.int32),
+        coefficient_value=np.array([-5, 5, -15, 15, 8, -8, -8, 8], np.int64),
+        bound=np.array([-15, 15], np.int64),
+        slack_weight=np.ones(2, np.uint8),
+        objective=False,
+        unary_row=np.zeros(0, np.int32),
+        unary_variable=np.zeros(0, np.int32),
+        unary_cell=np.zeros(0, np.int32),
+        unary_value=np.zeros(0, np.int64),
+        clause_offset=np.array([0, 2, 5, 7, 9, 11], np.int64),
+        clause_variable=np.array([2, 3, 0, 1, 2, 0, 1, 0, 2, 1, 2], np.int32),
+        clause_low=np.array([0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.int32),
+        clause_high=np.array([0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.int32),
+    )
+    for seed in range(40):
+        result = Solver(problem, seed=seed, audit=1).run(5.0)
+        assert result.status == "witness"
+        check_point(problem, result)

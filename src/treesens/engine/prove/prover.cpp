@@ -338,6 +338,10 @@ void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSe
 }
 
 void Prover::branch(Incumbent& incumbent) {
+    // The last step may have taken cells away from under the point.
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
+    }
     Split split;
     if (bound_level_ != nullptr) split = branching_.by_deficit(bound_level_->messages, node_, x_);
     if (split.variable < 0) split = branching_.by_clause(node_, x_);
@@ -358,10 +362,14 @@ void Prover::branch(Incumbent& incumbent) {
     if (split.variable < 0) {
         // All rows are constant over the node and the point satisfies the clauses: it has been decided exactly.
         ++statistics_.closed;
+        for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+            ensure(node_.has(v, x_[v]), "a node was decided by a point outside of it");
+        }
         evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
         const Score s = goal_.score(problem_, slack_.data());
         check_point(s);
         incumbent.offer(s, x_);
+        audit_.prune(node_, s.hard >= 0 ? std::max(level_, s.soft + 1) : level_);
         // What lies in cells that were removed stays below the level, and may be better than what is left.
         const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
         pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
