@@ -104,3 +104,23 @@ def test_bounds_hold_at_every_pause(name: str, kind: str) -> None:
         seen["nodes looked at again"] += audited
     print(f"\n{name}, {kind}: " + ", ".join(f"{count} {word}" for word, count in sorted(seen.items())))
     assert seen["nodes looked at again"] > 0
+
+
+def test_the_largest_difference_is_closed_to_the_last_unit() -> None:
+    """Messages are rounded, so that alone they count down single units of 2**-shift for ever."""
+    rng = np.random.default_rng(8)
+    shape = Shape(shared=6, cells=12, trees=40, depth=5, magnitude=2**40, objective="swing")
+    for trial in range(5):
+        problem = random_problem(rng, shape)
+        problem = with_bound(problem, np.full(problem.constraints, -(2**50)))
+        result = Solver(problem, mode="objective", seed=trial, audit=16).run(30)
+        check_point(problem, result)
+        assert result.status == "optimal"
+        assert result.level == result.upper
+        other = Solver(problem, mode="objective", seed=trial, method="messages")
+        other.set_gap(relative=1e-4)
+        second = other.run(30)
+        assert second.status == "optimal"
+        assert second.upper is not None
+        assert second.level is not None
+        assert second.level <= result.level <= second.upper

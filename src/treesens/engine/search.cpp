@@ -18,8 +18,6 @@ constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 constexpr std::int64_t kPatience = 16;
-// Trees with so many leaves on average are deep: boxes prove what messages do not (benchmarks/bounds.md).
-constexpr std::int64_t kDeepTree = 64;
 constexpr std::int64_t kDeepLocal = 6;
 constexpr int kMessagesEvery = 4;
 // Above so many leaves a sweep over all entries takes longer than boxes need for a thousand nodes, and gigabytes.
@@ -60,6 +58,7 @@ Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_
     const Domains all(problem_);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
     largest_level_ = largest_level();
+    set_objective_cancels();
 }
 
 void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
@@ -85,6 +84,7 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     fault_.clear();
     reason_ = Reason::none;
     largest_level_ = largest_level();
+    set_objective_cancels();
     last_upper_ = INT64_MAX;
     patience_ = 1;
     turn_ = 0;
@@ -208,26 +208,31 @@ void Search::start_prover() {
     previous_.reset();
 }
 
-// Boxes are for deep trees, and hold the numbers of cells in 16 bits.
+// Boxes are for deep trees, and for the largest difference of two points: they sharpen its bound to the last unit,
+// which messages, whose numbers are rounded, do not. They hold the numbers of cells in 16 bits.
 bool Search::wants_boxes() const {
     if (method_ == Method::messages || !fits_boxes(problem_)) return false;
-    return method_ != Method::automatic || problem_.leaves() >= kDeepTree * problem_.groups();
+    return method_ != Method::automatic || is_deep() || objective_cancels_;
 }
 
 bool Search::wants_messages() const {
     if (!wants_boxes() || method_ == Method::both) return true;
-    return method_ == Method::automatic && problem_.leaves() <= kMostForMessages;
+    return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= kMostForMessages);
 }
 
 // Where both provers are at work they take turns, boxes first and more often.
 bool Search::boxes_are_next() const {
-    const int every = method_ == Method::both ? 2 : kMessagesEvery;
+    const int every = method_ == Method::both || !is_deep() ? 2 : kMessagesEvery;
     return wants_boxes() && (prover_turns_ % every != every - 1 || !wants_messages());
 }
 
 bool Search::proved() const {
     if (overlap_ && overlap_->finished()) return true;
     return sharing_ ? sharing_->finished() : prover_ && prover_->finished();
+}
+
+void Search::set_objective_cancels() {
+    objective_cancels_ = goal_.mode == Mode::objective && cancel(problem_, forest_, {problem_.constraints});
 }
 
 void Search::start_boxes() {
@@ -271,7 +276,7 @@ std::int64_t Search::turn_work(int turn) const {
     if (turn % 2 == 1) return kTurns[turn] * (turn >= kRepeatFrom ? patience_ : 1);
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     // In deep trees a move is spread over memory, and its work takes several times as long.
-    return std::min(kTurns[turn] / (wants_boxes() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
+    return std::min(kTurns[turn] / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
 }
 
 void Search::local_phase() {

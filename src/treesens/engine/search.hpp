@@ -36,6 +36,9 @@ struct Seconds {
 
 class Search {
 public:
+    // Trees with so many leaves on average are deep: boxes prove what messages do not (ADR 0011).
+    static constexpr std::int64_t kDeepTree = 64;
+
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit. A `forest` that
     // is known already saves building it; then the leaves need no boxes.
     Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes, const Forest* forest = nullptr);
@@ -93,11 +96,13 @@ private:
     void turns(std::int64_t node_limit);
     bool done();
     bool proved() const;
+    bool is_deep() const { return problem_.leaves() >= kDeepTree * problem_.groups(); }
     bool wants_boxes() const;
     bool wants_messages() const;
     bool boxes_are_next() const;
     void prove_with_boxes(std::int64_t node_limit);
     void start_boxes();
+    void set_objective_cancels();
     void build_sets();
     void start_prover();
 
@@ -125,6 +130,7 @@ private:
     std::string fault_;
     std::int64_t audit_ = 0;
     Method method_ = Method::automatic;
+    bool objective_cancels_ = false;  // the objective is a difference of points, and shared trees drop out of it
     std::int64_t largest_level_ = INT64_MAX;  // of the present goal
     std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
     Seconds seconds_;

@@ -196,6 +196,25 @@ std::int64_t rounding_slop(const Problem& p, const RowSum& rows) {
     return slop;
 }
 
+bool cancel(const Problem& p, const Forest& forest, const RowSum& rows) {
+    const std::int64_t slop = rounding_slop(p, rows);
+    bool any = false;
+    for (const auto& [tree, groups] : groups_by_tree(p)) {
+        static_cast<void>(tree);
+        const bool touched = std::any_of(groups.begin(), groups.end(), [&](std::int32_t g) {
+            return std::any_of(rows.begin(), rows.end(), [&](std::int32_t r) {
+                const auto first = forest.group_rows.begin() + forest.row_offset[g];
+                const auto last = forest.group_rows.begin() + forest.row_offset[g + 1];
+                return std::binary_search(first, last, r);
+            });
+        });
+        if (!touched) continue;
+        if (groups.size() == 1 && !constant_on_group(p, forest, groups[0], rows, slop)) return false;
+        any = true;
+    }
+    return any;
+}
+
 std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, const Goal& goal) {
     std::vector<RowSum> candidates;
     // The objective on its own (a difference of margins), then pairs of constraints.
@@ -205,31 +224,8 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
             if (goal.mode == Mode::objective || goal.soft[r] == goal.soft[s]) candidates.push_back({r, s});
         }
     }
-    const auto trees = groups_by_tree(p);
     for (const RowSum& rows : candidates) {
-        const std::int64_t slop = rounding_slop(p, rows);
-        bool any_joint = false;
-        bool any_cancelled = false;
-        bool cancels = true;
-        for (const auto& [tree, groups] : trees) {
-            static_cast<void>(tree);
-            const bool touched = std::any_of(groups.begin(), groups.end(), [&](std::int32_t g) {
-                return std::any_of(rows.begin(), rows.end(), [&](std::int32_t r) {
-                    const auto first = forest.group_rows.begin() + forest.row_offset[g];
-                    const auto last = forest.group_rows.begin() + forest.row_offset[g + 1];
-                    return std::binary_search(first, last, r);
-                });
-            });
-            if (!touched) continue;
-            if (groups.size() > 1)
-                any_joint = true;
-            else if (!constant_on_group(p, forest, groups[0], rows, slop))
-                cancels = false;
-            else
-                any_cancelled = true;
-            if (!cancels) break;
-        }
-        if (cancels && (any_joint || any_cancelled)) return {rows};
+        if (cancel(p, forest, rows)) return {rows};
     }
     return {};
 }

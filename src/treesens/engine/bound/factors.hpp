@@ -57,6 +57,8 @@ FactorSet build_factors(const Problem& problem, const Forest& forest, const std:
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
+// Whether every tree that appears once cancels in the sum, and some tree is touched.
+bool cancel(const Problem& problem, const Forest& forest, const RowSum& rows);
 // Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.
 std::int64_t rounding_slop(const Problem& problem, const RowSum& rows);
 
