@@ -8,11 +8,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Answers", "__version__", "audit", "check", "check_text", "load", "query", "sensitivity"]
+__all__ = [
+    "Answer",
+    "Answers",
+    "__version__",
+    "audit",
+    "check",
+    "check_text",
+    "load",
+    "query",
+    "sensitivity",
+    "session",
+]
 
 if TYPE_CHECKING:
     from treesens import builder as query
     from treesens.api import Answer, Answers, audit, check, check_text, load, sensitivity
+    from treesens.sessions import session
 
 
 def __getattr__(name: str) -> Any:
@@ -20,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("treesens.builder")
+    if name == "session":
+        from importlib import import_module
+
+        return import_module("treesens.sessions").session
     if name in __all__:
         from treesens import api
 

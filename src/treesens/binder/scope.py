@@ -74,6 +74,12 @@ class Inputs:
     def names(self) -> tuple[str, ...]:
         return tuple(feature.name for feature in self.features)
 
+    def forget_spaces(self, most: int) -> None:
+        """Keeps the last `most` refined spaces."""
+        spaces = [key for key in self.cache if isinstance(key, tuple) and key[0] == "space"]
+        for key in spaces[: max(0, len(spaces) - most)]:
+            del self.cache[key]
+
     def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
         """The space refined by more cuts, and the models over it; made once for the same cuts."""
         sorted_cuts = tuple(tuple(sorted(set(extra))) for extra in cuts)

@@ -10,6 +10,9 @@ from treesens.binder.file import Asked, Binder, ResolvedQuestion, load_model_fil
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
+_SPACES = 32
+"""Refined grids that are kept for questions that stand in no file; every new constant makes one."""
+
 
 class Session:
     """Arguments and errors are those of `bind`; errors come with the first question that has one.
@@ -65,6 +68,9 @@ class Session:
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
         """A query that does not stand in the file, over its declarations; the first one if it stands for several."""
+        for inputs in self._binder.inputs.values():
+            if inputs is not None:
+                inputs.forget_spaces(_SPACES)
         try:
             return next(iter(self._binder.query(node)))
         except Unbound:
