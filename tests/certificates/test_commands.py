@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -74,8 +78,17 @@ def test_gap_and_audit_have_certificates(model: Path, tmp_path: Path) -> None:
     run("gap", model, "--certificate", gaps)
     assert accepted(gaps, model) >= 1
     table.write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n")
-    run("audit", model, "--data", table, "--margin", "0.1,9", "--certificate", audits)
+    report, options = tmp_path / "page.html", ("--margin", "0.1,9", "--certificate", audits)
+    run("audit", model, "--data", table, *options, "--report", report)
     assert accepted(audits, model) >= 3
+    page = report.read_text()
+    for file in audits.iterdir():
+        assert file.name in page
+        assert hashlib.sha256(file.read_bytes()).hexdigest() in page
+    (command,) = re.findall(r"To check all of them: <code>(.*?)</code>", page)
+    told = shlex.split(html.unescape(command))
+    assert told[0] == "treesens"
+    assert run(*told[1:]).stdout.count(": accepted\n") == len(list(audits.iterdir()))
 
 
 def test_sweeps_have_certificates(model: Path, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from importlib.resources import files
 from itertools import groupby
+from pathlib import PurePath
 from typing import Any
 
 from treesens.errors import UsageError
@@ -45,9 +47,39 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         for varied, mine in groupby(records, key=lambda r: tuple(r["varied"]))
     ]
     gaps = list(dict.fromkeys(gap_of(r) for r in records))
+    certificates = certificates_of(records)
     return template.render(
-        facts=facts, groups=groups, gaps=gaps, map=heat_map(groups, gaps), gap_of=gap_of, swing_of=swing_of
+        facts=facts,
+        groups=groups,
+        gaps=gaps,
+        map=heat_map(groups, gaps),
+        gap_of=gap_of,
+        swing_of=swing_of,
+        certificates=certificates,
+        check_command=check_command(certificates, facts["model"]["file"]),
     )
+
+
+def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every claim of the records for which a certificate was asked, with its file or the reason why it has none."""
+    return [
+        {
+            "name": ", ".join(record["varied"]),
+            "gap": gap_of(record),
+            **claim,
+            "folder": str(PurePath(claim["file"]).parent) if claim["file"] else "",
+            "file": PurePath(claim["file"]).name if claim["file"] else None,
+            "checked": claim["seconds"]["checked"] if claim["file"] else None,
+        }
+        for record in records
+        for claim in record.get("certificates", ())
+    ]
+
+
+def check_command(certificates: list[dict[str, Any]], model: str) -> str:
+    """The command that checks all certificates, as one types it in a shell."""
+    folders = list(dict.fromkeys(c["folder"] for c in certificates if c["file"]))
+    return shlex.join(["treesens", "verify", *folders, "--model", model])
 
 
 def seen(value: Any) -> Any:
