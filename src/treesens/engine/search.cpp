@@ -54,6 +54,10 @@ Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_
       local_(problem_, forest_, clauses_, seed),
       seed_(seed),
       turn_left_(turn_work(0)) {
+    // Trees that are known do not tell whether the boxes, which one of the provers reads instead, are there, too.
+    for (std::int64_t l = 0; forest != nullptr && l < problem_.leaves(); ++l) {
+        if (problem_.leaf_offset[l] == problem_.leaf_offset[l + 1]) throw std::invalid_argument("a leaf has no box");
+    }
     local_.set_goal(goal_);
     const Domains all(problem_);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
