@@ -230,6 +230,7 @@ class Proof:
     def __init__(self, problem):
         self.problem, self.weights, self.messages, self.domain = problem, None, {}, None
         self.factor, self.rest = [0] * len(problem.factors), [0] * len(problem.domain)
+        self.ranked = {}  # of a factor: the sums of its rows, and its entries with their values, the greatest first
 
     def check(self, nodes):
         stack = [list(self.problem.domain)]
@@ -284,14 +285,19 @@ class Proof:
         cancels = len(points) == 2 and not any(map(sum, zip(*sums)))
         if not messages and (not any(map(any, sums)) or (cancels and problem.goes_along(t)[0])):
             return 0
-        worth = [
-            {n: sum(map(mul, weights, node[0])) for n, node in enumerate(problem.tree(p, t)) if len(node) == 1}
-            | {None: 0}
-            for p, weights in zip(points, sums)
-        ]
+        if self.ranked.get(i, [None])[0] != sums:
+            worth = [
+                {n: sum(map(mul, weights, node[0])) for n, node in enumerate(problem.tree(p, t)) if len(node) == 1}
+                for p, weights in zip(points, sums)
+            ]
+            entries = problem.entries_of(i, cancels)
+            totals = [sum(table.get(n, 0) for table, n in zip(worth, leaves)) for leaves, _ in entries]
+            order = sorted(range(len(entries)), key=totals.__getitem__, reverse=True)
+            self.ranked[i] = sums, [(totals[e], entries[e][1]) for e in order]
         best, free, known = None, {v: self.best_message(v, runs, domain[v]) for v, runs in messages.items()}, {}
-        for leaves, box in problem.entries_of(i, cancels):
-            total = sum(table[n] for table, n in zip(worth, leaves))
+        for total, box in self.ranked[i][1]:
+            if best is not None and total <= best:
+                break  # what the messages add, less than the greatest of them, is never more than 0
             for v, cells in box:
                 if not (reached := cells & domain[v]):
                     break
