@@ -46,11 +46,14 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
 
 
 def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
-    """A certificate that no pair exceeds a gap: the question with every bound of a row replaced by it."""
-    limit = LogRational(Fraction(gap + 1e-12 * max(1.0, abs(gap))))
-    rows = tuple(replace(c, bound=limit, strict=True) if isinstance(c, AtLeast) else c for c in query.constraints)
-    beyond = replace(query, constraints=rows)
-    return _attempt("bound", folder, query, lambda: refutation(beyond, seconds=seconds))
+    """A certificate that no pair exceeds a gap: the question with every bound of a row that much higher."""
+    average = query.models[0].ensemble.average
+    beyond = LogRational(Fraction(gap + 1e-12 * max(1.0, abs(gap))) * average)
+    rows = tuple(
+        replace(c, bound=c.bound + beyond, strict=True) if isinstance(c, AtLeast) else c for c in query.constraints
+    )
+    higher = replace(query, constraints=rows)
+    return _attempt("bound", folder, query, lambda: refutation(higher, seconds=seconds))
 
 
 def form_limit(goal: Objective, shown: float) -> float:

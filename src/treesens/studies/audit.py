@@ -24,7 +24,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.model import Link, Task
+from treesens.compiler.model import Task
 from treesens.compiler.result import NearestRow, Proof, Result, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_values
 from treesens.data.alignment import align_table, distinct
@@ -37,6 +37,7 @@ from treesens.report.records import label_of, record
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, sweep_rows, table_in_play, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
+from treesens.studies.classes import second_class
 
 _Done = TypeVar("_Done")
 
@@ -136,10 +137,15 @@ def questions_of(
 ) -> list[Questions]:
     """All questions of an audit, bound once: they share one space of cells and one table."""
     ensemble = model.ensemble
-    if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX:
+    label = second_class(
+        ensemble,
+        "the audit takes binary classifiers and regressors",
+        "ask a multiclass model in a file: `sensitive m to f from A to B`",
+    )
+    if label is not None and any(g.kind == "margin" for g in gaps):
         raise UsageError(
-            "the audit takes binary classifiers and regressors",
-            remedy="ask a multiclass model in a file: `sensitive m to f from A to B`",
+            "the scores of this model are probabilities, which have no margin around 0",
+            remedy="give --gap, e.g. 0.1,0.2",
         )
     if ensemble.task is Task.REGRESSION and any(g.kind == "margin" for g in gaps):
         raise UsageError("a regressor has no margin around 0", remedy="give --gap in units of its value")
@@ -156,7 +162,7 @@ def questions_of(
             for i, gap in enumerate(gaps):
                 body = ast.Sensitive(ast.Name("m"), names, near=nearness, **gap.clause)
                 queries.append(ast.Query(ast.Name(f"{kind}{number}_{i}"), body))
-        queries.append(ast.Query(ast.Name(f"s{number}"), _largest_swing(names)))
+        queries.append(ast.Query(ast.Name(f"s{number}"), _largest_swing(names, label)))
     bound = bind(
         ast.File((*declarations_of(model, real, has_table=True), *queries)),
         Path(),
@@ -171,9 +177,9 @@ def questions_of(
     ]
 
 
-def _largest_swing(varied: ast.Features) -> ast.Find:
+def _largest_swing(varied: ast.Features, label: ast.Label | None) -> ast.Find:
     a, b = ast.Name("a"), ast.Name("b")
-    difference = ast.Sum((ast.Margin(a), ast.Negate(ast.Margin(b))))
+    difference = ast.Sum((ast.Margin(a, label), ast.Negate(ast.Margin(b, label))))
     alike = ast.PointsEqual(a, b, varied)
     return ast.Find((ast.Point(a), ast.Point(b)), (alike,), ast.Objective("maximize", difference))
 

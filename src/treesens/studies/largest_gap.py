@@ -22,7 +22,7 @@ from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
-from treesens.compiler.model import Link, Task
+from treesens.compiler.model import Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.result import Certified, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_cells
@@ -33,6 +33,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.studies.audit import as_finished, declarations_of, features_node, one_at_a_time, sets_of
+from treesens.studies.classes import second_class
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""
@@ -115,16 +116,16 @@ def questions_of(
 ) -> list[ResolvedQuestion]:
     """One question per set: a pair on both sides of the threshold, over the table's domain if there is one."""
     ensemble = model.ensemble
-    if ensemble.n_outputs > 1 or ensemble.link is Link.SOFTMAX or ensemble.task is Task.REGRESSION:
-        raise UsageError(
-            "the largest gap is one of binary classifiers",
-            remedy="ask other models in a file: `maximize margin(a) - margin(b)`, or several gaps",
-        )
+    words = "the largest gap is one of binary classifiers"
+    remedy = "ask other models in a file: `maximize margin(a) - margin(b)`, or several gaps"
+    if ensemble.task is Task.REGRESSION:
+        raise UsageError(words, remedy=remedy)
+    label = second_class(ensemble, words, remedy)
     for name in (name for group in varied for name in group):
         if name not in ensemble.feature_names:
             remedy = did_you_mean(name, ensemble.feature_names) or ""
             raise UsageError(f"the model has no feature `{name}`", remedy=remedy)
-    queries = [ast.Query(ast.Name(f"q{number}"), _both_sides(group)) for number, group in enumerate(varied)]
+    queries = [ast.Query(ast.Name(f"q{number}"), _both_sides(group, label)) for number, group in enumerate(varied)]
     return bind(
         ast.File((*declarations_of(model, real, has_table=table is not None), *queries)),
         Path(),
@@ -134,12 +135,13 @@ def questions_of(
     ).queries
 
 
-def _both_sides(varied: Sequence[str]) -> ast.Find:
-    a, b, zero = ast.Name("a"), ast.Name("b"), ast.Number(Fraction(0))
+def _both_sides(varied: Sequence[str], label: ast.Label | None) -> ast.Find:
+    a, b = ast.Name("a"), ast.Name("b")
+    threshold = ast.Number(Fraction(0) if label is None else Fraction(1, 2))
     constraints = (
         ast.PointsEqual(a, b, features_node(varied)),
-        ast.Comparison(ast.Margin(a), ">=", zero),
-        ast.Comparison(ast.Margin(b), "<=", zero),
+        ast.Comparison(ast.Margin(a, label), ">=", threshold),
+        ast.Comparison(ast.Margin(b, label), "<=", threshold),
     )
     return ast.Find((ast.Point(a), ast.Point(b)), constraints)
 
@@ -254,5 +256,5 @@ def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
     query = question.query
     inputs = inputs_of(query, witness.values)
-    slacks = [form_value(row.form, inputs) for row in linear_constraints(query.constraints)]
+    slacks = [form_value(row.form, inputs) - row.bound.rational for row in linear_constraints(query.constraints)]
     return float(min(slacks) / query.models[0].ensemble.average)

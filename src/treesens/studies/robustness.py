@@ -6,7 +6,6 @@ table; questions of one class are compiled once.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -31,9 +30,9 @@ from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.audit import declarations_of, one_at_a_time
+from treesens.studies.classes import label_of_class
 
 NORMS = ("linf", "l2", "l1", "l0")
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 @dataclass
@@ -127,17 +126,13 @@ class RowQuestions:
         self.of_class = [self._bound(self._class_is(c)) for c in range(len(model.ensemble.classes))]
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
-    def _label(self, index: int) -> ast.Label:
-        label = str(self.model.ensemble.classes[index])
-        return ast.Number(Fraction(label)) if _NUMBER.fullmatch(label) else ast.Name(label)
-
     def _class_is(self, index: int) -> ast.Find:
         a = ast.Name("a")
-        return ast.Find((ast.Point(a),), (ast.ClassIs(a, self._label(index)),))
+        return ast.Find((ast.Point(a),), (ast.ClassIs(a, label_of_class(self.model.ensemble, index)),))
 
     def _find(self, index: int, row: int) -> ast.Find:
         a = ast.Name("a")
-        other = ast.Comparison(ast.ClassOf(a), "!=", self._label(index))
+        other = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
         to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), self.options.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
 

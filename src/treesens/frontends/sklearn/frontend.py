@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 import sys
@@ -39,7 +40,9 @@ class SklearnFrontend:
         return base is not None and isinstance(obj, base.BaseEstimator)
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        return self._read(_from_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
+        model = self._read(_from_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
+        source = replace(model.ensemble.source, sha256=hashlib.sha256(data).hexdigest())
+        return replace(model, ensemble=replace(model.ensemble, source=source))
 
     def from_object(self, obj: Any) -> LoadedModel:
         return self._read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
