@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import treesens_verify as verify
 from treesens_verify.numbers import fraction
 
