@@ -152,13 +152,16 @@ def test_no_process_of_a_pool_outlives_a_killed_parent(hard: Path, arguments: tu
     killed_and_gone(start(hard, *arguments), least=3)
 
 
+MARGINS = ",".join(f"{0.5 + i / 1000:g}" for i in range(500))
+"""More than any machine audits in the time that passes before the interruption."""
+
 INTERRUPTED = {
     "check": ("check", "q.sens", "-t", "100"),
     "check in processes": ("check", "q.sens", "-j", "2", "-t", "100"),
     "check with scip": ("check", "one.sens", "-b", "scip", "-p", "independent", "-t", "100"),
     "compare": ("compare", "q.sens", "-b", "native,z3", "-t", "100"),
     "gap": ("gap", "m.json", "-t", "100", "--data", "d.csv", "--replay", "emulated"),
-    "audit": ("audit", "m.json", "--data", "d.csv", "-t", "100", "--margin", "0.5"),
+    "audit": ("audit", "m.json", "--data", "d.csv", "-t", "100", "--margin", MARGINS),
     "sweep": ("sweep", "q.sens", "-j", "2", "-t", "100", "--journal", "i.sqlite"),
     "bench": ("bench", "list.jsonl", "--models", ".", "-t", "100", "-o", "b.jsonl", "-b", "z3"),
     "bench in processes": (
