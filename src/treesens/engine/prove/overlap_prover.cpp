@@ -317,10 +317,14 @@ void OverlapProver::branch(Incumbent& incumbent) {
 
 void OverlapProver::close(Incumbent& incumbent) {
     ++statistics_.closed;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        ensure(node_.has(v, x_[v]), "a node was decided by a point outside of it");
+    }
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     const Score s = goal_.score(problem_, slack_.data());
     check_point(s);
     incumbent.offer(s, x_);
+    audit_.prune(node_, s.hard >= 0 ? std::max(level_, s.soft + 1) : level_);
     // What lies in cells that were removed stays below the level, and may be better than what is left.
     const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
     pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
