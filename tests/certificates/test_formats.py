@@ -75,6 +75,28 @@ def sklearn_model(path: Path, name: str, *, classes: int = 2) -> Any:
     return path / "m.skops", score
 
 
+def catboost_model(path: Path) -> Any:
+    catboost = pytest.importorskip("catboost")
+    frame, two, _ = table(missing=True)
+    options = {"iterations": 5, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    model = catboost.CatBoostClassifier(**options).fit(frame[NAMES], two)
+    model.save_model(str(path / "m.json"), format="json")
+    return path / "m.json", lambda rows: model.predict(rows.astype(np.float32), prediction_type="RawFormulaVal")
+
+
+def onnx_model(path: Path) -> Any:
+    skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    frame, two, _ = table(missing=False)
+    model = ensemble.GradientBoostingRegressor(n_estimators=5, max_depth=3, random_state=0)
+    model.fit(frame[NAMES].to_numpy(np.float32), two)
+    kinds = [("x", skl2onnx.common.data_types.FloatTensorType([None, 4]))]
+    proto = skl2onnx.to_onnx(model, initial_types=kinds, target_opset={"": 15, "ai.onnx.ml": 3})
+    (path / "m.onnx").write_bytes(proto.SerializeToString())
+    session = runtime.InferenceSession(str(path / "m.onnx"), providers=["CPUExecutionProvider"])
+    return path / "m.onnx", lambda rows: session.run(None, {"x": rows.astype(np.float32)})[0]
+
+
 MODELS: dict[str, Callable[[Path], Any]] = {
     "xgboost-ubj": xgboost_model,
     "xgboost-classes": lambda path: xgboost_model(path, classes=3),
@@ -86,6 +108,8 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "forest-classes": lambda path: sklearn_model(path, "RandomForestClassifier", classes=3),
     "extra-trees": lambda path: sklearn_model(path, "ExtraTreesClassifier"),
     "gradient-boosting": lambda path: sklearn_model(path, "GradientBoostingClassifier"),
+    "catboost": catboost_model,
+    "onnx": onnx_model,
     "hist-gradient-boosting": lambda path: sklearn_model(path, "HistGradientBoostingClassifier"),
 }
 
