@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import treesens as ts
 from tests.faults.asking import ask, verdict
 from treesens.binder.domains import number_codes
+from treesens.cli import group
 from treesens.data.tables import Categories, Table, decimal_of
 from treesens.errors import TreesensError
 
@@ -144,3 +146,14 @@ def test_a_name_that_reads_as_a_huge_number_is_no_number(text: str) -> None:
     table = Table("t", {"g": np.array([text], object)}, 1)
     with pytest.raises(TreesensError, match="no category"):
         table.numbers("g", Categories({"a": 0.0}, {Fraction(1): 1.0}))
+
+
+def test_the_facts_of_the_model_name_the_labels(tmp_path: Path) -> None:
+    """`treesens info` ended in a traceback, since it took labels for texts."""
+    frame, label = table()
+    library = pytest.importorskip("xgboost")
+    model = library.XGBClassifier(n_estimators=5, max_depth=3, enable_categorical=True)
+    model.fit(categorical(frame), label).save_model(tmp_path / "m.json")
+    ran = CliRunner().invoke(group, ["info", str(tmp_path / "m.json")], catch_exceptions=False)
+    assert ran.exit_code == 0
+    assert "4 categories: 1, 2, 3, 4" in ran.output

@@ -58,6 +58,14 @@ def test_different_classes_differ_in_the_library(forest: Any) -> None:
         assert a != b
 
 
+def test_a_proof_has_no_near_miss(forest: Any) -> None:
+    x, _ = data()
+    question = "find a, b such that a = b except w; class(a) != class(b); prob(a, 1) = 0.5; prob(b, 1) < 0.5"
+    answer = ask(forest, question, "domain from d", x, backend="auto")
+    assert answer.verdict == "none"
+    assert "near_miss" not in answer.to_dict()
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [("GradientBoostingClassifier", {"n_estimators": 1}), ("HistGradientBoostingClassifier", {"max_iter": 1})],

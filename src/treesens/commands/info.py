@@ -95,7 +95,9 @@ def _show(facts: dict[str, Any]) -> None:
         ends = f["range_of_cuts"]
         where = f"{ends[0]:.6g} .. {ends[1]:.6g}" if ends else ""
         if f["categories"]:
-            where = f"{f['categories']} categories" + (f": {', '.join(f['labels'][:6])}" if f["labels"] else "")
+            where = f"{f['categories']} categories" + (
+                f": {', '.join(map(str, f['labels'][:6]))}" if f["labels"] else ""
+            )
         row = (f"  {f['name']}", f["kind"], f"{f['guards']:,}", f"{f['splits']:,}", f"{f['trees']:,}", where)
         table.add_row(*row, style=None if f["splits"] else "dim")
     console.print(table)

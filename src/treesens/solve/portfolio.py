@@ -276,12 +276,9 @@ class _Race:
 
     def _result(self) -> Result:
         winner = self.winner or self.ledger.unknown(self.compilation)
-        return replace(
-            winner,
-            backend=self.won_by or "auto",
-            attempts=tuple(self.ledger.attempts),
-            near_miss=self.ledger.best.near_miss,
-        )
+        near_miss = self.ledger.best.near_miss if winner.verdict is Verdict.UNKNOWN else None
+        attempts = tuple(self.ledger.attempts)
+        return replace(winner, backend=self.won_by or "auto", attempts=attempts, near_miss=near_miss)
 
 
 def _bound(result: Result) -> float | None:
