@@ -46,6 +46,20 @@ def test_a_default_backend_that_is_missing_fails(treesens: Command, monkeypatch:
     assert "z3 is not installed" in ran.out
 
 
+def test_a_format_whose_reader_lacks_its_package_says_so() -> None:
+    """In an interpreter that sees neither onnx nor skops, as after a plain installation."""
+    code = (
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name in ('onnx', 'skops') else real(name, *a)\n"
+        "from treesens.cli import main; main(['doctor', '--json'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    reasons = {f["name"]: f["reason"] for f in json.loads(ran.stdout)["frontends"]}
+    assert "onnx, which is not installed" in reasons["onnx"]
+    assert "skops, which is not installed" in reasons["sklearn"]
+    assert reasons["xgboost"] is None
+
+
 @pytest.mark.slow
 def test_the_default_set_solves(treesens: Command) -> None:
     ran = treesens("doctor", "--solve", "--json")

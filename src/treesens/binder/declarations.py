@@ -27,6 +27,7 @@ from treesens.compiler.base.diagnostics import Code, Diagnostics, Span, did_you_
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain, Unit, whole_range
+from treesens.data.alignment import as_named, blanks_replaced
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
@@ -129,6 +130,7 @@ def read_declarations(
                 if _is_new(found, queries, name, "E107", "query"):
                     queries[name.text] = name
     _check_names(found)
+    _name_columns(found)
     _leave_out_unused_text(found)
     if queries and not found.models:
         first = next(iter(queries.values()))
@@ -171,6 +173,19 @@ def _check_names(found: Declarations) -> None:
     for name in [*declared, *(name for onehot in found.onehots for name in onehot.features)]:
         if name.text not in known:
             unknown_feature(found, name, known)
+
+
+def _name_columns(found: Declarations) -> None:
+    """Columns under the names of the features, where a library has changed these."""
+    changed = {name for model in found.models.values() if model is not None for name in blanks_replaced(model)}
+    for name, table in found.tables.items():
+        if table is None:
+            continue
+        found.tables[name], renamed = as_named(table, changed)
+        if renamed:
+            shown = [f"`{old}` is `{new}`" for old, new in list(renamed.items())[:8]]
+            message = f"LightGBM writes `_` for a blank in a name: in `{name}` " + ", ".join(shown)
+            found.diagnostics.note("E406", message + (", …" if len(renamed) > 8 else ""))
 
 
 def _leave_out_unused_text(found: Declarations) -> None:
@@ -414,6 +429,7 @@ def _category(
         unordered=True,
         coded=bool(feature.categories),
         labels=labels,
+        others={str(label): float(code) for code, label in enumerate(feature.labels or ())},
         typed=typed,
         codes=codes,
         declared=True,

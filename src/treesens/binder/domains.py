@@ -40,7 +40,8 @@ class FeatureSpec:
     `unordered`: categories with names, or of the model: they are equal or different, and nothing else. `coded`: the model
     itself reads categories, whose cells are codes. `labels`: stored values of category names. `typed`: stored values of
     numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
-    called by numbers; no other number stands for a category then. `steps`: whole numbers that are stored as rounded
+    called by numbers; no other number stands for a category then. `others`: codes by the model's own names of all its
+    categories, of which a table may hold more than the domain. `steps`: whole numbers that are stored as rounded
     fractions. `declared`: False if the domain is all floats.
     """
 
@@ -52,6 +53,7 @@ class FeatureSpec:
     labels: Mapping[str, float] = field(default_factory=dict)
     typed: Mapping[Fraction, float] = field(default_factory=dict)
     codes: Mapping[Fraction, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
     steps: bool = False
     declared: bool = False
 
@@ -66,7 +68,8 @@ class FeatureSpec:
     @property
     def categories(self) -> Categories:
         """How a table writes the categories of the feature."""
-        return Categories(self.labels, self.codes, digits=self.declared or not self.labels)
+        names = {**self.others, **self.labels}
+        return Categories(names, self.codes, digits=self.declared or not self.labels)
 
     @property
     def whole(self) -> bool:

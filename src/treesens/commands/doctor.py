@@ -6,7 +6,7 @@ import platform
 import sys
 import time
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
 from treesens.report.facts import LIBRARIES, package_version, solver_packages
 from treesens.report.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from treesens.frontends.base import Frontend
 
 DEFAULT_BACKENDS = ("native", "cpsat", "highs", "z3")
 """What a plain `pip install treesens` brings and `--backend auto` uses."""
@@ -29,6 +32,8 @@ _PACKAGES = (
     ("pandas", "data frames"),
     ("pyarrow", "Parquet files"),
     ("jinja2", "HTML reports"),
+    ("onnx", "ONNX files"),
+    ("skops", "files of scikit-learn"),
 )
 
 
@@ -114,8 +119,8 @@ def _frontends() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name in frontend_names():
         try:
-            library = frontend(name).library
-            reason = None
+            reader = frontend(name)
+            library, reason = reader.library, _unreadable(reader)
         except TreesensError as error:
             library, reason = "", str(error)
         found.append(
@@ -127,6 +132,12 @@ def _frontends() -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _unreadable(reader: Frontend) -> str | None:
+    """Why files of this format cannot be read here, if they cannot."""
+    package = getattr(reader, "reads_with", "")
+    return f"reading needs {package}, which is not installed" if package and find_spec(package) is None else None
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
-from treesens.errors import IRError
+from treesens.errors import IRError, UsageError
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
     from treesens.compiler.ir import Module
+    from treesens.compiler.pipeline import Pipeline
 
 
 @click.command("opt")
@@ -45,6 +47,7 @@ def command(
     from treesens.compiler.pipeline import Pipeline
 
     steps = Pipeline.parse(pipeline)
+    _check_names(steps, after)
     modules = (
         [read_module(file)]
         if file.suffix == ".sir"
@@ -66,6 +69,14 @@ def command(
             say(print_module(compiled.module, full=full), nl=False)
         say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
     return 0
+
+
+def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
+    """UsageError for a pass that the pipeline does not have: nothing would be shown after it."""
+    known = [step.name for step in steps.steps]
+    for name in after:
+        if name not in known and name != "all":
+            raise UsageError(f"the pipeline has no pass `{name}`", remedy=did_you_mean(name, [*known, "all"]))
 
 
 def read_module(path: Path) -> Module:

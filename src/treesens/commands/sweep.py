@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @click.option("--backend", "-b", help="auto or the name of a solver.")
-@click.option("--pipeline", "-p", help="kant, ensense, default, or passes.")
+@click.option("--pipeline", "-p", help="kant, ensense, independent, bounded, default, or passes.")
 @click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
 @click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
 @seed_option(None)

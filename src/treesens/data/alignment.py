@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from treesens.compiler.base.diagnostics import did_you_mean
@@ -16,6 +19,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
     DataError where others are missing, hold text, or numbers past the range of those that the model reads.
     """
     ensemble = model.ensemble
+    table, _ = as_named(table, blanks_replaced(model))
     used = set(ensemble.used_features)
     absent = [name for name in ensemble.feature_names if name not in table]
     needed = [name for name in absent if name in used]
@@ -30,6 +34,29 @@ def align_table(model: LoadedModel, table: Table) -> Table:
         if feature.name in used and not feature.labels:
             _check_range(model, table, feature.name)
     return with_zeros(table, absent)
+
+
+def blanks_replaced(model: LoadedModel) -> Collection[str]:
+    """The features whose names may have had blanks: LightGBM writes `_` for each, in files and in live models."""
+    if not model.frontend.startswith("lightgbm"):
+        return ()
+    return tuple(name for name in model.ensemble.feature_names if "_" in name)
+
+
+def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, str]]:
+    """The table with columns under the names in which `_` stands for each blank, and what was renamed to what.
+
+    A column that has the feature's very name goes first, and of two that would get one name neither does.
+    """
+    sought = set(features) - set(table.columns)
+    spelled: dict[str, list[str]] = {}
+    for column in table.inputs:
+        if " " in column and (name := column.replace(" ", "_")) in sought:
+            spelled.setdefault(name, []).append(column)
+    renamed = {columns[0]: name for name, columns in spelled.items() if len(columns) == 1}
+    if not renamed:
+        return table, {}
+    return replace(table, columns={renamed.get(c, c): values for c, values in table.columns.items()}), renamed
 
 
 def _check_range(model: LoadedModel, table: Table, name: str) -> None:

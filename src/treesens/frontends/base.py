@@ -41,7 +41,10 @@ class Frontend(Protocol):
     """Short lower-case name of the format, for `--format` and messages."""
 
     library: str
-    """The module that replay in the library imports; also named in messages when it is not installed."""
+    """The module that replay in the library imports; also named in messages when it is not installed.
+
+    A frontend whose reader needs a package names it in `reads_with`, for `treesens doctor`.
+    """
 
     def recognises_bytes(self, head: bytes) -> bool:
         """Whether a file that starts with these bytes (up to 64 KiB) may be of this format."""

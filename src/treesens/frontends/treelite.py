@@ -105,6 +105,7 @@ class TreeliteFrontend:
 
     name = "treelite"
     library = "treelite"
+    reads_with = "treelite"
 
     def recognises_bytes(self, head: bytes) -> bool:
         # Three int32 of the version, then threshold and leaf type (2: float32, 3: float64).

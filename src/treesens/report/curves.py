@@ -47,9 +47,10 @@ def curves_svg(
         text = f"{value:g}" if logarithmic else f"{value:.2f}"
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#ddd"/>')
         parts.append(f'<text x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{text}{escape(unit)}</text>')
-    for tick in range(5):
-        count = most * tick / 4
-        parts.append(f'<text x="{x(count):.1f}" y="{height - bottom + 18}" text-anchor="middle">{count:.0f}</text>')
+    parts += [
+        f'<text x="{x(count):.1f}" y="{height - bottom + 18}" text-anchor="middle">{count}</text>'
+        for count in dict.fromkeys(most * tick // 4 for tick in range(5))
+    ]
     parts.append(f'<text x="{x(most / 2):.1f}" y="{height - 12}" text-anchor="middle">{escape(across)}</text>')
     for number, (name, values) in enumerate(ordered.items()):
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.model import Link
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
 from treesens.report.records import as_expected, points_of, scores_of
 from treesens.report.terminal import Styled, console, say, styled
@@ -131,7 +132,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     if result.objective is not None:
         o = result.objective
         bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
-        say(f"  {o.sense} {o.kind}: {o.value:.6g} ({bound_text})")
+        say(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({bound_text})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -139,6 +140,13 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
+
+
+def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
+    """What an objective is about: the raw score of a regressor is its value."""
+    ensembles = [bound.query.models[point.model].ensemble for point in bound.query.points]
+    plain = all(e.link is Link.IDENTITY and e.n_outputs == 1 for e in ensembles)
+    return "value" if kind == "margin" and plain else kind
 
 
 def _counted(count: RowCount) -> str:

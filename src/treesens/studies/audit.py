@@ -110,6 +110,9 @@ class Audit:
     warnings: tuple[str, ...] = ()
 
 
+_EXAMPLES = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
+
+
 def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
     """Gaps from their texts, ascending. UsageError for text that is no positive number."""
     kind, texts = ("gap", gaps) if gaps else ("margin", margins)
@@ -120,9 +123,9 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
         try:
             value = Fraction(text)
         except ValueError:
-            raise UsageError(f"`{text}` is no number", remedy="write e.g. --margin 0.5,1") from None
+            raise UsageError(f"`{text}` is no number", remedy=f"write e.g. {_EXAMPLES[kind]}") from None
         if value <= 0:
-            raise UsageError(f"the gap `{text}` is not positive", remedy="write e.g. --margin 0.5,1")
+            raise UsageError(f"the gap `{text}` is not positive", remedy=f"write e.g. {_EXAMPLES[kind]}")
         result.append(Gap(kind, text))
     return sorted(result, key=lambda g: Fraction(g.text))
 

@@ -30,6 +30,7 @@ class ONNXFrontend:
 
     name = "onnx"
     library = "onnxruntime"
+    reads_with = "onnx"
 
     def recognises_bytes(self, head: bytes) -> bool:
         # ModelProto: field 1 (ir_version), a small varint, then a length-delimited field. The operator names it.

@@ -31,6 +31,7 @@ class SklearnFrontend:
 
     name = "sklearn"
     library = "sklearn"
+    reads_with = "skops"
 
     def recognises_bytes(self, head: bytes) -> bool:
         return head.startswith(b"PK\x03\x04")

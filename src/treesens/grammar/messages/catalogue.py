@@ -318,6 +318,9 @@ E404 note on a model
 E405 text in a column without effect
   no tree asks about the column, which holds text if features are numbers
   leave the column out if the note is unwanted
+E406 columns under the names of features
+  the library has changed the names of the columns it was trained on
+  rename the columns if the note is unwanted
 """
 )
 

@@ -320,6 +320,8 @@ def _unknown_declaration(stop: Stop) -> Diagnostic | None:
     remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
     if near:
         remedy = f"did you mean `{near}`?"
+    elif stop.token == "/":
+        remedy = "a comment starts with `#`"
     elif stop.token.type in ("FIND", "SENSITIVE", "COUNT"):
         remedy = f"write `query NAME:` before `{stop.token}`"
     return Diagnostic("S011", message, stop.span, remedy)
