@@ -29,6 +29,7 @@ QUESTIONS = {
     "one": "find a in m such that margin(a) >= {g}; a.f1 <= 1",
     "order": "find a, b in m such that a = b except f0; a.f0 <= b.f0; margin(a) - margin(b) >= {g}",
     "either": "find a in m such that a.f0 in [0, 0.4] or a.f1 >= 1.2; margin(a) >= {g}",
+    "likely": "find a, b in m such that a = b except f0; likelihood(a, d) >= 0.05; margin(a) - margin(b) >= {g}",
     "free": "find a, b in m such that margin(a) - margin(b) >= 2 * {g}",
 }
 
@@ -40,5 +41,10 @@ DECLARATIONS = {
 
 
 def file_of(model: Path, question: str, declared: str, gap: str, prob: str) -> str:
-    """The text of a file with one question."""
-    return f'model m from "{model}"\n{declared.format()}\nquery q: ' + question.format(g=gap, p=prob) + "\n"
+    """The text of a file with one question; `d` is a table of twelve rows beside the model."""
+    table = model.with_suffix(".csv")
+    if not table.exists():
+        rows = np.random.default_rng(1).integers(0, 4, (12, FEATURES)) / 2
+        table.write_text("f0,f1,f2\n" + "".join(",".join(map(str, row)) + "\n" for row in rows.tolist()))
+    head = f'model m from "{model}"\ndata d from "{table}"\n{declared.format()}\n'
+    return f"{head}query q: {question.format(g=gap, p=prob)}\n"

@@ -2,8 +2,8 @@
 
     python -m tests.certificates.mutations --count 1000000 --seed 1
 
-Certificates of three models are changed at random: numbers, fractions, lists and flags, in the statement and in the proof. What
-the checker still accepts is judged by brute force with the leaves of XGBoost (`truth.py`).
+Certificates of tiny models are changed at random: numbers, fractions, lists and flags, in the statement and in the proof. What
+the checker still accepts is judged by brute force with the leaves of XGBoost (`truth.py`). Every round has models of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import pickle
 import random
 import sys
 import tempfile
@@ -21,14 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.certificates.made import Made, make
-from tests.certificates.truth import TooMany
+from tests.certificates.truth import NotJudged
 from treesens.certificates import treesens_verify as checker
+
+ROUND, MODELS = 50_000, 3
 
 Spot = tuple[Any, Any]
 """A list or object, and an index or key of it."""
 
 MOST_PAIRS = 300_000
-"""Beyond, a mutant is not judged: a million of them shall be through in hours."""
+"""Beyond, a mutant is not judged: a million of them shall be through in an hour."""
 
 
 def spots(item: Any) -> Iterator[Spot]:
@@ -82,7 +85,7 @@ def shuffled(value: list[Any], other: Any, dice: random.Random) -> list[Any]:
 
 def mutant(document: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     """The document with one to three changes."""
-    result: dict[str, Any] = copy.deepcopy(document)
+    result: dict[str, Any] = pickle.loads(pickle.dumps(document))  # a deep copy in a fifth of the time
     for _ in range(dice.choice([1, 1, 1, 2, 3])):
         part = result["statement"] if dice.random() < 0.2 else {"nodes": result["nodes"], "apart": result["apart"]}
         places = list(spots(part))
@@ -105,19 +108,19 @@ def judge(made: Made, document: dict[str, Any], known: dict[str, bool]) -> str:
     try:
         if key not in known:
             known[key] = made.truth.has_solution(document["statement"], MOST_PAIRS)
-    except TooMany:
-        return "accepted, too many inputs to judge"
+    except NotJudged:
+        return "accepted, not judged"
     return "accepted, and false" if known[key] else "accepted, and true"
 
 
-def run(count: int, seed: int, folder: Path, every: int = 20_000) -> tuple[Counter[str], dict[str, Any] | None]:
+def run(count: int, seed: int, folder: Path) -> tuple[Counter[str], dict[str, Any] | None]:
     """How many mutants were rejected, or accepted; and the first one that was accepted with a false statement."""
     dice = random.Random(seed)
-    models = [make(seed + i, folder, gaps=("0.8", "1.6", "3.5")) for i in range(3)]
+    models = [make(seed + i, folder, gaps=("0.8", "1.6", "3.5")) for i in range(MODELS)]
     made = [(m, document) for m in models for document in m.documents.values()]
     known: list[dict[str, bool]] = [{} for _ in models]
     total: Counter[str] = Counter()
-    for number in range(count):
+    for _ in range(count):
         one, document = dice.choice(made)
         wrong = mutant(document, dice)
         if wrong["statement"] == document["statement"] and wrong["nodes"] == document["nodes"]:
@@ -127,8 +130,6 @@ def run(count: int, seed: int, folder: Path, every: int = 20_000) -> tuple[Count
         total[outcome] += 1
         if outcome == "accepted, and false":
             return total, wrong
-        if (number + 1) % every == 0:
-            print(number + 1, dict(total), flush=True)
     return total, None
 
 
@@ -137,9 +138,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        total, wrong = run(asked.count, asked.seed, Path(folder))
-    print(f"{len(total)} outcomes of {sum(total.values()):,} mutants: {dict(total)}")
+    total: Counter[str] = Counter()
+    for number, done in enumerate(range(0, asked.count, ROUND)):
+        seed = asked.seed + MODELS * number
+        with tempfile.TemporaryDirectory() as folder:
+            more, wrong = run(min(ROUND, asked.count - done), seed, Path(folder))
+        total += more
+        print(f"seed {seed}: {sum(total.values()):,} mutants: {dict(total)}", flush=True)
+        if wrong is not None:
+            break
     if wrong is not None:
         print(json.dumps(wrong))
     return 1 if wrong is not None else 0

@@ -1,7 +1,8 @@
 """Whether a statement is true, by brute force over values, with leaves from XGBoost and nothing from the checker.
 
 Every number that the model or the statement names, its neighbours in float32, and the ends of the line stand for all floats:
-between two of them nothing that is asked changes. Whole numbers next to each are added for domains of whole numbers.
+between two of them nothing that is asked changes. Whole numbers next to each are added for domains of whole numbers. Of values
+of a feature that all sets, costs and splits treat alike one is looked at, but for features whose values are compared.
 """
 
 from __future__ import annotations
@@ -16,41 +17,64 @@ import numpy as np
 import xgboost
 
 LARGEST = float(np.finfo(np.float32).max)
-SCALE = 1 << 60
-"""Leaf values of these models are whole multiples of its inverse."""
 
 
-class TooMany(Exception):
-    """There are too many inputs to look at."""
+class NotJudged(Exception):
+    """There are too many inputs to look at, or a score is too close to a logarithm."""
 
 
 class Truth:
-    """The statements about one model. `leaf_value` [tree][leaf id] are exact."""
+    """The statements about one model. `sums` [number of trees][box between cuts] are whole units of 1 / `scale`."""
 
     def __init__(self, booster: xgboost.Booster, features: int) -> None:
         self.booster, self.features = booster, features
-        self.cuts: list[set[float]] = [set() for _ in range(features)]
+        found: list[set[float]] = [set() for _ in range(features)]
         self.leaf_value: list[dict[int, Fraction]] = []
         for text in booster.get_dump(dump_format="json"):
             self.leaf_value.append({})
-            self._walk(json.loads(text))
-        self.known: dict[str, Any] = {}
+            self._walk(json.loads(text), found)
+        self.cuts = [np.array(sorted(cuts), np.float64) for cuts in found]
+        self.scale = math.lcm(*(value.denominator for leaves in self.leaf_value for value in leaves.values()))
+        self.sums = self._all_sums()
 
-    def _walk(self, node: dict[str, Any]) -> None:
+    def _walk(self, node: dict[str, Any], found: list[set[float]]) -> None:
         if "leaf" in node:
             self.leaf_value[-1][node["nodeid"]] = Fraction(float(np.float32(node["leaf"])))
             return
         names = self.booster.feature_names or [f"f{i}" for i in range(self.features)]
-        self.cuts[names.index(node["split"])].add(float(np.float32(node["split_condition"])))
+        found[names.index(node["split"])].add(float(np.float32(node["split_condition"])))
         for child in node["children"]:
-            self._walk(child)
+            self._walk(child, found)
+
+    def _all_sums(self) -> list[list[int]]:
+        """The sums of leaves that XGBoost reaches in every box between cuts, after no tree, one tree, and so on.
+
+        It is asked at the least and at the greatest float of every box, and has to reach the same leaves.
+        """
+        least = [[-LARGEST, *cuts.tolist(), math.nan] for cuts in self.cuts]
+        below = [np.nextafter(cuts.astype(np.float32), np.float32(-np.inf)).tolist() for cuts in self.cuts]
+        reached = self._leaves(least)
+        assert np.array_equal(reached, self._leaves([[*ends, LARGEST, math.nan] for ends in below]))
+        sums = [[0] * len(reached)]
+        for t, leaves in enumerate(self.leaf_value):
+            whole = {n: int(value * self.scale) for n, value in leaves.items()}
+            sums.append([total + whole[n] for total, n in zip(sums[-1], reached[:, t].tolist(), strict=True)])
+        return sums
+
+    def _leaves(self, values: list[list[float]]) -> Any:
+        grid = np.array(list(itertools.product(*values)), np.float32)
+        data = xgboost.DMatrix(grid, feature_names=self.booster.feature_names)
+        return np.asarray(self.booster.predict(data, pred_leaf=True), np.int64).reshape(len(grid), -1)
 
     def has_solution(self, statement: dict[str, Any], most: float = math.inf) -> bool:
-        """Whether some inputs satisfy the statement. Raises `TooMany` if there are more than `most` pairs to look at."""
+        """Whether some inputs satisfy the statement. Raises `NotJudged`, for one beyond `most` pairs."""
         points = range(len(statement["points"]))
-        values = [self._values(statement, f) for f in range(self.features)]
-        grid = np.array(list(itertools.product(*values)), np.float64)
-        total = self._sums(grid, statement["models"][0]["trees"])
+        values = [self._unlike(statement, f, self._values(statement, f)) for f in range(self.features)]
+        if math.prod(map(len, values)) > most:
+            raise NotJudged
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), -1).reshape(-1, self.features)
+        sums = self.sums[statement["models"][0]["trees"]]
+        total = [sums[box] for box in self._boxes(grid).tolist()]
         base = Fraction(statement["models"][0]["base"][0])
         allowed = [self._allowed(statement, p, grid) for p in points]
         rows = [[np.flatnonzero(allowed[p])] for p in points]
@@ -73,15 +97,45 @@ class Truth:
         return bool(holds.any())
 
     def _pairs(self, statement: dict[str, Any], grid: Any, left: Any, right: Any, most: float) -> list[Any]:
+        """All pairs of allowed points with the same values of the features that they share."""
         varied = statement["same_except"]
         shared = [] if varied is None else [f for f in range(self.features) if f not in varied]
-        by_key: dict[bytes, list[int]] = {}
-        for j in right:
-            by_key.setdefault(grid[j, shared].tobytes(), []).append(j)
-        if sum(len(by_key.get(grid[i, shared].tobytes(), ())) for i in left) > most:
-            raise TooMany
-        found = [(i, j) for i in left for j in by_key.get(grid[i, shared].tobytes(), [])]
-        return [np.array(found, np.int64).reshape(-1, 2)]
+        key = np.zeros(len(grid), np.int64)
+        for f in shared:
+            unlike, place = np.unique(grid[:, f], return_inverse=True)
+            key = key * len(unlike) + place
+        count = np.bincount(key[right], minlength=key.max() + 1)
+        partners = count[key[left]]
+        if partners.sum() > most:
+            raise NotJudged
+        ordered = right[np.argsort(key[right], kind="stable")]
+        first = (np.cumsum(count) - count)[key[left]]
+        rank = np.arange(partners.sum()) - np.repeat(np.cumsum(partners) - partners, partners)
+        return [np.stack([np.repeat(left, partners), ordered[np.repeat(first, partners) + rank]], axis=1)]
+
+    def _boxes(self, grid: Any) -> Any:
+        """The number of the box between cuts that every point lies in."""
+        number = np.zeros(len(grid), np.int64)
+        for f, cuts in enumerate(self.cuts):
+            number = number * (len(cuts) + 2) + self._cell(grid[:, f], cuts)
+        return number
+
+    @staticmethod
+    def _cell(x: Any, cuts: Any) -> Any:
+        return np.where(np.isnan(x), len(cuts) + 1, np.searchsorted(cuts, x, side="right"))
+
+    def _unlike(self, statement: dict[str, Any], feature: int, values: list[float]) -> Any:
+        """One value of all those that no split, set or cost tells apart; all of them if an order compares them."""
+        x = np.array(values)
+        if any(f == feature for _, _, f in statement["orders"]):
+            return x
+        seen = [self._cell(x, self.cuts[feature])]
+        sets = [*statement["domain"], *(part for clause in statement["clauses"] for part in clause)]
+        seen += [self._inside(s, x) for _, f, s in sets if f == feature]
+        costs = [steps for row in statement["rows"] for _, f, steps, _ in row["costs"] if f == feature]
+        seen += [self._cell(x, np.array(sorted(s for s, _ in steps if s is not None))) for steps in costs]
+        _, first = np.unique(np.stack(seen), axis=1, return_index=True)
+        return x[np.sort(first)]
 
     def _values(self, statement: dict[str, Any], feature: int) -> list[float]:
         numbers = {-LARGEST, LARGEST, 0.0, *self.cuts[feature]}
@@ -101,13 +155,6 @@ class Truth:
         finite = sorted(x + 0.0 for x in around if abs(x) <= LARGEST)
         missing = any(s.get("missing") for s in sets)
         return [*finite, math.nan] if missing else finite
-
-    def _sums(self, grid: Any, trees: int) -> list[Fraction]:
-        reached = self.booster.predict(
-            xgboost.DMatrix(grid.astype(np.float32), feature_names=self.booster.feature_names), pred_leaf=True
-        )
-        reached = np.asarray(reached, np.int64).reshape(len(grid), -1)[:, :trees]
-        return [sum((self.leaf_value[t][int(n)] for t, n in enumerate(row)), Fraction(0)) for row in reached]
 
     def _allowed(self, statement: dict[str, Any], point: int, grid: Any) -> Any:
         result = np.ones(len(grid), bool)
@@ -129,29 +176,39 @@ class Truth:
             result |= x == value
         return result | np.isnan(x) if allowed.get("missing") else result
 
-    def _row(self, row: dict[str, Any], index: Any, total: list[Fraction], base: Fraction, grid: Any) -> Any:
-        """Exact in whole numbers of 1 / (SCALE * the denominators of the row)."""
+    def _row(self, row: dict[str, Any], index: Any, total: list[int], base: Fraction, grid: Any) -> Any:
+        """Exact in whole numbers of 1 / (scale * the denominators of the row)."""
         coefficients = [(Fraction(c), p) for c, p, _ in row["terms"]]
         prices = [Fraction(c) for _, _, steps, other in row["costs"] for c in [*(c for _, c in steps), other]]
-        unit = math.lcm(*(c.denominator for c, _ in coefficients), *(c.denominator for c in prices))
-        sums = np.array([int((x + base) * SCALE) for x in total], object)
-        value = np.zeros(len(index), object)
+        unit = math.lcm(base.denominator, *(c.denominator for c, _ in coefficients), *(c.denominator for c in prices))
+        whole = unit * base.denominator * self.scale
+        sums = [(x * base.denominator + int(base * base.denominator * self.scale)) for x in total]
+        value: Any = np.zeros(len(index), np.int64)
         for c, p in coefficients:
-            value += sums[index[:, p]] * int(c * unit)
+            value = value + whole_numbers([x * int(c * unit) for x in sums])[index[:, p]]
         for p, f, steps, other in row["costs"]:
-            cost = {x: int(self._cost(steps, other, x) * SCALE * unit) for x in {float(v) for v in grid[:, f]}}
-            value += np.array([cost[float(v)] for v in grid[index[:, p], f]], object)
+            unlike, place = np.unique(grid[:, f], return_inverse=True)
+            cost = whole_numbers([int(self._cost(steps, other, x) * whole) for x in unlike.tolist()])
+            value = value + cost[place[index[:, p]]]
         bound = Fraction(row["bound"]["rational"])
         logs = [(Fraction(c), Fraction(a)) for c, a in row["bound"]["logs"]]
-        if logs:  # nothing in these models comes closer to a logarithm than a float tells
-            level = (float(bound) + sum(float(c) * math.log(a) for c, a in logs)) * SCALE * unit
-            assert not len(value) or abs(value.astype(float) - level).min() > 1e-9 * SCALE
-            return value.astype(float) > level
-        scaled = bound * SCALE * unit
-        return value >= (math.floor(scaled) + 1 if row["strict"] else math.ceil(scaled))
+        if logs:
+            level = (float(bound) + sum(float(c) * math.log(a) for c, a in logs)) * whole
+            near = value.astype(float)
+            if len(near) and abs(near - level).min() <= 1e-9 * self.scale:
+                raise NotJudged
+            return near > level
+        least = math.floor(bound * whole) + 1 if row["strict"] else math.ceil(bound * whole)
+        return np.asarray(value >= least, bool)
 
     @staticmethod
     def _cost(steps: list[Any], other: str, x: float) -> Fraction:
         if math.isnan(x):
             return Fraction(other)
         return Fraction([c for start, c in steps if start is None or start <= x][-1])
+
+
+def whole_numbers(numbers: list[int]) -> Any:
+    """An array of integers, of 64 bits if ten such numbers can be added up in them."""
+    small = not numbers or max(map(abs, numbers)) < 1 << 59
+    return np.array(numbers, np.int64 if small else object)
