@@ -15,8 +15,8 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import _document, _problem
-from treesens.certificates.proof_text import ProofText
+from treesens.certificates.layout import layout_of_module
+from treesens.certificates.produce import _document, _problem, _text
 from treesens.certificates.statement import Statement, statement_of
 from treesens.compiler.compilation import compile_query
 
@@ -87,7 +87,12 @@ def test_no_proof_with_a_planted_error_is_accepted(error: Any, tmp_path: Path) -
         if not found["complete"]:
             continue
         proved += 1
-        text = ProofText(artifact.merged, artifact.adapted.row_dropped, _problem(statement), statement).document(found)
+        text = _text(
+            found,
+            layout_of_module(artifact.merged, artifact.adapted.row_dropped, statement),
+            _problem(statement),
+            statement,
+        )
         with pytest.raises(checker.Rejected):
             checker.check(_document(statement, statement.query, "none") | text, [data])
     assert proved >= RUNS * 0.9

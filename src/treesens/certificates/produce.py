@@ -16,7 +16,9 @@ from typing import Any
 
 import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
+from treesens.backends.native.direct import prove_directly
 from treesens.backends.native.solver import Solver
+from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.compiler.base.reuse import reuse
@@ -43,7 +45,10 @@ class Certificate:
 
     def packed(self) -> bytes:
         """The content of its file."""
-        return lzma.compress(json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode())
+        text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
+        # The preset's dictionary of 8 MB takes longer to clear than most certificates to compress.
+        window = min(max(1 << len(text).bit_length(), 1 << 12), 1 << 23)
+        return lzma.compress(text, filters=[{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}])
 
 
 def refutation(
@@ -56,10 +61,20 @@ def refutation(
     start = time.perf_counter()
     statement = statement_of(query, extra)
     document = _document(statement, query, "none")
-    document |= _prove(statement, _problem(statement), max(seconds, LEAST_SECONDS))
-    if not check:
-        return Certificate(document, statement.files, time.perf_counter() - start, 0.0)
-    return _checked(document, statement.files, start)
+    problem, limit = _problem(statement), max(seconds, LEAST_SECONDS)
+    try:
+        proof = _prove_on_trees(statement, problem, limit)
+        if proof is not None:
+            return _finished(document | proof, statement.files, start, check)
+    except NoCertificate:
+        pass  # what is compiled has fewer cells and trees, and its proof may be shorter
+    return _finished(document | _prove_compiled(statement, problem, limit), statement.files, start, check)
+
+
+def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, check: bool) -> Certificate:
+    if check:
+        return _checked(document, files, start)
+    return Certificate(document, files, time.perf_counter() - start, 0.0)
 
 
 def existence(query: q.Query, witness: Witness) -> Certificate:
@@ -132,7 +147,24 @@ def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
     return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
 
 
-def _prove(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any]:
+def _prove_on_trees(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any] | None:
+    """The proof of a question about scores alone, by the search that has decided it; None for other questions."""
+    proof = prove_directly(statement.query, seconds)
+    if proof is None:
+        return None
+    if proof.found is None:
+        weights = [int(r == proof.failing_row) for r in range(len(problem.constant))]
+        return {"apart": [], "nodes": [[weights, 0, []] if proof.failing_row >= 0 else []]}
+    return _text(proof.found, layout_of_trees(proof), problem, statement)
+
+
+def _text(found: dict[str, Any], layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
+    if not found["complete"]:
+        raise NoCertificate(f"the proof is not complete: {found['reason']}")
+    return ProofText(layout, problem, statement).document(found)
+
+
+def _prove_compiled(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any]:
     module = compile_query(statement.query, "native").module
     if module.contradictory:
         return _without_messages(problem)
@@ -141,9 +173,7 @@ def _prove(statement: Statement, problem: checker.Problem, seconds: float) -> di
     if artifact.adapted is None or artifact.merged is None:
         return _without_messages(problem)
     found = Solver(artifact.adapted.problem, mode="decide").certify(seconds)
-    if not found["complete"]:
-        raise NoCertificate(f"the proof is not complete: {found['reason']}")
-    return ProofText(artifact.merged, artifact.adapted.row_dropped, problem, statement).document(found)
+    return _text(found, layout_of_module(artifact.merged, artifact.adapted.row_dropped, statement), problem, statement)
 
 
 def _without_messages(problem: checker.Problem) -> dict[str, Any]:

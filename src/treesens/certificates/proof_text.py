@@ -9,40 +9,41 @@ from typing import Any
 
 import numpy as np
 
+from treesens.certificates.layout import Layout
 from treesens.certificates.statement import NoCertificate, Statement
 from treesens.compiler.base.arrays import Int64Array
-from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
 """What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
 
 
 class ProofText:
-    """The proof of a module, which the engine has written down in its own numbers, as nodes of a certificate.
+    """A proof that the engine has written down in its own numbers, as nodes of a certificate.
 
-    `row_dropped` are the bits by which the engine's rows were rounded; `problem` is the checker's own view of the statement.
-    What does not fit it is noticed when the certificate is checked.
+    `layout` says what these numbers stand for; `problem` is the checker's own view of the statement. What does not fit it is
+    noticed when the certificate is checked.
     """
 
-    def __init__(self, module: Module, row_dropped: tuple[int, ...], problem: Any, statement: Statement) -> None:
+    def __init__(self, layout: Layout, problem: Any, statement: Statement) -> None:
+        self.layout = layout
         self.problem = problem
-        self.row_dropped = row_dropped
         self.statement = statement
-        self.orders = list(module.blocks_of(Order))
-        self.variable = [problem.variable[b.points[0], b.feature] for b in self.orders]
-        self.positions = [self._positions(b) for b in self.orders]
-        self.groups = [(b.points, int(t)) for b in module.blocks_of(ExactlyOne) for t in b.tree]
-        self.linear = [row for row in module.ops_of(Linear) if not row.implied]
+        self.variable = [problem.variable[place] for place in layout.places]
+        self.positions: dict[int, Int64Array] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
 
-    def _positions(self, block: Order) -> Int64Array:
-        """Of every cell of the checker the position in the block: of merged cells the first stands for all."""
-        grid = self.statement.query.space.grid[block.feature]
-        # What lies below all categories is no category; the first one stands for it.
-        starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[block.feature]]
-        cells = grid.cell_of(np.array(starts)).tolist()
-        cells.append(grid.missing_cell if grid.missing else cells[-1])
-        return np.asarray(np.clip(np.searchsorted(block.cells, cells, side="right") - 1, 0, None))
+    def _positions(self, variable: int) -> Int64Array:
+        """Of every cell of the checker the position of a variable: of merged cells the first stands for all."""
+        if variable not in self.positions:
+            feature = self.layout.places[variable][1]
+            grid = self.statement.query.space.grid[feature]
+            # What lies below all categories is no category; the first one stands for it.
+            starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
+            cells = grid.cell_of(np.array(starts)).tolist()
+            cells.append(grid.missing_cell if grid.missing else cells[-1])
+            places = np.searchsorted(self.layout.cells[variable], cells, side="right") - 1
+            self.positions[variable] = np.maximum(places, 0)
+        return self.positions[variable]
 
     def document(self, found: dict[str, Any]) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
@@ -62,20 +63,20 @@ class ProofText:
         return {"apart": sorted(apart), "nodes": nodes}
 
     def _cut(self, variable: int, cut: int) -> list[int]:
-        if variable >= len(self.orders):
+        if variable >= len(self.variable):
             raise NoCertificate("a choice between constraints")
         return [self.variable[variable], self._start(variable, cut + 1)]
 
     def _start(self, variable: int, position: int) -> int:
-        return int(np.searchsorted(self.positions[variable], position))
+        return int(np.searchsorted(self._positions(variable), position))
 
     def _factors(self, found: dict[str, Any]) -> tuple[list[tuple[int, ...]], set[int]]:
         """The checker's factors of every factor of the engine, and the trees whose copies stand apart."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
         for start, end in itertools.pairwise(offset):
-            trees = {self.groups[g][1] for g in group[start:end]}
-            points = {p for g in group[start:end] for p in self.groups[g][0]}
+            trees = {self.layout.groups[g][1] for g in group[start:end]}
+            points = {p for g in group[start:end] for p in self.layout.groups[g][0]}
             keys.append((min(trees), tuple(sorted(points))))
         apart: set[int] = set()
         if self.problem.joint:
@@ -108,20 +109,10 @@ class ProofText:
 
     def _units(self, row_shift: list[int]) -> list[tuple[int, Fraction]]:
         """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
-        names = [row.name for row in self.statement.rows]
-        units: list[tuple[int, Fraction]] = []
-        at = 0
-        # A row that was rounded outward is never less than the row itself: what refutes it refutes the row.
-        for row, shift, dropped in zip(self.linear, row_shift, self.row_dropped, strict=False):
-            while at < len(names) and names[at] != row.name:
-                at += 1
-            if at == len(names):
-                raise NoCertificate("a row of the engine that the statement has not")
-            odd = lcm(1, *(t.coefficient.denominator for t in self.statement.rows[at].form.scores))
-            odd //= odd & -odd
-            units.append((at, Fraction(2) ** (shift + row.shift - dropped) * odd / self.problem.units[at]))
-            at += 1
-        return units
+        return [
+            (row, unit * Fraction(2) ** shift / self.problem.units[row])
+            for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)
+        ]
 
     def _messages(
         self, found: dict[str, Any], leaf: int, factors: list[tuple[int, ...]]
@@ -131,7 +122,7 @@ class ProofText:
         offset, runs = found["message_offset"], found["run_offset"]
         for m in range(offset[leaf], offset[leaf + 1]):
             variable = found["message_variable"][m]
-            if variable >= len(self.orders):
+            if variable >= len(self.variable):
                 continue  # a Boolean of a formula: the statement knows none
             mine = self._runs(variable, found, range(runs[m], runs[m + 1]))
             for factor in factors[found["message_factor"][m]]:

@@ -7,6 +7,7 @@ long for it, takes the way through the IR, which means the same.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ import numpy as np
 
 from treesens import _engine
 from treesens.backends.native.nested import run_search
+from treesens.backends.native.solver import certified
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.reuse import reuse
 from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 
@@ -38,6 +41,27 @@ class DirectOutcome:
     none: bool
     reason: str
     statistics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class DirectProof:
+    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
+
+    Attributes:
+        found: the proof; None if no search was needed.
+        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses leave nothing.
+        places: (point, feature) of every variable.
+        cells: int32[positions] per variable: the cell with which a position begins.
+        groups: the points and the tree of every group.
+        units: how many units of a row make one of a score.
+    """
+
+    found: dict[str, Any] | None
+    failing_row: int
+    places: list[tuple[int, int]]
+    cells: list[Int32Array]
+    groups: list[tuple[tuple[int, ...], int]]
+    units: list[Fraction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +153,16 @@ class DirectQuestion:
             "rows": [(r, row.values[point]) for r, row in enumerate(rows) if point in row.values],
         }
 
-    def decide(
+    def search(
         self,
         query: Query,
         parts: _Parts,
         bound: Int64Array,
-        budget: Budget,
         hints: Int32Array | None,
         seed: int,
         memory: int | None,
-    ) -> DirectOutcome | None:
-        """None if a domain is empty: the compiler says that better."""
+    ) -> Any:
+        """The engine's search; None if a domain is empty: the compiler says that better."""
         allowed = np.ones(int(self.start[-1]), bool)
 
         def restrict(point: int, feature: int, mask: Any) -> None:
@@ -154,9 +177,12 @@ class DirectQuestion:
         if not np.logical_or.reduceat(allowed, self.start[:-1]).all():
             return None
         starts = self._hints(hints)
-        search = _engine.BoxSearch(
+        return _engine.BoxSearch(
             self._boxes, allowed.astype(np.uint8), bound, starts, seed, -1 if memory is None else memory, -1
         )
+
+    def decide(self, search: Any, budget: Budget) -> DirectOutcome:
+        """What the search finds within the budget."""
         facts = run_search(search, budget)
         cells = np.array(facts["point"], np.int32)[self.variable] if facts["status"] == "witness" else None
         statistics = {
@@ -174,6 +200,15 @@ class DirectQuestion:
             if hints is not None and count:
                 result[:, self.variable[p]] = hints[:, p, :]
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One question with its search, which goes on where it stopped."""
+
+    question: DirectQuestion
+    search: Any
+    rows: list[_Row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +271,41 @@ def decide_directly(
     query: Query, budget: Budget, *, hints: Int32Array | None = None, seed: int = 0, memory: int | None = None
 ) -> DirectOutcome | None:
     """Whether a question without an objective has an answer; None where it has to take the way through the IR."""
+    asked = reuse(query, ("direct",), lambda: _ask(query, hints, seed, memory))
+    return None if asked is None else asked.question.decide(asked.search, budget)
+
+
+def prove_directly(query: Query, seconds: float) -> DirectProof | None:
+    """Why a question without an objective has no answer; None where it has to take the way through the IR."""
+    asked = reuse(query, ("direct",), lambda: _ask(query, None, 0, None))
+    if asked is None:
+        return None
+    search, variable = asked.search, asked.question.variable
+    left = search.left()
+    places = _places(variable)
+    offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
+    trees = [(p, t) for p in range(len(variable)) for t in range(query.models[query.points[p].model].n_trees)]
+    found = None
+    if left["problem"]:
+        found = certified(lambda limit: search.certify(seconds=limit, node_limit=1 << 40), seconds, search.stop)
+    return DirectProof(
+        found,
+        left["failing_row"],
+        [places[v] for v in left["variable"]],
+        [cell[start:end] for start, end in itertools.pairwise(offset)],
+        [((trees[g][0],), trees[g][1]) for g in left["group"]],
+        [Fraction(row.scale << row.shift) for row in asked.rows],
+    )
+
+
+def _places(variable: Int32Array) -> dict[int, tuple[int, int]]:
+    """The (first) point and the feature of every variable."""
+    points, features = variable.shape
+    return {int(variable[p, f]): (p, f) for p in reversed(range(points)) for f in range(features)}
+
+
+def _ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -> _Asked | None:
+    """The search for a question; None where it has to take the way through the IR."""
     parts = _parts_of(query)
     if parts is None or query.objective is not None or query.rows is not None:
         return None
@@ -265,4 +335,5 @@ def decide_directly(
     bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
     if any(abs(bound).bit_length() > _BITS for bound in bounds):
         return None
-    return known[0].decide(query, parts, np.array(bounds, np.int64), budget, hints, seed, memory)
+    search = known[0].search(query, parts, np.array(bounds, np.int64), hints, seed, memory)
+    return None if search is None else _Asked(known[0], search, known[1])

@@ -18,6 +18,7 @@ from treesens.backends.native.problem import Mode, SearchProblem
 HELP_BYTES = 2_000_000_000
 """What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
+MOMENT = 0.01  # seconds of work for which no thread is started
 UNKNOWN = 2**63 - 1
 Method = Literal["auto", "messages", "boxes", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]
@@ -193,23 +194,16 @@ class Solver:
         )
 
     def _beside(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Work of the engine without pauses, in a thread of its own: the main thread alone can notice a Ctrl-C."""
-        if threading.current_thread() is not threading.main_thread():
-            return work()
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(work)
-            try:
-                return future.result()
-            except KeyboardInterrupt:
-                self.stop()
-                raise
+        return beside(work, self.stop)
 
     def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> dict[str, Any]:
         """Proves anew that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
         The arrays are those of `engine/certify/proof.hpp`; `complete` is false where a limit was met, with the `reason`.
         """
-        return self._beside(lambda: self._engine.certify(level=level, seconds=seconds, node_limit=nodes))
+        return certified(
+            lambda limit: self._engine.certify(level=level, seconds=limit, node_limit=nodes), seconds, self.stop
+        )
 
     def result(self) -> SearchResult:
         """What is known now."""
@@ -249,3 +243,24 @@ class Solver:
                 bound_levels={name: TierStatistics(*row) for name, row in facts["bound_levels"].items()},
             ),
         )
+
+
+def certified(prove: Callable[[float], dict[str, Any]], seconds: float, stop: Callable[[], None]) -> dict[str, Any]:
+    """A proof within some seconds. Most take a moment, in which a thread would cost as much as the proof."""
+    found = prove(min(seconds, MOMENT))
+    if found["complete"] or found["reason"] != "time" or seconds <= MOMENT:
+        return found
+    return beside(lambda: prove(seconds), stop)
+
+
+def beside(work: Callable[[], dict[str, Any]], stop: Callable[[], None]) -> dict[str, Any]:
+    """Work of the engine without pauses, in a thread of its own: the main thread alone can notice a Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            stop()
+            raise

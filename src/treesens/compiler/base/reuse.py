@@ -24,11 +24,6 @@ def reused() -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def is_reusing() -> bool:
-    """Whether what is made now will be needed again."""
-    return _KNOWN.get() is not None
-
-
 def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
     """What `make` makes of an object that does not change; made once per object and key within `reused`."""
     known = _KNOWN.get()

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/proofs.hpp"
 #include "nested/cell_problem.hpp"
 #include "nested/level_search.hpp"
 #include "problem/checked.hpp"
@@ -170,6 +171,29 @@ nb::dict box_result(const BoxSearch& s) {
     return out;
 }
 
+// What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
+nb::dict box_left(const BoxSearch& s) {
+    nb::dict out;
+    const search::Restricted& part = s.part();
+    out["problem"] = part.left == search::Left::problem;
+    out["failing_row"] = part.failing_row;
+    out["variable"] = part.variable;
+    out["cell_offset"] = part.problem.cell_offset;
+    out["cell"] = part.cell;
+    out["group"] = part.group;
+    return out;
+}
+
+nb::dict certify_box(BoxSearch& s, double seconds, std::int64_t node_limit) {
+    require(s.part().left == search::Left::problem, "nothing is left of the box that a proof could be about");
+    search::Proof proof;
+    {
+        nb::gil_scoped_release release;
+        proof = s.certify(seconds, node_limit);
+    }
+    return proof_arrays(proof);
+}
+
 nb::dict level_result(const LevelSearch& s) {
     nb::dict out;
     out["status"] = name(s.status());
@@ -204,6 +228,8 @@ void bind_nested(nb::module_& m) {
             nb::call_guard<nb::gil_scoped_release>())
         .def("stop", &BoxSearch::stop)
         .def("clear_stop", &BoxSearch::clear_stop)
+        .def("left", &box_left)
+        .def("certify", &certify_box, "seconds"_a, "node_limit"_a)
         .def("result", &box_result);
     nb::class_<LevelSearch>(m, "LevelSearch")
         .def("__init__", &construct_levels, nb::keep_alive<1, 2>(), "boxes"_a, "level"_a, "bound"_a, "hints"_a,

@@ -51,6 +51,9 @@ public:
     }
     // The solution, in cells of the whole.
     const std::vector<Cell>& point() const { return point_; }
+    // A proof that the box has no solution, in the numbers of `part`; for a box of which a problem is left.
+    Proof certify(double seconds, std::int64_t node_limit) { return search_->certify(0, seconds, node_limit); }
+    const Restricted& part() const { return part_; }
     std::int64_t nodes() const { return search_ ? search_->statistics().nodes : 0; }
     Seconds seconds() const { return search_ ? search_->seconds() : Seconds(); }
 

@@ -22,7 +22,8 @@ Restricted Restrictor::restrict(const std::uint8_t* allowed, const std::int32_t*
     Restricted part;
     if (!keep_cells(allowed) || !keep_clauses()) return part;
     specialise_groups();
-    if (hopeless(bound)) return part;
+    part.failing_row = hopeless(bound);
+    if (part.failing_row >= 0) return part;
     mark_cuts();
     number_cells(part, level);
     // Without variables every row is known: it holds everywhere, or is hopeless.
@@ -165,11 +166,11 @@ bool Restrictor::same_values(std::int32_t group, std::int32_t one, std::int32_t 
     return std::equal(first, first + forest_.rows_of(group), forest_.values(whole_, group, other));
 }
 
-bool Restrictor::hopeless(const std::vector<std::int64_t>& bound) const {
+std::int32_t Restrictor::hopeless(const std::vector<std::int64_t>& bound) const {
     for (std::int32_t r = 0; r < whole_.constraints; ++r) {
-        if (best_[r] < bound[r]) return true;
+        if (best_[r] < bound[r]) return r;
     }
-    return false;
+    return -1;
 }
 
 bool Restrictor::holds_everywhere(const std::vector<std::int64_t>& bound) const {
@@ -268,6 +269,7 @@ void Restrictor::write_groups(Restricted& part) {
         if (root_[g] < 0) continue;
         const std::int32_t number = p.groups();
         p.group_tree.push_back(whole_.group_tree[g]);
+        part.group.push_back(g);
         part.forest.root.push_back(write_tree(part, g, root_[g]));
         p.group_offset.push_back(narrow<std::int64_t>(p.coefficient_offset.size()) - 1);
         ensure(part.forest.root[number] >= 0, "a tree with several leaves has become one");

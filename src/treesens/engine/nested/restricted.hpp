@@ -26,6 +26,8 @@ struct Restricted {
     std::vector<std::int32_t> variable;  // [variables of problem], numbers in the whole
     std::vector<Cell> cell;              // [cells of problem]: the cell of the whole that stands for it
     std::vector<Cell> rest;              // [variables of the whole]: the cell of those that are not left
+    std::vector<std::int32_t> group;     // [groups of problem], numbers in the whole
+    std::int32_t failing_row = -1;       // if nothing is left: a row that fails with every tree at its best
 };
 
 // The point of the whole that a point of the problem that is left stands for.
@@ -50,7 +52,8 @@ private:
     void specialise_groups();
     std::int32_t specialise(std::int32_t group, std::int32_t node);
     bool same_values(std::int32_t group, std::int32_t one, std::int32_t other) const;
-    bool hopeless(const std::vector<std::int64_t>& bound) const;
+    // A row that fails with every tree at its best; -1 if there is none.
+    std::int32_t hopeless(const std::vector<std::int64_t>& bound) const;
     bool keep_clauses();
     void mark_cuts();
     void number_cells(Restricted& part, const std::int32_t* level);

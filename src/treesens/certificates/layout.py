@@ -1,0 +1,59 @@
+"""What the numbers of the engine stand for in a question: its variables, positions, groups and rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from treesens.backends.native.direct import DirectProof
+from treesens.certificates.statement import NoCertificate, Statement
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Of the problem that a proof is about.
+
+    Attributes:
+        places: (point, feature) of every variable; variables beyond are Booleans of formulas, which no statement knows.
+        cells: int32[positions] per variable: the cell of the question's grid with which a position begins.
+        groups: the points and the tree of every group.
+        rows: of every row, which one of the statement it is, and how many of its units make one of a score.
+    """
+
+    places: list[tuple[int, int]]
+    cells: list[Int32Array]
+    groups: list[tuple[tuple[int, ...], int]]
+    rows: list[tuple[int, Fraction]]
+
+
+def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
+    """The layout of a compiled question; `row_dropped` are the bits by which the engine's rows were rounded."""
+    orders = list(module.blocks_of(Order))
+    names = [row.name for row in statement.rows]
+    rows: list[tuple[int, Fraction]] = []
+    at = 0
+    # A row that was rounded outward is never less than the row itself: what refutes it refutes the row.
+    linear = [row for row in module.ops_of(Linear) if not row.implied]
+    for row, dropped in zip(linear, row_dropped, strict=False):
+        while at < len(names) and names[at] != row.name:
+            at += 1
+        if at == len(names):
+            raise NoCertificate("a row of the engine that the statement has not")
+        odd = lcm(1, *(t.coefficient.denominator for t in statement.rows[at].form.scores))
+        odd //= odd & -odd
+        rows.append((at, Fraction(2) ** (row.shift - dropped) * odd))
+        at += 1
+    return Layout(
+        [(b.points[0], b.feature) for b in orders],
+        [b.cells for b in orders],
+        [(b.points, int(t)) for b in module.blocks_of(ExactlyOne) for t in b.tree],
+        rows,
+    )
+
+
+def layout_of_trees(proof: DirectProof) -> Layout:
+    """The layout of a question that the engine has decided on the trees themselves."""
+    return Layout(proof.places, proof.cells, proof.groups, list(enumerate(proof.units)))
