@@ -23,7 +23,7 @@ from treesens.binder.file import bind
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.studies.audit import declarations_of, features_node
+from treesens.studies.questions import declarations_of, features_node
 
 FEATURES = ("sex", "age", "fnlwgt", "capital-gain")
 GAPS = ("0.4", "0.3", "0.2", "0.1")

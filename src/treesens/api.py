@@ -25,6 +25,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import read
 from treesens.live import CallSettings, answer_file, answer_text, load, table_of, warn
+from treesens.settings import check_threshold
 
 
 def check(file: str | Path, *queries: str, **options: Any) -> Answers:
@@ -100,23 +101,35 @@ def audit(
     time_limit: float = 5.0,
     jobs: int = 2,
     seed: int = 0,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
 ) -> Any:
     """The sweep of `treesens audit` as a frame, one row per (varied set, gap), in the library of `data` (columns for a path).
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to margins 0.5, 1
-    and 1.5. Features named in `real` take fractions although their columns hold whole numbers. `time_limit` is in seconds
-    for each set. Ctrl-C returns what is known so far.
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
+    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
     """
-    from treesens.studies.audit import AuditOptions, columns_of, gaps_of
     from treesens.studies.audit import audit as run
+    from treesens.studies.audit import columns_of
+    from treesens.studies.audit_set import AuditOptions
+    from treesens.studies.domain_file import read_domain
+    from treesens.studies.questions import sizes_of
 
-    gaps = gaps_of(_numbers(gap), _numbers(margin) or ([] if gap is not None else ["0.5", "1", "1.5"]))
+    loaded = load(model)
+    names = tuple(map(str, classes))
+    cut = None if threshold is None else check_threshold(threshold)
+    gaps = sizes_of(loaded, _numbers(gap), _numbers(margin), cut, names)
     sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
+    options.threshold, options.classes = cut, names
+    options.domain = read_domain(None if domain is None else Path(domain))
     found = None
     with interruptible() as interruption:
         found = run(
-            load(model), table_of(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
+            loaded, table_of(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
         )
     if found is None:
         raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
@@ -80,6 +81,14 @@ def check_whole(name: str, value: Any, least: int, most: int) -> None:
 def _check_memory(name: str, value: Any) -> None:
     if value is not None:
         check_whole(name, value, 1, 2**62)
+
+
+def check_threshold(value: Any) -> Fraction:
+    """A cut-off of probabilities as it is written. UsageError if it does not lie between 0 and 1."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < 1:
+        raise UsageError(f"`threshold` is {_shown(value)}", remedy="give a number between 0 and 1, e.g. 0.2")
+    return Fraction(repr(float(value)))
 
 
 def _shown(value: Any) -> str:

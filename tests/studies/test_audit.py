@@ -18,7 +18,9 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table, read_table
 from treesens.errors import DataError, UsageError
-from treesens.studies.audit import AuditOptions, audit, gaps_of, questions_of
+from treesens.studies.audit import audit
+from treesens.studies.audit_set import AuditOptions
+from treesens.studies.questions import gaps_of, questions_of
 
 pytestmark = needs_bench
 DIABETES = str(BENCH / "models/diabetes_unrobust.json"), "--data", str(BENCH / "data/diabetes/train.csv")
@@ -145,8 +147,8 @@ def test_bad_requests_have_a_remedy() -> None:
     lacking = Table("small", {k: v for k, v in rows.columns.items() if k != "f3"}, rows.rows, "label")
     with pytest.raises(DataError, match="`f3`"):
         align_table(loaded, lacking)
-    with pytest.raises(UsageError, match="binary"):
-        questions_of(model("iris_t100_d5"), table("iris"), [["x"]], gaps_of([], ["1"]), Diagnostics())
+    with pytest.raises(UsageError, match="more than two classes"):
+        questions_of(model("iris_t100_d5"), table("iris"), [["x"]], gaps_of(["0.1"], []), Diagnostics())
 
 
 def test_numbers_that_no_model_reads_are_refused_with_a_count() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from treesens.commands.common import (
     split,
     trust_option,
 )
+from treesens.commands.decision_options import decision_options, failing
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
@@ -31,6 +33,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
+@decision_options
 @trust_option
 @certificate_option
 @set_options(seconds=5.0, jobs=2)
@@ -42,6 +45,10 @@ def command(
     gap: str | None,
     margin: str | None,
     report: Path | None,
+    threshold: Fraction | None,
+    classes: list[str],
+    domain: Path | None,
+    fail_on: str | None,
     trust_pickle: bool,
     certificates: Path | None,
     real: list[str],
@@ -53,23 +60,32 @@ def command(
     as_json: bool,
 ) -> int:
     """For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its nearest
-    row, and the largest swing with its proved bound.
+    row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for every two
+    classes, regressors one about their value.
 
-    Exit codes: 0 every question decided, 5 some inconclusive, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    interrupted.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
-    from treesens.studies.audit import AuditOptions, audit, gaps_of
+    from treesens.studies.audit import audit
+    from treesens.studies.audit_set import AuditOptions
+    from treesens.studies.decisions import decisions_of
+    from treesens.studies.domain_file import read_domain
+    from treesens.studies.questions import sizes_of
 
     check_writable(report)
-    gaps = gaps_of(split(gap), split(margin) or ([] if gap else ["0.5", "1", "1.5"]))
+    declared = read_domain(domain)
     loaded = load(model, form, trust_pickle=trust_pickle)
+    gaps = sizes_of(loaded, split(gap), split(margin), threshold, classes)
     table = read_table(data, label=label)
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replays_in_library(replay, loaded), real=real)
-    options.certificates = certificates
-    total = len(gaps) * (len(vary) if vary is not None else loaded.ensemble.n_features)
+    options.certificates, options.domain = certificates, declared
+    options.threshold, options.classes = threshold, classes
+    sets = len(vary) if vary is not None else loaded.ensemble.n_features
+    total = len(gaps) * sets * len(decisions_of(loaded.ensemble, options.asked(gaps[0].kind)))
     found = None
     with interruptible() as interruption, tracker("auditing", total) as advance:
         found = audit(
@@ -101,6 +117,8 @@ def command(
         show_audit(found.records, facts)
     if found.interrupted:
         return INTERRUPTED
+    if failed := failing(found.records, fail_on):
+        return failed
     return INCONCLUSIVE if any(r["verdict"] == "unknown" for r in found.records) else EXPECTED
 
 

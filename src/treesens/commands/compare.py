@@ -202,4 +202,4 @@ def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
             f"{result.size.rows:,}",
             bound_text,
         )
-    out().print(table)
+    table.print_fitted(out(), ("build s", "emit s", "proof / replay", "rows", "variables", "pipeline"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from treesens.commands.common import (
     set_options,
     trust_option,
 )
+from treesens.commands.decision_options import decision_options, failing
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
 
@@ -32,6 +34,7 @@ from treesens.report.terminal import say, say_json
     help="Stop at this relative gap.",
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
+@decision_options
 @trust_option
 @certificate_option
 @set_options(seconds=30.0, jobs=1)
@@ -40,6 +43,10 @@ def command(
     data: Path | None,
     label: str | None,
     vary: list[list[str]] | None,
+    threshold: Fraction | None,
+    classes: list[str],
+    domain: Path | None,
+    fail_on: str | None,
     trust_pickle: bool,
     certificates: Path | None,
     real: list[str],
@@ -52,23 +59,29 @@ def command(
     replay: str,
     as_json: bool,
 ) -> int:
-    """For every feature of a binary classifier the greatest margin g such that changing that feature alone takes some input
-    from +g to -g: reached by a verified pair, and bounded by a proof.
+    """For every feature the greatest margin g such that changing that feature alone takes some input from g above the cut-off
+    to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes g is the lead of each,
+    and for regressors the largest difference of two values.
 
-    Exit codes: 0 every gap closed, 5 some still open, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
     from treesens.report.largest_table import show_largest
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
+    from treesens.studies.decisions import decisions_of, natural_question
+    from treesens.studies.domain_file import read_domain
     from treesens.studies.largest_gap import LargestOptions, largest_gaps
 
+    declared = read_domain(domain)
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_in_library(replay, loaded), real)
-    options.certificates = certificates
-    total = len(vary) if vary is not None else loaded.ensemble.n_features
+    options.certificates, options.domain = certificates, declared
+    options.threshold, options.classes = threshold, classes
+    sets = len(vary) if vary is not None else loaded.ensemble.n_features
+    total = sets * len(decisions_of(loaded.ensemble, natural_question(loaded.ensemble, threshold, classes)))
     found = None
     with interruptible() as interruption, tracker("searching", total) as advance:
         found = largest_gaps(
@@ -92,4 +105,6 @@ def command(
         show_largest(records)
     if found.interrupted:
         return INTERRUPTED
+    if failed := failing(records, fail_on):
+        return failed
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE

@@ -28,6 +28,9 @@ MOST_COMBINATIONS = 1024
 
 _CHUNK = 4096
 
+Strict = tuple[bool, bool]
+_NOT_STRICT = (False, False)
+
 
 @dataclass(frozen=True, eq=False)
 class Flips:
@@ -37,7 +40,8 @@ class Flips:
     2**-shift, and is v itself if `slack` is 0 (a row that passes a threshold by less than `slack` is not counted).
     `highest_cells`, `lowest_cells` int32[rows, features] are the cells of the sensitive `features` that reach them, `own`
     int64[rows] the score of the row as it is. `index` numbers the rows in their table. `complete` is False where not all
-    combinations of cells were tried: then rows may flip that are not found.
+    combinations of cells were tried: then rows may flip that are not found. The scores of the two sides may be different ones
+    (leads of two classes): `own_low` is then that of the lower side.
     """
 
     features: tuple[int, ...]
@@ -50,35 +54,43 @@ class Flips:
     shift: int
     slack: int
     complete: bool
+    own_low: Int64Array | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def flipping(self, high: LogRational, low: LogRational) -> BoolArray:
-        """Rows whose score reaches at least `high` and at most `low`, bool[rows]; never one that does not."""
-        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+    def flipping(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> BoolArray:
+        """Rows whose score reaches at least `high` and at most `low`, bool[rows]; never one that does not. A side that is
+        `strict` has to be passed.
+        """
+        top, bottom = self.ends(high, low, strict)
         return np.asarray((self.highest >= top) & (self.lowest + self.slack <= bottom), dtype=bool)
+
+    def ends(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> tuple[int, int]:
+        """The least score that passes `high` and the greatest that passes `low`, in units of 2**-shift."""
+        return high.ceil(self.shift, strict=strict[0]), -((-low).ceil(self.shift, strict=strict[1]))
 
     def swings(self, least: LogRational) -> BoolArray:
         """Rows whose highest and lowest scores differ by at least `least`, bool[rows]."""
         return np.asarray(self.highest - (self.lowest + self.slack) >= least.ceil(self.shift), dtype=bool)
 
-    def falling(self, high: LogRational) -> BoolArray:
+    def falling(self, high: LogRational, strict: bool = False) -> BoolArray:
         """Rows that are at or above `high` as they are, bool[rows]: a flip takes them down."""
-        return np.asarray(self.own >= high.ceil(self.shift), dtype=bool)
+        return np.asarray(self.own >= high.ceil(self.shift, strict=strict), dtype=bool)
 
-    def rising(self, low: LogRational) -> BoolArray:
+    def rising(self, low: LogRational, strict: bool = False) -> BoolArray:
         """Rows that are at or below `low` as they are, bool[rows]: a flip takes them up."""
-        return np.asarray(self.own + self.slack <= -((-low).ceil(self.shift)), dtype=bool)
+        own = self.own if self.own_low is None else self.own_low
+        return np.asarray(own + self.slack <= -((-low).ceil(self.shift, strict=strict)), dtype=bool)
 
-    def clearance(self, high: LogRational, low: LogRational) -> Int64Array:
+    def clearance(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> Int64Array:
         """By how much each row passes both thresholds, the lesser of the two, in units of 2**-shift."""
-        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+        top, bottom = self.ends(high, low, strict)
         return np.minimum(self.highest - top, bottom - self.lowest - self.slack)
 
-    def deficit(self, high: LogRational, low: LogRational) -> Int64Array:
+    def deficit(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> Int64Array:
         """What rows lack to pass both thresholds, added up, in units of 2**-shift; 0 for rows that pass both."""
-        top, bottom = high.ceil(self.shift), -((-low).ceil(self.shift))
+        top, bottom = self.ends(high, low, strict)
         above, below = top - self.highest, self.lowest + self.slack - bottom
         return np.asarray(np.maximum(above, 0) + np.maximum(below, 0))
 
@@ -211,7 +223,8 @@ class FlipQuestion:
     """A question of the form "two points agree except on some features, one scores high and the other low".
 
     `high` and `low` are bounds on the raw scores of the points `upper` and `lower`; with `swing` instead, the score of `upper`
-    exceeds that of `lower` by so much. `only` is False where the question has other constraints too.
+    exceeds that of `lower` by so much. `only` is False where the question has other constraints too. `strict` says of `high`
+    and of `low` whether the bound itself does not count.
     """
 
     upper: int
@@ -223,6 +236,7 @@ class FlipQuestion:
     low: LogRational | None
     swing: LogRational | None
     only: bool
+    strict: Strict = _NOT_STRICT
 
     def flipping(self, found: Flips) -> BoolArray:
         """The rows that meet the bounds, bool[rows]."""
@@ -230,7 +244,7 @@ class FlipQuestion:
             return found.swings(self.swing)
         assert self.high is not None
         assert self.low is not None
-        return found.flipping(self.high, self.low)
+        return found.flipping(self.high, self.low, self.strict)
 
     def clearance(self, found: Flips) -> Int64Array:
         """By how much rows meet the bounds (or fail to, below 0), in units of the sweep."""
@@ -238,7 +252,7 @@ class FlipQuestion:
             return found.highest - found.lowest - found.slack - self.swing.ceil(found.shift)
         assert self.high is not None
         assert self.low is not None
-        return found.clearance(self.high, self.low)
+        return found.clearance(self.high, self.low, self.strict)
 
     def deficit(self, found: Flips) -> Int64Array:
         """What rows lack to be pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on the
@@ -246,7 +260,15 @@ class FlipQuestion:
         """
         if self.high is None or self.low is None:
             return np.asarray(np.maximum(-self.clearance(found), 0))
-        return found.deficit(self.high, self.low)
+        return found.deficit(self.high, self.low, self.strict)
+
+    def falling(self, found: Flips) -> BoolArray:
+        """Rows that are on the upper side as they are, bool[rows]."""
+        return np.zeros(len(found), bool) if self.high is None else found.falling(self.high, self.strict[0])
+
+    def rising(self, found: Flips) -> BoolArray:
+        """Rows that are on the lower side as they are, bool[rows]."""
+        return np.zeros(len(found), bool) if self.low is None else found.rising(self.low, self.strict[1])
 
 
 def flip_question(query: Query) -> FlipQuestion | None:
@@ -256,7 +278,7 @@ def flip_question(query: Query) -> FlipQuestion | None:
         return None
     if query.points[0].model != query.points[1].model:
         return None
-    bounds: dict[tuple[int, int], tuple[int, LogRational]] = {}  # (point, direction): output, bound
+    bounds: dict[tuple[int, int], tuple[int, LogRational, bool]] = {}  # (point, direction): output, bound, strict
     swing: tuple[int, int, LogRational] | None = None
     others = 0
     for constraint in query.constraints:
@@ -266,7 +288,8 @@ def flip_question(query: Query) -> FlipQuestion | None:
             case AtLeast(form=LinearForm(scores=(term,), costs=(), changes=())):
                 direction = 1 if term.coefficient > 0 else -1
                 others += (term.point, direction) in bounds
-                bounds[term.point, direction] = term.output, constraint.bound * (1 / term.coefficient)
+                bound = constraint.bound * (1 / term.coefficient)
+                bounds[term.point, direction] = term.output, bound, constraint.strict
             case AtLeast(form=LinearForm(scores=(one, two), costs=(), changes=())) if (
                 one.point != two.point and one.output == two.output and one.coefficient == -two.coefficient
             ):
@@ -280,8 +303,8 @@ def flip_question(query: Query) -> FlipQuestion | None:
         return FlipQuestion(swing[0], 1 - swing[0], varied, model, swing[1], None, None, swing[2], others == 0)
     for upper in (0, 1):
         if (upper, 1) in bounds and (1 - upper, -1) in bounds:
-            (output, high), (other, low) = bounds[upper, 1], bounds[1 - upper, -1]
+            (output, high, above), (other, low, below) = bounds[upper, 1], bounds[1 - upper, -1]
             if output == other:
                 only = others == 0 and len(bounds) == 2 and swing is None
-                return FlipQuestion(upper, 1 - upper, varied, model, output, high, low, None, only)
+                return FlipQuestion(upper, 1 - upper, varied, model, output, high, low, None, only, (above, below))
     return None

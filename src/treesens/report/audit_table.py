@@ -17,6 +17,12 @@ def gap_of(record: dict[str, Any]) -> str:
     return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
 
 
+def classes_of(record: dict[str, Any]) -> str:
+    """The classes that a record is about, and its cut-off; empty if there is nothing to say."""
+    cut = f" at {record['threshold']:g}" if "threshold" in record else ""
+    return " / ".join(map(str, record.get("classes", ()))) + cut
+
+
 def swing_of(record: dict[str, Any]) -> str:
     """The largest swing with its bound."""
     value, bound = record["max_swing"], record["max_swing_bound"]
@@ -44,9 +50,10 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
         f"{facts['seconds']:.1f} s"
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, justify in (
         ("varied", "left"),
+        ("classes", "left"),
         ("gap", "left"),
         ("rows that flip", "right"),
         ("of", "right"),
@@ -61,6 +68,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         flipped = f"{record['rows_flipped']}" if record["rows_complete"] else f"≥ {record['rows_flipped']}"
         table.add_row(
             ", ".join(record["varied"]),
+            classes_of(record),
             gap_of(record),
             flipped,
             str(record["rows"]),
@@ -69,6 +77,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
             distance_of(record),
             swing_of(record),
         )
-    console.print(table)
+    table.drop_empty("classes")
+    table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
     if facts["interrupted"]:
         console.print("interrupted: what is missing was not asked")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from rich.console import Console
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from treesens.visible import visible
+
+_WIDE = 10_000
 
 
 class Table(RichTable):
@@ -15,6 +20,32 @@ class Table(RichTable):
 
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*map(_seen, cells), **options)
+
+    def print_fitted(self, console: Console, spare: Sequence[str]) -> None:
+        """Prints the table; columns of `spare` are left out, the first ones first, until it fits, and a line names them. Words
+        that still do not fit are broken, never cut.
+        """
+        left_out = []
+        for name in spare:
+            if console.measure(self, options=console.options.update(width=_WIDE)).maximum <= console.width:
+                break
+            column = next((c for c in self.columns if c.header == name), None)
+            if column is not None:
+                self.columns.remove(column)
+                left_out.append(name)
+        for column in self.columns:
+            column.overflow = "fold"
+        console.print(self)
+        if left_out:
+            console.print(f"left out at this width: {', '.join(left_out)} (--json has all)")
+
+    def drop_empty(self, *names: str) -> None:
+        """Leaves out columns of these names that say nothing."""
+        self.columns[:] = [c for c in self.columns if c.header not in names or any(map(str, _cells(c)))]
+
+
+def _cells(column: Column) -> Sequence[Any]:
+    return list(column.cells)
 
 
 def _seen(cell: Any) -> Any:

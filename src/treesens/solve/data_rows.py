@@ -82,8 +82,7 @@ def pair_of_row(query: Query, question: FlipQuestion, found: Flips, place: int, 
     The row itself is one of the two points where its own score is on one side already.
     """
     values = np.array([row, row])
-    falls = question.high is not None and bool(found.falling(question.high)[place])
-    rises = question.low is not None and bool(found.rising(question.low)[place])
+    falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
     for column, f in enumerate(question.features):
         domain, grid = query.space.domains[f], query.space.grid[f]
         near = None if np.isnan(row[f]) else float(row[f])
@@ -100,7 +99,7 @@ def order_of_rows(question: FlipQuestion, found: Flips) -> Int64Array:
     clear = question.clearance(found)[places]
     if question.high is None or question.low is None:
         return places[np.argsort(-clear, kind="stable")]
-    own = (found.falling(question.high) | found.rising(question.low))[places]
+    own = (question.falling(found) | question.rising(found))[places]
     return places[np.lexsort((-clear, ~own))]
 
 

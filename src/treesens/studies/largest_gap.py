@@ -1,5 +1,8 @@
 """The largest certified gap: the greatest g for which the answer to `sensitive m to F margin g` is `found`.
 
+Around a cut-off the gap is the lesser distance of both scores from it, between two classes the lesser lead, and for a score
+that just moves (a regressor, one chosen class) the largest difference, which is an objective of its own.
+
 One search of the native engine maximises the lesser slack of both scores (`Solver(mode="slack")`). Whenever it stops it has a
 verified pair, which reaches the gap `value`, and a proof that no pair reaches more than `bound`. Gaps up to the one are
 `found`, gaps beyond the other are `none`.
@@ -13,43 +16,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
-from treesens.binder.file import ResolvedQuestion, bind
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
-from treesens.compiler.model import Task
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_cells
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
-from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
-from treesens.studies.audit import as_finished, declarations_of, features_node, one_at_a_time, sets_of
-from treesens.studies.classes import second_class
+from treesens.solve.question import answer, with_certificates
+from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
+from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
+from treesens.studies.running import as_finished, one_at_a_time
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""
 
 _SLICE = 0.1
+_BITS = 128
+"""Of a logarithm in the gap of a pair, which is shown as a float64."""
 
 
 @dataclass(frozen=True)
 class LargestGap:
-    """What is known about the largest gap of one set of features, in units of the margin.
+    """What is known about the largest gap of one set of features and one decision, in units of the raw score (a forest has
+    probabilities, a regressor values).
 
     `value` is reached by the verified `witness`, no pair reaches more than `bound`; both None if nothing is known. `closed`
     says whether the bound is as close to the value as was asked for; `verdict` is `none` if no pair crosses the threshold.
     """
 
     varied: tuple[str, ...]
+    decision: Decision
     query: ResolvedQuestion
     verdict: Verdict
     value: float | None
@@ -67,6 +76,7 @@ class LargestGap:
 
         return {
             "varied": list(self.varied),
+            **self.decision.record(),
             "verdict": str(self.verdict),
             "largest_gap": self.value,
             "largest_gap_bound": self.bound,
@@ -96,6 +106,9 @@ class LargestOptions:
     replay_in_library: bool = False
     real: Sequence[str] = ()
     certificates: Path | None = None
+    threshold: Fraction | None = None
+    classes: Sequence[str] = ()
+    domain: Sequence[ast.Declaration] = ()
 
 
 @dataclass
@@ -111,39 +124,25 @@ def questions_of(
     model: LoadedModel,
     table: Table | None,
     varied: Sequence[Sequence[str]],
+    options: LargestOptions,
     diagnostics: Diagnostics | None = None,
-    real: Sequence[str] = (),
-) -> list[ResolvedQuestion]:
-    """One question per set: a pair on both sides of the threshold, over the table's domain if there is one."""
-    ensemble = model.ensemble
-    words = "the largest gap is one of binary classifiers"
-    remedy = "ask other models in a file: `maximize margin(a) - margin(b)`, or several gaps"
-    if ensemble.task is Task.REGRESSION:
-        raise UsageError(words, remedy=remedy)
-    label = second_class(ensemble, words, remedy)
-    for name in (name for group in varied for name in group):
-        if name not in ensemble.feature_names:
-            remedy = did_you_mean(name, ensemble.feature_names) or ""
-            raise UsageError(f"the model has no feature `{name}`", remedy=remedy)
-    queries = [ast.Query(ast.Name(f"q{number}"), _both_sides(group, label)) for number, group in enumerate(varied)]
-    return bind(
-        ast.File((*declarations_of(model, real, has_table=table is not None), *queries)),
-        Path(),
-        load_model=lambda _path, _format: model,
-        load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
-        diagnostics=diagnostics,
-    ).queries
+) -> list[tuple[tuple[str, ...], Decision, ResolvedQuestion]]:
+    """A question per set and decision, over the table's domain if there is one."""
+    asked = natural_question(model.ensemble, options.threshold, options.classes)
+    decisions = decisions_of(model.ensemble, asked)
+    check_features(model, varied)
+    units = [(tuple(group), decision) for group in varied for decision in decisions]
+    queries = [ast.Query(ast.Name(f"q{i}"), _widest(*unit)) for i, unit in enumerate(units)]
+    declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    bound = bind_study(model, table, (*declared, *queries), diagnostics)
+    return [(*unit, question) for unit, question in zip(units, bound, strict=True)]
 
 
-def _both_sides(varied: Sequence[str], label: ast.Label | None) -> ast.Find:
-    a, b = ast.Name("a"), ast.Name("b")
-    threshold = ast.Number(Fraction(0) if label is None else Fraction(1, 2))
-    constraints = (
-        ast.PointsEqual(a, b, features_node(varied)),
-        ast.Comparison(ast.Margin(a, label), ">=", threshold),
-        ast.Comparison(ast.Margin(b, label), "<=", threshold),
-    )
-    return ast.Find((ast.Point(a), ast.Point(b)), constraints)
+def _widest(varied: Sequence[str], decision: Decision) -> ast.Find:
+    """Two points on both sides of what decides, or as far apart as they can be."""
+    if isinstance(decision, Apart):
+        return pair_of(varied, (), ast.Objective("maximize", decision.difference()))
+    return pair_of(varied, decision.leads() if isinstance(decision, Between) else decision.sides())
 
 
 def largest_gaps(
@@ -155,19 +154,18 @@ def largest_gaps(
     stop: threading.Event | None = None,
     on_result: Callable[[LargestGap], None] | None = None,
 ) -> LargestGaps:
-    """The largest gap of every set (default: every feature by itself). A set event keeps what is known by then."""
+    """The largest gap of every set (default: every feature by itself), between every two classes of a model of several. A set
+    event keeps what is known by then.
+    """
     options = options or LargestOptions()
     table = None if table is None else align_table(model, table)
     groups = sets_of(model, varied)
     halt = stop or threading.Event()
     diagnostics = Diagnostics()
-    questions = questions_of(model, table, groups, diagnostics, options.real)
+    questions = questions_of(model, table, groups, options, diagnostics)
     library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     found: dict[int, LargestGap] = {}
-    tasks = [
-        partial(_one, group, asked, options, library_predict, halt)
-        for group, asked in zip(groups, questions, strict=True)
-    ]
+    tasks = [partial(_one, *unit, options, library_predict, halt) for unit in questions]
     for number, result in as_finished(tasks, options.jobs):
         if result is not None:
             found[number] = result
@@ -178,6 +176,7 @@ def largest_gaps(
 
 def _one(
     varied: tuple[str, ...],
+    decision: Decision,
     question: ResolvedQuestion,
     options: LargestOptions,
     library_predict: list[LibraryPredict] | None,
@@ -187,9 +186,11 @@ def _one(
         return None
     start = time.perf_counter()
     asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
+    bare = LargestGap(varied, decision, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
+    if isinstance(decision, Apart):
+        return _farthest(bare, replace(asked, threads=options.threads), options, stop)
     compilation = compile_query(question.query, "native")
     known = decide_at_compile_time(compilation)
-    bare = LargestGap(varied, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
     if known is not None and known.verdict is not Verdict.FOUND:
         return replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
     artifact = NativeBackend().emit(compilation.module, alike=True)
@@ -215,6 +216,23 @@ def _one(
     return replace(done, certificate=made)
 
 
+def _farthest(bare: LargestGap, asked: Options, options: LargestOptions, stop: threading.Event) -> LargestGap:
+    """The largest difference of one score, which the engine maximises."""
+    query = bare.query.query
+    start = time.perf_counter()
+    result = answer(query, asked, Budget.of(asked.time_limit, stop))
+    seconds = time.perf_counter() - start
+    result = with_certificates(query, result, replace(asked, certificates=options.certificates))
+    if result.objective is None:
+        return replace(bare, verdict=result.verdict, reason=result.reason, seconds=seconds)
+    value, bound = result.objective.value, result.objective.bound
+    closed = bound is not None and bound - value <= max(options.close, 1e-9) * abs(value) + 1e-12
+    reason = "" if closed else result.reason
+    claim = next((c for c in result.certificates if c.claim == "bound"), None)
+    done = replace(bare, verdict=result.verdict, value=value, bound=bound, closed=closed, reason=reason)
+    return replace(done, witness=result.witness, seconds=seconds, certificate=claim)
+
+
 def _judged(
     bare: LargestGap, compilation: Compilation, artifact: NativeArtifact, result: SearchResult, options: Options
 ) -> LargestGap:
@@ -223,8 +241,9 @@ def _judged(
     assert adapted is not None
     assert artifact.postsolve is not None
     unit = 2.0 ** (adapted.dropped - adapted.gap_shift) / query.models[0].ensemble.average
+    least, most = _rounded_up(query, unit * query.models[0].ensemble.average)
     # A row that is rounded outward has more slack than it should, or up to one unit less.
-    upper = None if result.upper is None else result.upper + (1 if adapted.relaxed else 0)
+    upper = None if result.upper is None else result.upper + most + (1 if adapted.relaxed else 0)
     bound = None if upper is None else upper * unit * (1 + 1e-12)
     if result.status == "infeasible" or (bound is not None and bound < 0):
         return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
@@ -240,7 +259,8 @@ def _judged(
         return replace(bare, bound=bound, reason=f"a pair was not confirmed: {verdict.reason}")
     value = _reached(bare.query, verdict)
     assert result.level is not None
-    if abs(result.level * unit - value) > 1e-9 * (1 + abs(value)):
+    near = 1e-9 * (1 + abs(value))
+    if not (result.level + least) * unit - near <= value <= (result.level + most) * unit + near:
         # Rows in different units: their least slack is no gap, and neither is its bound.
         return replace(
             bare, verdict=Verdict.FOUND, value=value, reason="the scores have different units", witness=verdict
@@ -252,9 +272,27 @@ def _judged(
     )
 
 
+def _rounded_up(query: Query, unit: float) -> tuple[float, float]:
+    """By how much the engine's whole bounds lie above the bounds of the rows: the least and the most, in units of the sum.
+
+    Scores are whole numbers of units, cut-offs need not be.
+    """
+    parts = []
+    for row in linear_constraints(query.constraints):
+        ensembles = {term.point: query.models[query.points[term.point].model].ensemble for term in row.form.scores}
+        bases = (
+            term.coefficient * Fraction(float(ensembles[term.point].base[term.output])) * ensembles[term.point].average
+            for term in row.form.scores
+        )
+        exact = (row.bound.enclose(_BITS)[0] - sum(bases)) / Fraction(unit)
+        parts.append(float(ceil(exact) - exact))
+    return min(parts), max(parts)
+
+
 def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
     query = question.query
     inputs = inputs_of(query, witness.values)
-    slacks = [form_value(row.form, inputs) - row.bound.rational for row in linear_constraints(query.constraints)]
+    rows = linear_constraints(query.constraints)
+    slacks = [form_value(row.form, inputs) - row.bound.enclose(_BITS)[0] for row in rows]
     return float(min(slacks) / query.models[0].ensemble.average)

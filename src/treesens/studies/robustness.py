@@ -29,8 +29,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.studies.audit import declarations_of, one_at_a_time
-from treesens.studies.classes import label_of_class
+from treesens.studies.decisions import label_of_class
+from treesens.studies.questions import declarations_of
+from treesens.studies.running import one_at_a_time
 
 NORMS = ("linf", "l2", "l1", "l0")
 

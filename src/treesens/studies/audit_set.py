@@ -1,0 +1,217 @@
+"""The audit of one set of features and one decision: the sweep over the rows, the largest swing, and every gap."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.result import NearestRow, Proof, Result, Verdict, Witness
+from treesens.compiler.verify import LibraryPredict, verify_values
+from treesens.data.flips import FlipQuestion
+from treesens.errors import DataError
+from treesens.grammar.tree import ast
+from treesens.report.records import label_of, record
+from treesens.solve.data_rows import hints_of, locate, order_of_rows, table_in_play, witness_among_rows
+from treesens.solve.options import Options
+from treesens.solve.question import answer, with_certificates
+from treesens.studies.decisions import Asked, Kind
+from treesens.studies.questions import Gap, Questions
+from treesens.studies.sweeps import RowSweep
+
+LISTED = 100
+"""Numbers of flipping rows that a record lists, the clearest first."""
+
+_MOMENT = 0.2
+"""Fewest seconds for one search of an audit."""
+_SEARCH_SHARE = 0.6
+"""Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
+
+
+@dataclass
+class AuditOptions:
+    """`time_limit` in seconds for each set of features; `replay_in_library` replays witnesses in the library itself.
+
+    Features in `real` take fractions although their columns hold whole numbers; `domain` declares others. The decision is that
+    of the model if there is no `threshold`; `classes` chooses some of its classes (see `decisions_of`).
+    """
+
+    time_limit: float = 5.0
+    jobs: int = 2
+    seed: int = 0
+    replay_in_library: bool = False
+    real: Sequence[str] = ()
+    certificates: Path | None = None
+    threshold: Fraction | None = None
+    classes: Sequence[str] = ()
+    domain: Sequence[ast.Declaration] = ()
+
+    def asked(self, kind: Kind) -> Asked:
+        """What is asked for, with sizes of this kind."""
+        return Asked(kind, self.threshold, tuple(self.classes))
+
+
+class SetAudit:
+    """One set of features and one decision: the sweep, the largest swing, and every gap."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        options: AuditOptions,
+        library_predict: list[LibraryPredict] | None,
+        stop: threading.Event,
+    ) -> None:
+        self.questions = questions
+        self.stop = stop
+        self.decision = questions.decision
+        self.budget = Budget.of(0.0, stop)
+        self.limit = options.time_limit
+        self.certificates = options.certificates
+        self.base = Options(
+            backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
+        )
+
+    def run(self) -> list[dict[str, Any]]:
+        if self.stop.is_set():
+            return []
+        start = time.monotonic()
+        first = self.questions.gaps[0][1]
+        table = table_in_play(first)
+        assert table is not None
+        self.rows = table[1]
+        self.sweep = RowSweep(self.decision, first.query, self.rows, self.limit)
+        if len(self.sweep.of(self.questions.gaps[0][0])) == 0:
+            raise DataError("no row of the table lies in the domain", place=table[0])
+        self.budget = Budget.of(self.limit, self.stop)
+        answers: list[tuple[Gap, ResolvedQuestion, Result]] = []
+        for (gap, query), near in zip(self.questions.gaps, self.questions.near, strict=True):
+            if self.stop.is_set():
+                break
+            result = self._answer(gap, query, [r for _, _, r in answers])
+            if result.verdict is Verdict.FOUND and result.backend != "rows":
+                result = self._nearer(near, result)
+            answers.append((gap, query, result))
+        swing = self._swing()
+        answers = [(gap, query, self._settled(gap, query, result, swing)) for gap, query, result in answers]
+        seconds = time.monotonic() - start
+        answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
+        return [self._record(gap, query, result, swing, seconds) for gap, query, result in answers]
+
+    def _with_certificates(self, gap: Gap, query: ResolvedQuestion, result: Result) -> Result:
+        about = ["_".join(self.questions.varied), *map(str, self.decision.record().get("classes", ()))]
+        name = f"{'.'.join(about)}.{gap.kind}_{gap.text}"
+        options = replace(self.base, certificates=self.certificates)
+        # The record speaks of the gap, not of the nearest pair that was looked for on the way.
+        made = with_certificates(replace(query.query, name=name), replace(result, objective=None), options)
+        return replace(result, certificates=made.certificates)
+
+    def _swing(self) -> Result:
+        query = self.questions.swing.query
+        found = self.sweep.of(self.questions.gaps[-1][0])
+        hints = hints_of(query, self.sweep.widest, found, self.rows)
+        part = self.budget.at_least(_MOMENT).within(self.limit / 2)
+        result = answer(query, replace(self.base, hints=hints), part)
+        if result.objective is None:
+            return result
+        trivial = self.sweep.swing_bound()
+        known = result.objective.bound
+        bound = trivial if known is None else min(known, trivial)
+        return replace(result, objective=replace(result.objective, bound=max(bound, result.objective.value)))
+
+    def _answer(self, gap: Gap, query: ResolvedQuestion, before: list[Result]) -> Result:
+        """Rows first; then what smaller gaps have settled; then a search."""
+        shape, found, rows = self.sweep.shape(query, gap), self.sweep.of(gap), self.rows
+        pair = witness_among_rows(query.query, shape, found, rows, self.base)
+        if pair is not None:
+            result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
+            done = locate(query, result, self.base)
+            return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
+        for known in before:
+            if known.verdict is Verdict.NONE:
+                return replace(known, query=query.name, reason=f"none at a smaller gap ({known.reason})")
+        hints = hints_of(query.query, shape, found, rows)
+        options = replace(self.base, hints=hints)
+        part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
+        return locate(query, answer(query.query, options, part), options)
+
+    def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
+        """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
+        part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
+        found = locate(query, answer(query.query, self.base, part), self.base)
+        if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
+            return result
+        return replace(
+            result, witness=found.witness, region=found.region, nearest=found.nearest, objective=found.objective
+        )
+
+    def _settled(self, gap: Gap, query: ResolvedQuestion, result: Result, swing: Result) -> Result:
+        """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
+        if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
+            return result
+        shape, bound = self.sweep.shape(query, gap), swing.objective.bound
+        if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
+            reason = f"the largest swing is at most {bound:.6g}"
+            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native")
+        if swing.witness is not None:
+            again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
+            if isinstance(again, Witness):
+                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="native")
+                return locate(query, pair, self.base)
+        return result
+
+    def _record(
+        self, gap: Gap, query: ResolvedQuestion, result: Result, swing: Result, seconds: float
+    ) -> dict[str, Any]:
+        shape, found = self.sweep.shape(query, gap), self.sweep.of(gap)
+        order = order_of_rows(shape, found)
+        data = record(query.query, result)
+        for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
+            data.pop(name, None)
+        extra: dict[str, Any] = {
+            "varied": list(self.questions.varied),
+            gap.kind: gap.value,
+            **self.decision.record(),
+            "question": self.decision.words(gap.size),
+            "rows": len(found),
+            "rows_flipped": len(order),
+            "rows_complete": found.complete,
+            "flipped_rows": found.index[order[:LISTED]].tolist(),
+            "max_swing": None if swing.objective is None else swing.objective.value,
+            "max_swing_bound": None if swing.objective is None else swing.objective.bound,
+            "seconds": {"set": round(seconds, 6)},
+        }
+        if result.nearest is not None and data.get("nearest_row"):
+            row = self.rows[result.nearest.index]
+            least = result.objective.bound if result.objective is not None else 0.0
+            data["nearest_row"] = {**data["nearest_row"], "bound_l2": least, "values": row_labels(query, row)}
+        if shape.high is not None and shape.low is not None:
+            down, up = int(shape.falling(found)[order].sum()), int(shape.rising(found)[order].sum())
+            # The first point is the one whose score is high, also if this is the probability of the first class.
+            extra["rows_flipped_down"], extra["rows_flipped_up"] = (down, up) if shape.upper == 0 else (up, down)
+        return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+
+def row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
+    """The values of a row as people read them."""
+    space = query.query.space
+    return {
+        name: label_of(domain, float(grid.number_type.cast(value)), grid.number_type.dtype)
+        for name, domain, grid, value in zip(space.names, space.domains, space.grid, row, strict=True)
+    }
+
+
+def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> float:
+    """The swing of the margin that a question asks for at least."""
+    average = query.query.models[shape.model].ensemble.average
+    if shape.swing is not None:
+        return float(shape.swing) / average
+    assert shape.high is not None
+    assert shape.low is not None
+    return float(shape.high + -shape.low) / average

@@ -1,0 +1,348 @@
+"""What studies ask about two points: how far apart their scores lie, and around what.
+
+A model decides in one of three ways. A classifier of two classes compares one score with a cut-off (`Around`), of more classes
+the greatest score wins (`Between`, one question for two of them), and a regressor, or one chosen score, just moves (`Apart`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
+
+from treesens.binder.terms import predicts_probabilities
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.model import Ensemble, Link, Task
+from treesens.errors import UsageError
+from treesens.grammar.tree import ast
+
+Kind = Literal["gap", "margin"]
+"""The unit of a size: probability (of a regressor: its value), or raw score."""
+
+_A, _B = ast.Name("a"), ast.Name("b")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+
+
+def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
+    """The label of a class as the language writes it."""
+    label = str(ensemble.classes[index])
+    return ast.Number(Fraction(label)) if _NUMBER.fullmatch(label) else ast.Name(label)
+
+
+@dataclass(frozen=True)
+class Around:
+    """One score on both sides of a cut-off: at least `centre` + g for one point, at most `centre` - g for the other.
+
+    At g = 0 the second point lies below the cut-off. `own` is the rule of the model itself instead, if nobody gave a cut-off.
+    """
+
+    ensemble: Ensemble
+    kind: Kind
+    centre: Fraction
+    positive: int = 1
+    own: bool = False
+
+    classes: tuple[int, ...] = ()
+
+    @property
+    def output(self) -> int:
+        return self.positive if self.ensemble.n_outputs > 1 else 0
+
+    def score(self, point: ast.Name) -> ast.Expression:
+        if self.kind == "gap":
+            return ast.Prob(point, label_of_class(self.ensemble, self.positive))
+        return ast.Margin(point)
+
+    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
+        """The constraints on the points `a` and `b`."""
+        if size == 0 and self.own:
+            first, second = (label_of_class(self.ensemble, i) for i in (1 - self.positive, self.positive))
+            return ast.ClassIs(_A, second), ast.ClassIs(_B, first)
+        low: ast.Operator = "<" if size == 0 else "<="
+        return (
+            ast.Comparison(self.score(_A), ">=", ast.Number(self.centre + size)),
+            ast.Comparison(self.score(_B), low, ast.Number(self.centre - size)),
+        )
+
+    def sides(self) -> tuple[ast.Formula, ...]:
+        """Both sides of the cut-off, which itself belongs to both."""
+        centre = ast.Number(self.centre)
+        return ast.Comparison(self.score(_A), ">=", centre), ast.Comparison(self.score(_B), "<=", centre)
+
+    def difference(self) -> ast.Expression:
+        """What the largest swing is about: the raw score, or the probability of a forest."""
+        label = label_of_class(self.ensemble, self.positive) if self.ensemble.n_outputs > 1 else None
+        return _minus(ast.Margin(_A, label), ast.Margin(_B, label))
+
+    def check(self, size: Fraction) -> None:
+        """UsageError for a gap that no two scores are apart."""
+        if self.kind == "margin":
+            return
+        if size == 0 and self.own and self.ensemble.n_outputs > 1:
+            raise UsageError("a gap of 0 needs a cut-off", remedy="add --threshold 0.5")
+        high, low = self.centre + size, self.centre - size
+        inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1
+        if not inside:
+            raise UsageError(
+                f"a gap of {_text(size)} around {_text(self.centre)} asks for probabilities of {_text(high)} and "
+                f"{_text(low)}, which the model never gives both",
+                remedy=f"a gap lies below {_text(min(self.centre, 1 - self.centre))} here; 0 means any change of the decision",
+            )
+
+    def words(self, size: Fraction) -> str:
+        """The question in numbers."""
+        name = f"P({self.ensemble.classes[self.positive]})" if self.kind == "gap" else "raw score"
+        low = "<" if size == 0 else "<="
+        return f"{name} >= {_text(self.centre + size)} for one input, {low} {_text(self.centre - size)} for the other"
+
+    def record(self) -> dict[str, Any]:
+        """What records say besides the gap."""
+        return {} if self.own else {"threshold": float(self.centre), "classes": [self.ensemble.classes[self.positive]]}
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One score that moves by at least g: the value of a regressor, or the score of a chosen class."""
+
+    ensemble: Ensemble
+    kind: Kind
+    chosen: int | None = None
+
+    @property
+    def output(self) -> int:
+        return self.chosen or 0
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        return () if self.chosen is None else (self.chosen,)
+
+    def score(self, point: ast.Name) -> ast.Expression:
+        if self.chosen is None:
+            return ast.ValueOf(point) if self.kind == "gap" else ast.Margin(point)
+        return ast.Margin(point, label_of_class(self.ensemble, self.chosen))
+
+    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
+        """The constraints on the points `a` and `b`."""
+        return (ast.Comparison(self.difference(), ">=", ast.Number(size)),)
+
+    def difference(self) -> ast.Expression:
+        """What the largest swing is about."""
+        return _minus(self.score(_A), self.score(_B))
+
+    def check(self, size: Fraction) -> None:
+        """UsageError for a gap that says nothing."""
+        if size == 0:
+            raise UsageError("every two inputs are at least 0 apart", remedy=f"give a --{self.kind} above 0")
+
+    def words(self, size: Fraction) -> str:
+        """The question in numbers."""
+        if self.chosen is None:
+            name = "predictions" if self.kind == "gap" else "raw scores"
+        else:
+            unit = "probabilities" if predicts_probabilities(self.ensemble) else "raw scores"
+            name = f"{unit} of class {self.ensemble.classes[self.chosen]}"
+        return f"{name} of the two inputs at least {_text(size)} apart"
+
+    def record(self) -> dict[str, Any]:
+        """What records say besides the gap."""
+        return {} if self.chosen is None else {"classes": [self.ensemble.classes[self.chosen]]}
+
+
+@dataclass(frozen=True)
+class Between:
+    """One class is predicted for one point and another for the other, each with a lead of m over every other class."""
+
+    ensemble: Ensemble
+    first: int
+    second: int
+
+    kind: Kind = "margin"
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        return self.first, self.second
+
+    @property
+    def output(self) -> int:
+        return self.first
+
+    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
+        """The constraints on the points `a` and `b`."""
+        lead = None if size == 0 else ast.Number(size)
+        first, second = (label_of_class(self.ensemble, i) for i in self.classes)
+        return ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
+
+    def leads(self) -> tuple[ast.Formula, ...]:
+        """Both classes lead by 0 or more, whatever wins a tie: one row for every other class."""
+        return tuple(
+            ast.Comparison(self._ahead(point, wanted, other), ">=", ast.Number(Fraction(0)))
+            for point, wanted in ((_A, self.first), (_B, self.second))
+            for other in range(self.ensemble.n_outputs)
+            if other != wanted
+        )
+
+    def _ahead(self, point: ast.Name, wanted: int, other: int) -> ast.Expression:
+        one, two = (label_of_class(self.ensemble, i) for i in (wanted, other))
+        return _minus(ast.Margin(point, one), ast.Margin(point, two))
+
+    def difference(self) -> ast.Expression:
+        """What the largest swing is about: how far ahead of the second class the first one is."""
+        return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
+
+    def check(self, size: Fraction) -> None:
+        """Every lead from 0 on makes sense."""
+
+    def words(self, size: Fraction) -> str:
+        """The question in numbers."""
+        lead = ""
+        if size:
+            unit = "of probability" if predicts_probabilities(self.ensemble) else "in raw score"
+            lead = f", each by {_text(size)} {unit} over every other class"
+        first, second = (self.ensemble.classes[i] for i in self.classes)
+        return f"class {first} for one input, class {second} for the other{lead}"
+
+    def record(self) -> dict[str, Any]:
+        """What records say besides the gap."""
+        return {"classes": [self.ensemble.classes[i] for i in self.classes]}
+
+
+Decision: TypeAlias = Around | Apart | Between
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asks for: sizes in one unit, a cut-off of the decision, and classes by name."""
+
+    kind: Kind
+    threshold: Fraction | None = None
+    classes: tuple[str, ...] = ()
+
+
+def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
+    """The decisions of a model that a study is about. UsageError, with a remedy, for those that have no meaning."""
+    if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
+        return [_of_regressor(ensemble, asked)]
+    chosen = [_class_number(ensemble, name) for name in asked.classes]
+    if len(set(chosen)) < len(chosen):
+        raise UsageError("a class is named twice", remedy="name each class once")
+    if len(ensemble.classes) == 2:
+        return [_of_two_classes(ensemble, asked, chosen)]
+    if len(chosen) == 1:
+        return [_of_chosen_class(ensemble, asked, chosen[0])]
+    if asked.threshold is not None:
+        raise UsageError(
+            "a cut-off is one of one probability", remedy="name the class: --classes C (the model has more than two)"
+        )
+    if asked.kind == "gap":
+        raise UsageError(
+            "a gap is one of one probability, and the model has more than two classes",
+            remedy="give --margin M: by how much each class leads (0: any change of the class); or one class: --classes C",
+        )
+    pairs = combinations(sorted(chosen) if chosen else range(len(ensemble.classes)), 2)
+    return [Between(ensemble, one, two) for one, two in pairs]
+
+
+def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
+    """The sizes of an audit that names none. UsageError for regressors, whose values have units of their own."""
+    if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
+        raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
+    if len(ensemble.classes) > 2 and len(classes) != 1:
+        return "margin", ["0"]
+    if threshold is not None:
+        room = min(threshold, 1 - threshold)
+        return "gap", ["0", *(text for text in ("0.05", "0.1", "0.2") if Fraction(text) < room)]
+    return ("gap", ["0.1", "0.2"]) if predicts_probabilities(ensemble) else ("margin", ["0.5", "1", "1.5"])
+
+
+def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> Asked:
+    """What the largest gap of a model is measured in, where nobody says it: probabilities of forests, values of regressors,
+    raw scores of all others.
+    """
+    plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
+    linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
+    several = len(ensemble.classes) > 2 and len(classes) != 1
+    kind: Kind = "gap" if threshold is not None or (linear and not several) else "margin"
+    return Asked(kind, threshold, tuple(classes))
+
+
+def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> Decision:
+    if len(chosen) > 1:
+        raise UsageError("the model has two classes", remedy="name the one whose probability counts, or none")
+    positive = chosen[0] if chosen else 1
+    votes = predicts_probabilities(ensemble)
+    if not votes and ensemble.n_outputs > 1:
+        if asked.threshold is None and asked.kind == "margin":
+            return Between(ensemble, 0, 1)
+        raise UsageError(
+            "the model has one score per class, and no cut-off between them",
+            remedy="give --margin: the lead of a class",
+        )
+    if asked.kind == "margin":
+        if votes:
+            raise UsageError(
+                "the scores of this model are probabilities, which have no margin around 0",
+                remedy="give --gap, e.g. 0.1,0.2",
+            )
+        if asked.threshold is not None:
+            raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+        return Around(ensemble, "margin", Fraction(0), positive, own=True)
+    if not votes and ensemble.link is not Link.LOGISTIC:
+        raise UsageError("the model predicts a raw score, no probability", remedy="give --margin, e.g. 0.5,1")
+    centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
+    return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)
+
+
+def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
+    votes = predicts_probabilities(ensemble)
+    if asked.kind == "gap" and not votes:
+        raise UsageError(
+            "the probability of one of several classes depends on the raw scores of all: no bound of it is linear",
+            remedy="give --margin (raw score of the class), or two classes: --classes A,B --margin M",
+        )
+    if asked.threshold is not None:
+        if asked.kind == "margin":
+            raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+        return Around(ensemble, "gap", asked.threshold, chosen)
+    return Apart(ensemble, asked.kind, chosen)
+
+
+def _of_regressor(ensemble: Ensemble, asked: Asked) -> Decision:
+    if asked.threshold is not None or asked.classes:
+        raise UsageError("a regressor has neither classes nor a cut-off", remedy="give --gap in units of its value")
+    if ensemble.n_outputs > 1:
+        raise UsageError(
+            f"the model predicts {ensemble.n_outputs} values at once",
+            remedy="ask about one of them in a file: `margin(a, 0) - margin(b, 0) >= g`",
+        )
+    if asked.kind == "gap" and ensemble.link is not Link.IDENTITY:
+        raise UsageError(
+            "the value is a function of the raw score that is not linear",
+            remedy="give --margin in units of the raw score (of a log link: 0.69 means a factor of 2)",
+        )
+    if asked.kind == "margin" and ensemble.link is Link.IDENTITY:
+        raise UsageError("a regressor has no margin around 0", remedy="give --gap in units of its value")
+    return Apart(ensemble, asked.kind)
+
+
+def _class_number(ensemble: Ensemble, name: str) -> int:
+    names = [str(c) for c in ensemble.classes]
+    if name not in names:
+        raise UsageError(
+            f"the model has no class `{name}`", remedy=did_you_mean(name, names) or f"it has {_few(names)}"
+        )
+    return names.index(name)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:12])
+
+
+def _minus(one: ast.Expression, two: ast.Expression) -> ast.Expression:
+    return ast.Sum((one, ast.Negate(two)))
+
+
+def _text(number: Fraction) -> str:
+    return f"{float(number):.12g}"

@@ -1,0 +1,48 @@
+"""How studies run: many tasks in threads, and a library that predicts for all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.interruption import Hurry
+from treesens.compiler.verify import LibraryPredict
+
+_Done = TypeVar("_Done")
+
+
+def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
+    """Runs tasks in threads: the number of each and what it returned, in the order in which they end. Tasks that are not over
+    when there is no more time after a Ctrl-C are left to themselves.
+    """
+    pool = ThreadPoolExecutor(max(1, threads))
+    try:
+        running: dict[Future[_Done], int] = {pool.submit(task): number for number, task in enumerate(tasks)}
+        while running:
+            # Short waits: an interruption is handled between them.
+            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield running.pop(future), future.result()
+    except Hurry:
+        pool.shutdown(wait=False, cancel_futures=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    else:
+        pool.shutdown()
+
+
+def one_at_a_time(predict: LibraryPredict) -> LibraryPredict:
+    """Libraries load lazily and not all predict in several threads at once."""
+    lock = threading.Lock()
+
+    def locked(rows: NDArray[np.float64]) -> NDArray[Any]:
+        with lock:
+            return predict(rows)
+
+    return locked
