@@ -175,8 +175,29 @@ def class_wins(
 ) -> Pending:
     """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
     ensemble = scope.model(point).ensemble
-    name = f"class.{scope.points[point]}"
     bounds = _bounds(factor, margin)
+    if ensemble.cutoff is not None:
+        parts = [_past_threshold(scope, point, wanted, ensemble.cutoff, positive)]
+        if bounds:
+            parts.append(_leads(scope, point, wanted, factor, margin, positive))
+        return (all_of if positive else any_of)(parts)
+    return _leads(scope, point, wanted, factor, margin, positive)
+
+
+def _past_threshold(scope: Scope, point: int, wanted: int, threshold: Fraction, positive: bool) -> Pending:
+    """The second class has at least this probability, or (the first is wanted) less."""
+    ensemble = scope.model(point).ensemble
+    operator: ast.Operator = ">=" if wanted == 1 else "<"
+    if predicts_probabilities(ensemble):
+        votes = {ScoreAtom(point, 1): Fraction(1)}
+        return compare(scope, votes, operator, LogRational(threshold), positive, f"class.{scope.points[point]}")
+    return _one_linked(scope, LinkedAtom(point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
+
+
+def _leads(scope: Scope, point: int, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
+    """Class `wanted` is ahead of every other one; without a lead it wins ties as the library breaks them."""
+    ensemble, bounds = scope.model(point).ensemble, _bounds(factor, margin)
+    name = f"class.{scope.points[point]}"
     first: ast.Operator = ">="
     parts: list[Pending] = []
     if ensemble.n_outputs == 1:

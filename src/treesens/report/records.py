@@ -63,15 +63,21 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 
 def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tuple[float, ...]) -> dict[str, Any]:
     """Raw outputs and predictions of one point, by the words of the language."""
+    shown: dict[str, Any]
     if ensemble.link is Link.LOGISTIC and len(margins) == 1:
-        return {"margin": margins[0], "prob": probabilities[-1]}
+        shown = {"margin": margins[0], "prob": probabilities[-1]}
+        if ensemble.cutoff is not None:
+            shown["class"] = ensemble.classes[int(probabilities[-1] >= float(ensemble.cutoff))]
+        return shown
     if ensemble.link is Link.RAW and len(margins) == 1:
         return {"margin": margins[0]}
     if len(margins) == 1:
         return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
     best = names[int(np.argmax(margins))]
-    shown: dict[str, Any] = {"class": best, "margin": dict(zip(names, margins, strict=True))}
+    if ensemble.cutoff is not None:
+        best = names[int(Fraction(repr(float(margins[1]))) >= ensemble.cutoff)]
+    shown = {"class": best, "margin": dict(zip(names, margins, strict=True))}
     if ensemble.link is not Link.RAW:
         shown["prob"] = dict(zip(names, probabilities, strict=True))
     return shown

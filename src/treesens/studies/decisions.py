@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
@@ -225,6 +225,8 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     """The decisions of a model that a study is about. UsageError, with a remedy, for those that have no meaning."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         return [_of_regressor(ensemble, asked)]
+    if ensemble.cutoff is not None and asked.threshold is None and asked.kind == "gap":
+        asked = replace(asked, threshold=ensemble.cutoff)
     chosen = [_class_number(ensemble, name) for name in asked.classes]
     if len(set(chosen)) < len(chosen):
         raise UsageError("a class is named twice", remedy="name each class once")
@@ -249,6 +251,7 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     """The sizes of an audit that names none. UsageError for regressors, whose values have units of their own."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
+    threshold = threshold or ensemble.cutoff
     if len(ensemble.classes) > 2 and len(classes) != 1:
         return "margin", ["0"]
     if threshold is not None:
@@ -261,6 +264,7 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     """What the largest gap of a model is measured in, where nobody says it: probabilities of forests, values of regressors,
     raw scores of all others.
     """
+    threshold = threshold or ensemble.cutoff
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
     linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
     several = len(ensemble.classes) > 2 and len(classes) != 1

@@ -58,6 +58,7 @@ class Ensemble:
     W = n_outputs values); tree_weight [T]; base [n_outputs].
     margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
     greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
+    With a `cutoff` the second of two classes is predicted from this probability on instead.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -88,6 +89,7 @@ class Ensemble:
     average: int = 1
     classes: tuple[str | int, ...] = ()
     class_at_zero: int = 0
+    cutoff: Fraction | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 

@@ -11,11 +11,14 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+
+if TYPE_CHECKING:
+    from treesens.frontends.sklearn.wrappers import Unwrapped
 
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
@@ -57,7 +60,11 @@ class SklearnFrontend:
         from treesens.frontends.sklearn.model import read_estimator
         from treesens.frontends.sklearn.pipeline import read_pipeline
         from treesens.frontends.sklearn.rows import RowMaker, predictor
+        from treesens.frontends.sklearn.wrappers import unwrap
 
+        outside = unwrap(obj, place)
+        if outside.wrappers:
+            return self._inside(outside, place, name, form)
         if type(obj) is Pipeline:
             # Imported here: the registry knows this module.
             from treesens.frontends.registry import load
@@ -72,6 +79,18 @@ class SklearnFrontend:
         margins = predictor(obj, rows, read.margins, ensemble.n_outputs)
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         return LoadedModel(ensemble, self.name, margins, leaf_ids, read.notes)
+
+    @staticmethod
+    def _inside(outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
+        """A wrapped model, of any library, that decides by the cut-off of its wrapper."""
+        from treesens.frontends.registry import load
+
+        model = load(outside.model)
+        if outside.threshold is not None and len(model.ensemble.classes) != 2:
+            raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
+        source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
+        ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
+        return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes))
 
 
 def _from_skops(data: bytes, place: str) -> Any:

@@ -90,6 +90,8 @@ def read_estimator(estimator: Any, place: str) -> Read:
 
 
 _OTHERS = {
+    "CalibratedClassifierCV": "give the model inside, `calibrated_classifiers_[0].estimator`: calibration by a sigmoid moves "
+    "probabilities and keeps their order, so that every question has its counterpart at another cut-off (--threshold)",
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
     "VotingClassifier": "give the tree models inside it one by one",

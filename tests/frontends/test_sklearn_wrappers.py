@@ -1,0 +1,117 @@
+"""Searches and cut-offs of scikit-learn: the model inside, and the classes that the wrapper itself predicts."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treesens as ts
+from treesens.errors import ModelError
+
+ensemble = pytest.importorskip("sklearn.ensemble")
+selection = pytest.importorskip("sklearn.model_selection")
+
+NAMES = ["p", "q"]
+GRID = np.array(list(itertools.product(range(8), repeat=2)))
+
+
+def rows() -> tuple[pd.DataFrame, np.ndarray]:
+    x = np.random.default_rng(1).integers(0, 8, (150, 2))
+    y = np.where(x[:, 0] + x[:, 1] + np.random.default_rng(2).normal(0, 2, 150) > 8, "yes", "no")
+    return pd.DataFrame(x, columns=NAMES), y
+
+
+def forest(**more: Any) -> Any:
+    return ensemble.RandomForestClassifier(10, max_depth=4, random_state=0, **more)
+
+
+def wrapped(kind: str) -> Any:
+    x, y = rows()
+    match kind:
+        case "fixed":
+            return selection.FixedThresholdClassifier(forest(), threshold=0.2, pos_label="yes").fit(x, y)
+        case "fixed-votes":  # pure leaves: votes of ten trees meet 0.2 exactly
+            trees = ensemble.RandomForestClassifier(10, random_state=0)
+            return selection.FixedThresholdClassifier(trees, threshold=0.2).fit(x, y)
+        case "fixed-booster":
+            trees = ensemble.HistGradientBoostingClassifier(max_iter=5)
+            return selection.FixedThresholdClassifier(trees, threshold=0.7).fit(x, y)
+        case "tuned":
+            return selection.TunedThresholdClassifierCV(forest(), cv=3, random_state=0).fit(x, y == "yes")
+        case "search":
+            return selection.GridSearchCV(forest(), {"min_samples_leaf": [1, 5]}, cv=2).fit(x, y)
+        case "search of fixed":
+            inner = selection.FixedThresholdClassifier(forest(), threshold=0.3)
+            return selection.GridSearchCV(inner, {"threshold": [0.3, 0.4]}, cv=2).fit(x, y)
+    raise ValueError(kind)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "fixed-votes", "fixed-booster", "tuned", "search", "search of fixed"])
+def test_classes_are_those_that_the_wrapper_predicts(kind: str) -> None:
+    model = wrapped(kind)
+    loaded = ts.load(model)
+    assert loaded.notes
+    predicted = model.predict(pd.DataFrame(GRID, columns=NAMES))
+    text = 'model m from "m"\ndata d from "d"\ndomain from d\n'
+    second = str(model.classes_[1])
+    name = f"`{second}`" if second in ("True", "False") else second
+    text += f"query up: count rows of d as a such that class(a) = {name}\n"
+    text += f"query down: count rows of d as a such that class(a) != {name}\n"
+    answers = ts.check_text(text, models={"m": loaded}, data={"d": pd.DataFrame(GRID, columns=NAMES)})
+    for query, expected in (("up", predicted == model.classes_[1]), ("down", predicted != model.classes_[1])):
+        count = answers[query].count
+        assert count is not None
+        assert list(count.rows) == np.flatnonzero(expected).tolist()
+        assert not count.undecided
+
+
+@pytest.mark.parametrize("kind", ["fixed", "fixed-booster"])
+def test_audits_ask_around_the_cut_off_of_the_model(kind: str) -> None:
+    model, (x, _) = wrapped(kind), rows()
+    chance = model.estimator_.predict_proba(pd.DataFrame(GRID, columns=NAMES))[:, 1].reshape(8, 8)
+    cut = model.threshold
+    found = ts.audit(model, x, gap=[0.0, 0.05])
+    for varied, gap, flipped in zip(found["varied"], found["gap"], found["rows_flipped"], strict=True):
+        axis = NAMES.index(varied)
+        high, low = chance.max(axis=axis, keepdims=True), chance.min(axis=axis, keepdims=True)
+        below = low < cut - 1e-9 if gap == 0 else low <= cut - gap + 1e-9
+        flips = np.broadcast_to((high >= cut + gap - 1e-9) & below, (8, 8))
+        assert flipped == int(flips[tuple(x.to_numpy().T)].sum())
+
+
+def test_files_and_pipelines(tmp_path: Path) -> None:
+    skops, (x, y) = pytest.importorskip("skops.io"), rows()
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    inner = make_pipeline(StandardScaler(), forest())
+    model = selection.FixedThresholdClassifier(inner, threshold=0.2).fit(x, y)
+    skops.dump(model, tmp_path / "m.skops")
+    loaded = ts.load(tmp_path / "m.skops")
+    assert float(loaded.ensemble.cutoff or 0) == 0.2
+    assert len(loaded.ensemble.source.sha256) == 64
+    outer = make_pipeline(StandardScaler(), selection.FixedThresholdClassifier(forest(), threshold=0.2)).fit(x, y)
+    assert float(ts.load(outer).ensemble.cutoff or 0) == 0.2
+
+
+def test_what_cannot_be_read_says_so() -> None:
+    x, y = rows()
+    search = selection.GridSearchCV(forest(), {"min_samples_leaf": [1, 5]}, cv=2, refit=False).fit(x, y)
+    with pytest.raises(ModelError, match="refit=True"):
+        ts.load(search)
+    first = selection.FixedThresholdClassifier(forest(), threshold=0.2, pos_label="no").fit(x, y)
+    with pytest.raises(ModelError, match="first class"):
+        ts.load(first)
+    boosted = ensemble.GradientBoostingClassifier()
+    raw = selection.FixedThresholdClassifier(boosted, threshold=0.1, response_method="decision_function").fit(x, y)
+    with pytest.raises(ModelError, match="raw scores"):
+        ts.load(raw)
+    from sklearn.calibration import CalibratedClassifierCV
+
+    with pytest.raises(ModelError, match="calibration by a sigmoid"):
+        ts.load(CalibratedClassifierCV(forest(), cv=2).fit(x, y))
