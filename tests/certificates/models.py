@@ -17,7 +17,14 @@ def train(seed: int, path: Path, *, trees: int = 3, depth: int = 2) -> xgboost.B
     y = ((x[:, 0] > random.uniform(0, 1.5)) ^ (x[:, 1] + x[:, 2] > random.uniform(0.5, 2))).astype(int)
     y[:2] = 0, 1
     data = xgboost.DMatrix(x, y)
-    options = {"objective": "binary:logistic", "max_depth": depth, "eta": 0.7, "base_score": 0.5, "seed": seed}
+    options = {
+        "objective": "binary:logistic",
+        "max_depth": depth,
+        "eta": 0.7,
+        "base_score": 0.5,
+        "seed": seed,
+        "nthread": 1,
+    }
     booster = xgboost.train(options, data, num_boost_round=trees)
     booster.save_model(path)
     return booster

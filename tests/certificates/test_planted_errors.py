@@ -1,8 +1,13 @@
-"""Errors planted into what the engine proves, about questions that have a solution: the checker accepts none of the proofs."""
+"""Errors planted into what the engine proves, about questions that have a solution: the checker accepts none of the proofs.
+
+A bound is one unit too low, a factor counts for too little, or a cell is lost: in the compiled problem, and in the one on the
+trees themselves. Each error is planted in a hundred models, and only proofs that the engine completes are counted.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,87 +17,192 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
+from treesens.backends.native.direct import Asked, DirectQuestion, _parts_of, ask
+from treesens.backends.native.direct_proof import proof_of
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 from treesens.certificates import treesens_verify as checker
 from treesens.certificates.layout import layout_of_module
-from treesens.certificates.produce import _document, _problem, _text
-from treesens.certificates.statement import Statement, statement_of
+from treesens.certificates.produce import _document, _problem, _text, _text_on_trees
+from treesens.certificates.statement import NoCertificate, Statement, statement_of
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import compile_query
+from treesens.compiler.query.query import CellSet
 
-RUNS = 12
+RUNS, MOST_MODELS = 100, 130
 
 
-def tight(seed: int, folder: Path) -> tuple[Statement, NativeArtifact, bytes]:
+@dataclass
+class Tight:
     """A question with a solution that a single unit more would take away: its statement, problem and model file."""
+
+    statement: Statement
+    artifact: NativeArtifact
+    problem: SearchProblem
+    data: bytes
+    known: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> list[Tight]:
+    folder = tmp_path_factory.mktemp("planted")
+    return [tight(seed, folder) for seed in range(MOST_MODELS)]
+
+
+def tight(seed: int, folder: Path) -> Tight:
     model = folder / f"m{seed}.json"
     train(seed, model, trees=4)
     text = (
         f'model m from "{model}"\nquery q: find a, b in m such that a = b except {{f0, f1}}; margin(a) - margin(b) >= '
     )
-    module = compile_query(query_of(f"{text}0.01", folder), "native").module
-    artifact = NativeBackend().emit(module)
-    assert isinstance(artifact, NativeArtifact)
-    assert artifact.adapted is not None
-    best = Solver(artifact.adapted.problem, mode="slack").run(10)
+    first = emitted(statement_of(query_of(f"{text}0.01", folder)))
+    assert first.adapted is not None
+    best = Solver(first.adapted.problem, mode="slack").run(10)
     assert best.status == "optimal"
     assert best.level is not None
-    unit = 2.0**-artifact.adapted.gap_shift
-    exact = (int(artifact.adapted.problem.bound[0]) + best.level) * unit
+    unit = 2.0**-first.adapted.gap_shift
+    exact = (int(first.adapted.problem.bound[0]) + best.level) * unit
     statement = statement_of(query_of(f"{text}{exact:.60f}", folder))
+    artifact = emitted(statement)
+    assert artifact.adapted is not None
+    return Tight(statement, artifact, artifact.adapted.problem, model.read_bytes(), {})
+
+
+def emitted(statement: Statement) -> NativeArtifact:
     artifact = NativeBackend().emit(compile_query(statement.query, "native").module)
     assert isinstance(artifact, NativeArtifact)
-    return statement, artifact, model.read_bytes()
+    return artifact
 
 
-def too_low(problem: SearchProblem, random: np.random.Generator) -> SearchProblem:
+# --- in the compiled problem --------------------------------------------------------------------------------------------------
+
+
+def too_low(problem: SearchProblem, random: np.random.Generator) -> list[SearchProblem]:
     """Every bound that the engine proves is one unit too low."""
-    return replace(problem, bound=problem.bound + 1)
+    return [replace(problem, bound=problem.bound + 1)]
 
 
-def without_a_factor(problem: SearchProblem, random: np.random.Generator) -> SearchProblem:
+def without_a_factor(problem: SearchProblem, random: np.random.Generator) -> list[SearchProblem]:
     """A tree counts with its least values."""
-    values = problem.coefficient_value.copy()
-    group = int(random.integers(len(problem.group_tree)))
-    for tree in np.flatnonzero(problem.group_tree == problem.group_tree[group]):
-        leaves = problem.group_offset[tree : tree + 2]
-        mine = slice(*problem.coefficient_offset[leaves])
-        values[mine] = values[mine].min(initial=0)
-    return replace(problem, coefficient_value=values, bound=problem.bound + 1)
+    wrong = []
+    for number in random.permutation(np.unique(problem.group_tree)):
+        values = problem.coefficient_value.copy()
+        for group in np.flatnonzero(problem.group_tree == number):
+            leaves = problem.group_offset[group : group + 2]
+            mine = slice(*problem.coefficient_offset[leaves])
+            values[mine] = values[mine].min(initial=0)
+        wrong.append(replace(problem, coefficient_value=values))
+    return wrong
 
 
-def without_a_cell(problem: SearchProblem, random: np.random.Generator) -> SearchProblem:
+def without_a_cell(problem: SearchProblem, random: np.random.Generator) -> list[SearchProblem]:
     """A cell that a solution lies in is lost."""
     solution = Solver(problem, mode="decide").run(10)
     assert solution.assignment is not None
     start = np.concatenate(([0], np.cumsum(problem.size)))
+    wrong = []
     for v in random.permutation(len(problem.size)):
         allowed = problem.allowed.copy()
         allowed[start[v] + solution.assignment[v]] = 0
-        lost = replace(problem, allowed=allowed)
-        if problem.size[v] > 1 and Solver(lost, mode="decide").run(10).status == "infeasible":
-            return lost
-    return replace(problem, bound=problem.bound + 1)
+        if problem.size[v] > 1:
+            wrong.append(replace(problem, allowed=allowed))
+    return wrong
 
 
-@pytest.mark.parametrize("error", [too_low, without_a_factor, without_a_cell])
-def test_no_proof_with_a_planted_error_is_accepted(error: Any, tmp_path: Path) -> None:
-    proved = 0
-    for seed in range(RUNS):
-        statement, artifact, data = tight(seed, tmp_path)
-        assert artifact.adapted is not None
-        assert artifact.merged is not None
-        wrong = error(artifact.adapted.problem, np.random.default_rng(seed))
+def compiled(
+    error: Callable[..., list[SearchProblem]], one: Tight, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """The first complete proof of a wrong problem."""
+    for wrong in error(one.problem, random):
         found = Solver(wrong, mode="decide").certify(10)
-        if not found["complete"]:
+        if found["complete"]:
+            assert one.artifact.merged is not None
+            assert one.artifact.adapted is not None
+            layout = layout_of_module(one.artifact.merged, one.artifact.adapted.row_dropped, one.statement)
+            return _text(found, layout, _problem(one.statement), one.statement)
+    return None
+
+
+# --- on the trees themselves --------------------------------------------------------------------------------------------------
+
+
+def trees_too_low(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
+    return [searched(asked, one, asked.question, below=1)]
+
+
+def trees_without_a_factor(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
+    query = one.statement.query
+    parts = _parts_of(query)
+    assert parts is not None
+    leaf_tree = query.models[0].ensemble.leaf_tree
+    wrong = []
+    for number in random.permutation(query.models[0].n_trees):
+        values = {p: v.copy() for p, v in asked.rows[0].values.items()}
+        for mine in values.values():
+            mine[leaf_tree == number] = mine[leaf_tree == number].min()
+        rows = [replace(asked.rows[0], values=values)]
+        wrong.append(searched(asked, one, DirectQuestion(query, parts, rows)))
+    return wrong
+
+
+def trees_without_a_cell(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
+    cells = asked.question.decide(asked.search, Budget.of(10)).cells
+    assert cells is not None
+    grid, wrong = one.statement.query.space.grid, []
+    for f in random.permutation(len(grid)):
+        mask = np.ones(grid[f].n_cells, bool)
+        mask[cells[0, f]] = False
+        wrong.append(searched(asked, one, asked.question, CellSet(0, int(f), mask)))
+    return wrong
+
+
+def searched(asked: Asked, one: Tight, question: DirectQuestion, *lost: CellSet, below: int = 0) -> Asked:
+    query = one.statement.query
+    parts = _parts_of(query)
+    assert parts is not None
+    bound = np.array([row.bound(stated) + below for row, stated in zip(asked.rows, parts.rows, strict=True)], np.int64)
+    less = replace(parts, sets=[*parts.sets, *lost])
+    return Asked(question, question.search(query, less, bound, None, 0, None), asked.rows)
+
+
+def on_trees(error: Callable[..., list[Asked]], one: Tight, random: np.random.Generator) -> dict[str, Any] | None:
+    """The first complete proof of a wrong problem."""
+    query = one.statement.query
+    asked = ask(query, None, 0, None)
+    assert asked is not None
+    for wrong in error(asked, one, random):
+        if wrong.search is None:
+            continue
+        try:
+            return _text_on_trees(proof_of(wrong, query, 10), _problem(one.statement), one.statement)
+        except NoCertificate:
+            continue
+    return None
+
+
+# --- both ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prove", "error"),
+    [
+        (compiled, too_low),
+        (compiled, without_a_factor),
+        (compiled, without_a_cell),
+        (on_trees, trees_too_low),
+        (on_trees, trees_without_a_factor),
+        (on_trees, trees_without_a_cell),
+    ],
+)
+def test_no_proof_with_a_planted_error_is_accepted(prove: Any, error: Any, questions: list[Tight]) -> None:
+    proved = 0
+    for seed, one in enumerate(questions):
+        text = prove(error, one, np.random.default_rng(seed))
+        if text is None:
             continue
         proved += 1
-        text = _text(
-            found,
-            layout_of_module(artifact.merged, artifact.adapted.row_dropped, statement),
-            _problem(statement),
-            statement,
-        )
         with pytest.raises(checker.Rejected):
-            checker.check(_document(statement, statement.query, "none") | text, [data])
-    assert proved >= RUNS * 0.9
+            checker.check(_document(one.statement, one.statement.query, "none") | text, [one.data])
+        if proved == RUNS:
+            return
+    pytest.fail(f"{proved} complete proofs instead of {RUNS}")

@@ -29,7 +29,7 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
         return replace(result, certificates=(Certified("answer", reason="counts and several answers have none"),))
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
-        claims.append(_attempt("none", folder, query, lambda: refutation(query, seconds=seconds)))
+        claims.append(certified_none(query, folder, seconds=seconds))
         if required and not claims[0].path:
             words = f"no accepted certificate: {claims[0].reason}"
             return replace(result, verdict=Verdict.UNKNOWN, reason=words, proof=None, certificates=tuple(claims))
@@ -46,14 +46,23 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
 
 
 def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
-    """A certificate that no pair exceeds a gap: the question with every bound of a row that much higher."""
+    """A certificate that no pair exceeds a gap."""
+    return _attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), seconds=seconds))
+
+
+def certified_none(query: Query, folder: Path, *, seconds: float) -> Certified:
+    """A certificate that a question has no answer."""
+    return _attempt("none", folder, query, lambda: refutation(query, seconds=seconds))
+
+
+def beyond_gap(query: Query, gap: float) -> Query:
+    """The question with every bound of a row higher by more than the gap."""
     average = query.models[0].ensemble.average
     beyond = LogRational(Fraction(gap + 1e-12 * max(1.0, abs(gap))) * average)
     rows = tuple(
         replace(c, bound=c.bound + beyond, strict=True) if isinstance(c, AtLeast) else c for c in query.constraints
     )
-    higher = replace(query, constraints=rows)
-    return _attempt("bound", folder, query, lambda: refutation(higher, seconds=seconds))
+    return replace(query, constraints=rows)
 
 
 def form_limit(goal: Objective, shown: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from treesens.backends.native.direct import DirectProof
+from treesens.backends.native.direct_proof import DirectProof
 from treesens.certificates.statement import NoCertificate, Statement
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.ir import ExactlyOne, Linear, Module, Order

@@ -11,7 +11,6 @@ import numpy as np
 
 from treesens.certificates.layout import Layout
 from treesens.certificates.statement import NoCertificate, Statement
-from treesens.compiler.base.arrays import Int64Array
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
 """What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
@@ -29,21 +28,20 @@ class ProofText:
         self.problem = problem
         self.statement = statement
         self.variable = [problem.variable[place] for place in layout.places]
-        self.positions: dict[int, Int64Array] = {}
+        self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
 
-    def _positions(self, variable: int) -> Int64Array:
-        """Of every cell of the checker the position of a variable: of merged cells the first stands for all."""
-        if variable not in self.positions:
-            feature = self.layout.places[variable][1]
-            grid = self.statement.query.space.grid[feature]
-            # What lies below all categories is no category; the first one stands for it.
-            starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
-            cells = grid.cell_of(np.array(starts)).tolist()
-            cells.append(grid.missing_cell if grid.missing else cells[-1])
-            places = np.searchsorted(self.layout.cells[variable], cells, side="right") - 1
-            self.positions[variable] = np.maximum(places, 0)
-        return self.positions[variable]
+    def _starts_of(self, variable: int) -> list[int]:
+        """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
+        feature = self.layout.places[variable][1]
+        grid = self.statement.query.space.grid[feature]
+        # What lies below all categories is no category; the first one stands for it. So does the first of merged cells.
+        starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
+        cells = grid.cell_of(np.array(starts)).tolist()
+        cells.append(grid.missing_cell if grid.missing else cells[-1])
+        mine = self.layout.cells[variable]
+        positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
+        return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
 
     def document(self, found: dict[str, Any]) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
@@ -68,7 +66,9 @@ class ProofText:
         return [self.variable[variable], self._start(variable, cut + 1)]
 
     def _start(self, variable: int, position: int) -> int:
-        return int(np.searchsorted(self._positions(variable), position))
+        if variable not in self.starts:
+            self.starts[variable] = self._starts_of(variable)
+        return self.starts[variable][position]
 
     def _factors(self, found: dict[str, Any]) -> tuple[list[tuple[int, ...]], set[int]]:
         """The checker's factors of every factor of the engine, and the trees whose copies stand apart."""

@@ -192,7 +192,8 @@ def _one(
     compilation = compile_query(question.query, "native")
     known = decide_at_compile_time(compilation)
     if known is not None and known.verdict is not Verdict.FOUND:
-        return replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
+        bare = replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
+        return bare if known.verdict is not Verdict.NONE else _with_certificate(bare, options)
     artifact = NativeBackend().emit(compilation.module, alike=True)
     assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None:
@@ -207,12 +208,20 @@ def _one(
             break
     done = _judged(bare, compilation, artifact, result, asked)
     done = replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
-    if options.certificates is None or done.bound is None:
-        return done
-    from treesens.certificates.attach import certified_gap
+    return _with_certificate(done, options)
 
-    limit = max(options.time_limit, done.seconds)
-    made = certified_gap(question.query, max(0.0, done.bound), options.certificates, seconds=limit)
+
+def _with_certificate(done: LargestGap, options: LargestOptions) -> LargestGap:
+    """The gap with the certificate of its bound, or of there being no pair at all."""
+    if options.certificates is None or (done.bound is None and done.verdict is not Verdict.NONE):
+        return done
+    from treesens.certificates.attach import certified_gap, certified_none
+
+    query, limit = done.query.query, max(options.time_limit, done.seconds)
+    if done.bound is None:
+        made = certified_none(query, options.certificates, seconds=limit)
+    else:
+        made = certified_gap(query, max(0.0, done.bound), options.certificates, seconds=limit)
     return replace(done, certificate=made)
 
 

@@ -7,7 +7,6 @@ long for it, takes the way through the IR, which means the same.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ import numpy as np
 
 from treesens import _engine
 from treesens.backends.native.nested import run_search
-from treesens.backends.native.solver import certified
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reuse
@@ -41,27 +39,6 @@ class DirectOutcome:
     none: bool
     reason: str
     statistics: dict[str, float]
-
-
-@dataclass(frozen=True)
-class DirectProof:
-    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
-
-    Attributes:
-        found: the proof; None if no search was needed.
-        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses leave nothing.
-        places: (point, feature) of every variable.
-        cells: int32[positions] per variable: the cell with which a position begins.
-        groups: the points and the tree of every group.
-        units: how many units of a row make one of a score.
-    """
-
-    found: dict[str, Any] | None
-    failing_row: int
-    places: list[tuple[int, int]]
-    cells: list[Int32Array]
-    groups: list[tuple[tuple[int, ...], int]]
-    units: list[Fraction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +180,7 @@ class DirectQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class Asked:
     """One question with its search, which goes on where it stopped."""
 
     question: DirectQuestion
@@ -271,40 +248,11 @@ def decide_directly(
     query: Query, budget: Budget, *, hints: Int32Array | None = None, seed: int = 0, memory: int | None = None
 ) -> DirectOutcome | None:
     """Whether a question without an objective has an answer; None where it has to take the way through the IR."""
-    asked = reuse(query, ("direct",), lambda: _ask(query, hints, seed, memory))
+    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory))
     return None if asked is None else asked.question.decide(asked.search, budget)
 
 
-def prove_directly(query: Query, seconds: float) -> DirectProof | None:
-    """Why a question without an objective has no answer; None where it has to take the way through the IR."""
-    asked = reuse(query, ("direct",), lambda: _ask(query, None, 0, None))
-    if asked is None:
-        return None
-    search, variable = asked.search, asked.question.variable
-    left = search.left()
-    places = _places(variable)
-    offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
-    trees = [(p, t) for p in range(len(variable)) for t in range(query.models[query.points[p].model].n_trees)]
-    found = None
-    if left["problem"]:
-        found = certified(lambda limit: search.certify(seconds=limit, node_limit=1 << 40), seconds, search.stop)
-    return DirectProof(
-        found,
-        left["failing_row"],
-        [places[v] for v in left["variable"]],
-        [cell[start:end] for start, end in itertools.pairwise(offset)],
-        [((trees[g][0],), trees[g][1]) for g in left["group"]],
-        [Fraction(row.scale << row.shift) for row in asked.rows],
-    )
-
-
-def _places(variable: Int32Array) -> dict[int, tuple[int, int]]:
-    """The (first) point and the feature of every variable."""
-    points, features = variable.shape
-    return {int(variable[p, f]): (p, f) for p in reversed(range(points)) for f in range(features)}
-
-
-def _ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -> _Asked | None:
+def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -> Asked | None:
     """The search for a question; None where it has to take the way through the IR."""
     parts = _parts_of(query)
     if parts is None or query.objective is not None or query.rows is not None:
@@ -336,4 +284,4 @@ def _ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) 
     if any(abs(bound).bit_length() > _BITS for bound in bounds):
         return None
     search = known[0].search(query, parts, np.array(bounds, np.int64), hints, seed, memory)
-    return None if search is None else _Asked(known[0], search, known[1])
+    return None if search is None else Asked(known[0], search, known[1])

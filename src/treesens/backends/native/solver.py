@@ -18,7 +18,7 @@ from treesens.backends.native.problem import Mode, SearchProblem
 HELP_BYTES = 2_000_000_000
 """What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
-MOMENT = 0.01  # seconds of work for which no thread is started
+MOMENT = 0.05  # seconds of work for which no thread is started
 UNKNOWN = 2**63 - 1
 Method = Literal["auto", "messages", "boxes", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]

@@ -1,0 +1,71 @@
+"""Why a question about scores alone has no answer: the proof of the search on the trees that has decided it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.backends.native.direct import Asked, ask
+from treesens.backends.native.solver import certified
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.reuse import reuse
+from treesens.compiler.query.query import Query
+
+_NODES = 1 << 40
+"""Time is the limit."""
+
+
+@dataclass(frozen=True)
+class DirectProof:
+    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
+
+    Attributes:
+        found: the proof; None if no search was needed.
+        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses leave nothing.
+        places: (point, feature) of every variable.
+        cells: int32[positions] per variable: the cell with which a position begins.
+        groups: the points and the tree of every group.
+        units: how many units of a row make one of a score.
+    """
+
+    found: dict[str, Any] | None
+    failing_row: int
+    places: list[tuple[int, int]]
+    cells: list[Int32Array]
+    groups: list[tuple[tuple[int, ...], int]]
+    units: list[Fraction]
+
+
+def prove_directly(query: Query, seconds: float) -> DirectProof | None:
+    """Why a question without an objective has no answer; None where it has to take the way through the IR."""
+    asked = reuse(query, ("direct",), lambda: ask(query, None, 0, None))
+    return None if asked is None else proof_of(asked, query, seconds)
+
+
+def proof_of(asked: Asked, query: Query, seconds: float) -> DirectProof:
+    """The proof of a search, of the rows that it was given."""
+    search, variable = asked.search, asked.question.variable
+    left, places = search.left(), _places(variable)
+    offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
+    trees = [(p, t) for p in range(len(variable)) for t in range(query.models[query.points[p].model].n_trees)]
+    found = None
+    if left["problem"]:
+        found = certified(lambda limit: search.certify(seconds=limit, node_limit=_NODES), seconds, search.stop)
+    return DirectProof(
+        found,
+        left["failing_row"],
+        [places[v] for v in left["variable"]],
+        [cell[start:end] for start, end in itertools.pairwise(offset)],
+        [((trees[g][0],), trees[g][1]) for g in left["group"]],
+        [row.scale * Fraction(2) ** row.shift for row in asked.rows],
+    )
+
+
+def _places(variable: Int32Array) -> dict[int, tuple[int, int]]:
+    """The (first) point and the feature of every variable."""
+    points, features = variable.shape
+    return {int(variable[p, f]): (p, f) for p in reversed(range(points)) for f in range(features)}
