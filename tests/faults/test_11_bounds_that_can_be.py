@@ -46,6 +46,27 @@ def test_bounds_lie_where_the_quantity_does(booster: Any, objective: str, least:
         assert least - 1e-9 <= goal.value <= most + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("goal", "constraint", "value"),
+    [
+        ("minimize distance(a, b, l0)", "changes(a, b) >= 3", 3),
+        ("minimize distance(b, a, l0)", "changes(a, b) > 2", 3),
+        ("minimize changes(a, b)", "distance(a, b, l0) > 1.5", 2),
+        ("maximize changes(a, b)", "distance(b, a, l0) < 2", 1),
+        ("maximize distance(a, b, l0)", "2 * changes(a, b) <= 5", 2),
+    ],
+)
+def test_what_a_constraint_says_of_the_same_sum_bounds_it(booster: Any, goal: str, constraint: str, value: int) -> None:
+    """Two values of one cell may differ and need not: cells alone leave the optimum open.
+
+    The value follows from the constraint alone, since whole numbers within one cell differ freely.
+    """
+    domain = "\n".join(f"feature f{i}: integer in [0, 100]" for i in range(3))
+    answer = ask(booster, f"find a, b such that margin(a) > 0; margin(b) > 0; {constraint}\n  {goal}", domain)
+    goal_value = answer.result.objective
+    assert (goal_value.value, goal_value.bound) == (value, value)
+
+
 def test_a_bound_that_a_value_contradicts_is_an_internal_error() -> None:
     assert consistent(1.0, 1.0 + 1e-12, maximize=True, exact=True, who="x") == 1.0 + 1e-12
     assert consistent(2.0, 1.0, maximize=True, exact=True, who="x") == 2.0

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
-from treesens.compiler.query.query import CellCost, Objective, Query, Space
-from treesens.compiler.query.values import DistanceTerm, ValueRange, extremes, join_ranges, reach_of_cell
+from treesens.compiler.query.query import AllOf, CellCost, Constraint, Objective, Query, Space
+from treesens.compiler.query.values import (
+    DistanceTerm,
+    Term,
+    ValueRange,
+    ValueSum,
+    extremes,
+    join_ranges,
+    reach_of_cell,
+)
 
 Range = tuple[Fraction | None, Fraction | None]
 """Least and greatest value; None if nothing is said."""
@@ -19,7 +30,7 @@ def objective_range(query: Query) -> Range:
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
     if goal.values:
-        return _of_values(query.space, goal)
+        return _narrowed(_of_values(query.space, goal), _stated(query, goal))
     form = goal.form
     if not form.costs or form.scores or form.changes or form.pairs or form.levels:
         return None, None
@@ -27,13 +38,69 @@ def objective_range(query: Query) -> Range:
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 
-def _of_values(space: Space, goal: Objective) -> Range:
+def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
     parts = [_of_term(space, term) for term in goal.values]
     if goal.largest:
         return max((low for low, _ in parts), default=Fraction(0)), max(
             (high for _, high in parts), default=Fraction(0)
         )
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
+
+
+def _stated(query: Query, goal: Objective) -> Iterator[Range]:
+    """What the constraints say of this very sum: `changes(a, b) >= 3` is about `distance(a, b, l0)`, too.
+
+    Cells alone cannot tell the two: of two values in one cell the constraint counts that they may differ, the objective
+    that they need not.
+    """
+    if goal.largest:
+        return
+    mine = _factors(goal.values)
+    for relation in _relations(query.constraints):
+        theirs = _factors(relation.terms)
+        ratios = {theirs[key] / mine[key] for key in theirs} if theirs.keys() == mine.keys() else set()
+        if len(ratios) == 1 and (ratio := ratios.pop()):
+            yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in mine.values()))
+
+
+def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
+    """What `ratio * sum <= limit` leaves for the sum; the next whole number inside if the sum is whole."""
+    limit = relation.limit / ratio
+    if ratio > 0:
+        inside = ceil(limit) - 1 if relation.strict else floor(limit)
+        return None, Fraction(inside) if whole else limit
+    inside = floor(limit) + 1 if relation.strict else ceil(limit)
+    return Fraction(inside) if whole else limit, None
+
+
+def _relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
+    """The relations that hold whatever else does."""
+    for constraint in constraints:
+        if isinstance(constraint, AllOf):
+            yield from _relations(constraint.parts)
+        elif isinstance(constraint, ValueSum):
+            yield constraint
+
+
+def _factors(terms: Iterable[Term]) -> dict[object, Fraction]:
+    """The factor of each quantity in a sum. A distance has no direction, and one of unordered values no width."""
+    found: dict[object, Fraction] = {}
+    for term in terms:
+        if isinstance(term, DistanceTerm):
+            ends: object = frozenset((term.point, term.other)) if term.other is not None else (term.point, term.row)
+            width = None if term.unordered else term.width
+            key: object = (ends, term.feature, width, term.power, term.unordered)
+        else:
+            key = replace(term, factor=Fraction(1))
+        found[key] = found.get(key, Fraction(0)) + term.factor
+    return {key: factor for key, factor in found.items() if factor}
+
+
+def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Range:
+    low, high = first
+    for least, most in others:
+        low, high = low if least is None else max(low, least), high if most is None else min(high, most)
+    return low, high
 
 
 def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
