@@ -16,6 +16,7 @@ from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
+from treesens.compiler.query.ranges import stated_ranges
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.compiler.query.values import DistanceTerm, ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
@@ -100,7 +101,9 @@ class _Refinement:
         goal = self.query.objective
         if goal is None:
             return self._by_stronger(self.query)
-        if goal.maximize or goal.largest or not goal.values or goal.counts:
+        if goal.counts:
+            return self._at_limit(goal)
+        if goal.maximize or goal.largest or not goal.values:
             return None
         for limit in _LIMITS:
             bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
@@ -114,6 +117,20 @@ class _Refinement:
             )
             return self._improved(goal, found) or found
         return None
+
+    def _at_limit(self, goal: Objective) -> Result | None:
+        """A count that is as good as the constraints on this very sum allow, so that no search has to prove it; or None."""
+        limits = [end for pair in stated_ranges(self.query, goal) if (end := pair[goal.maximize]) is not None]
+        if not limits:
+            return None
+        limit = min(limits) if goal.maximize else max(limits)
+        asked = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
+        found = self._search(asked, self.budget.left() * _SHARE)
+        if found.witness is None:
+            return None
+        reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+        value, bound = (shown_value(goal, float(form)) for form in (reached, limit))
+        return replace(found, objective=ObjectiveValue(value, bound, Sense.of(goal.maximize), goal.kind))
 
     def _by_stronger(self, query: Query) -> Result | None:
         """A verified answer to the question of this search by way of stronger ones, within a share of the time."""

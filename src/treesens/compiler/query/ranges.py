@@ -30,7 +30,7 @@ def objective_range(query: Query) -> Range:
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
     if goal.values:
-        return _narrowed(_of_values(query.space, goal), _stated(query, goal))
+        return _narrowed(_of_values(query.space, goal), stated_ranges(query, goal))
     form = goal.form
     if not form.costs or form.scores or form.changes or form.pairs or form.levels:
         return None, None
@@ -47,7 +47,7 @@ def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 
-def _stated(query: Query, goal: Objective) -> Iterator[Range]:
+def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
     """What the constraints say of this very sum: `changes(a, b) >= 3` is about `distance(a, b, l0)`, too.
 
     Cells alone cannot tell the two: of two values in one cell the constraint counts that they may differ, the objective
