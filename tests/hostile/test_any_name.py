@@ -18,7 +18,7 @@ import pytest
 import treesens
 from treesens.grammar.tree import ast
 
-NAMES = ("we`ird", "a{b}\nc", '"quoted" `', "plain")
+NAMES = ("we`ird", "a{b}\nc", '"quoted" `', "hours<[40]")
 CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 
 
@@ -53,6 +53,14 @@ def test_gap(folder: Path) -> None:
     found = json.loads(run(folder, "gap", "m.json", "--data", "d.parquet", "-t", "5", "--json"))["results"]
     assert [r["varied"] for r in found] == [[name] for name in NAMES]
     assert all(r["verdict"] == "found" for r in found)
+
+
+def test_replay_in_the_library(folder: Path) -> None:
+    """Fault 21: `<`, `[` and `]`, which XGBoost refuses in the names of a matrix, were a traceback."""
+    question = 'model m from "m.json"\nquery q: sensitive m to `hours<[40]` margin 0.1\n'
+    (folder / "replay.sens").write_text(question)
+    (answer,) = json.loads(run(folder, "check", "replay.sens", "--replay", "library", "--json"))["results"]
+    assert (answer["verdict"], answer["replay"]) == ("found", "library")
 
 
 def test_audit(folder: Path) -> None:
