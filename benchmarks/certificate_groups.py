@@ -35,7 +35,7 @@ def example_rows(asked: argparse.Namespace) -> Iterator[Row]:
         for path in sorted(Path(folder).glob("[!d]*.sens")):  # demo.sens has a model of its own
             for question in bind(parse(path.read_text(), str(path)), Path(folder)).queries:
                 name = f"{path.name}: {question.name}"
-                row = none_row("examples", name, question, asked.seconds, asked.limit)
+                row = none_row("examples", name, question, asked.limit)
                 if row is not None:
                     yield row
 

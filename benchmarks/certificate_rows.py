@@ -80,12 +80,14 @@ def row_of(group: str, name: str, query: Query, took: float, limit: float) -> Ro
     return Row(group, name, took, middle - start, checked, len(packed), len(made.document["nodes"]))
 
 
-def none_row(group: str, name: str, question: ResolvedQuestion, seconds: float, limit: float) -> Row | None:
-    """The certificate of an answer; None if it is another one than `none`."""
+def none_row(group: str, name: str, question: ResolvedQuestion, limit: float) -> Row | None:
+    """The certificate of an answer; None if it is a pair."""
     try:
         _problem(statement_of(question.query))  # reads the model for the checker, as it has been read for the answer
     except NoCertificate as reason:
-        return Row(group, name, solved(question, seconds)[1], reason=str(reason))
+        return Row(group, name, solved(question, limit)[1], reason=str(reason))
     with reused():
-        result, took = solved(question, seconds)
+        result, took = solved(question, limit)
+        if result.verdict is Verdict.UNKNOWN:
+            return Row(group, name, took, reason=f"no answer: {result.reason}")
         return None if result.verdict is not Verdict.NONE else row_of(group, name, question.query, took, limit)

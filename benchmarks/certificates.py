@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 def instances(group: str, models: Models, found: list[Instance], asked: argparse.Namespace) -> Iterator[Row]:
     for instance in found:
-        row = none_row(group, instance.key, models.question(instance), asked.seconds, asked.limit)
+        row = none_row(group, instance.key, models.question(instance), asked.limit)
         if row is not None:
             yield row
 
@@ -87,8 +87,8 @@ def main() -> None:
     parser.add_argument("--bench", type=Path, required=True)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--only", help="One group alone.")
-    parser.add_argument("--seconds", type=float, default=5.0, help="Seconds per answer or largest gap.")
-    parser.add_argument("--limit", type=float, default=60.0, help="Seconds per proof.")
+    parser.add_argument("--seconds", type=float, default=5.0, help="Seconds per largest gap.")
+    parser.add_argument("--limit", type=float, default=60.0, help="Seconds per answer, and per proof.")
     asked = parser.parse_args()
     found = []
     for row in rows(asked):

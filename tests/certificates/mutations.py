@@ -98,10 +98,21 @@ def mutant(document: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     return result
 
 
+_READ: dict[tuple[bytes, str], Any] = {}
+
+
+def read_once(data: bytes, stated: dict[str, Any]) -> Any:
+    """What the checker reads of a model file, once for every way to state it."""
+    key = data, json.dumps(stated)
+    if key not in _READ:
+        _READ[key] = checker.read_model(data, stated)
+    return _READ[key]
+
+
 def judge(made: Made, document: dict[str, Any], known: dict[str, bool]) -> str:
     """What became of a mutant: rejected, accepted and true, or accepted and false."""
     try:
-        checker.check(document, [made.data])
+        checker.check(document, [made.data], read_once)
     except checker.Rejected:
         return "rejected"
     key = json.dumps(document["statement"], sort_keys=True)
@@ -141,6 +152,7 @@ def main() -> int:
     total: Counter[str] = Counter()
     for number, done in enumerate(range(0, asked.count, ROUND)):
         seed = asked.seed + MODELS * number
+        _READ.clear()
         with tempfile.TemporaryDirectory() as folder:
             more, wrong = run(min(ROUND, asked.count - done), seed, Path(folder))
         total += more

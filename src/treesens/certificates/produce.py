@@ -92,10 +92,15 @@ def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("distances to the nearest of many rows")
-    beyond = q.AtLeast(
-        _signed(goal), LogRational(Fraction(limit) * (1 if goal.maximize else -1)), strict=True, name="objective"
-    )
-    return refutation(query, (beyond,), seconds=seconds)
+    return refutation(query, (_beyond(_signed(goal), Fraction(limit) * (1 if goal.maximize else -1)),), seconds=seconds)
+
+
+def _beyond(form: q.LinearForm, limit: Fraction) -> q.AtLeast:
+    """The form is more than the limit: of costs alone at least the next whole unit, for which the engine's proof is, too."""
+    if form.scores or not form.costs:
+        return q.AtLeast(form, LogRational(limit), strict=True, name="objective")
+    unit = Fraction(1, 2 ** max(cost.shift for cost in form.costs))
+    return q.AtLeast(form, LogRational((limit // unit + 1) * unit), name="objective")
 
 
 def _signed(goal: q.Objective) -> q.LinearForm:

@@ -272,5 +272,7 @@ def _name_of(constraint: q.Constraint) -> str:
             return "a relation between values"
         case q.AnyOf():
             return "a disjunction of constraints that are no sets of values"
+        case q.SameExcept():
+            return "a second pair of points that agree"
         case _:
-            return type(constraint).__name__
+            return f"a constraint of the kind `{type(constraint).__name__}`"

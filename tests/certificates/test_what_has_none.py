@@ -1,0 +1,87 @@
+"""The table "What has no certificate" of docs/certificates.md: what can be said, and what is named instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.certificates.models import train
+from treesens.binder.file import bind
+from treesens.compiler.result import Certified
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+
+HEAD = (
+    'model m from "m.json"\ndata d from "d.csv"\n'
+    "feature f0: real in [0, 2]\nfeature f1: real in [0, 2]\nfeature f2: real in [0, 2]\nquery q: "
+)
+PAIR = "find a, b in m such that a = b except {f0, f1}; margin(a) - margin(b) >= 0.01; "
+
+
+def claims_of(question: str, folder: Path) -> list[Certified]:
+    train(4, folder / "m.json")
+    (folder / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,2\n")
+    (asked,) = bind(parse(HEAD + question, "<test>"), folder).queries
+    return list(answer_question(asked, Options(time_limit=10, certificates=folder / "out")).certificates)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "find a in m such that margin(a) >= 9",
+        PAIR + "a.f0 <= b.f0; b.f0 <= a.f0; a.f1 <= b.f1; b.f1 <= a.f1",
+        "find a in m such that likelihood(a, d) >= 0.9; margin(a) >= -9",
+    ],
+)
+def test_these_have_certificates(question: str, tmp_path: Path) -> None:
+    claims = claims_of(question, tmp_path)
+    assert [(c.claim, c.reason) for c in claims] == [("none", "")]
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "maximize margin(a)",
+        "maximize likelihood(a, d)",
+        "minimize distance(a, row 0 of d, l0)",
+        "minimize distance(a, row 0 of d, l1)",
+        "minimize distance(a, row 0 of d, l2)",
+    ],
+)
+def test_these_bounds_have_certificates(goal: str, tmp_path: Path) -> None:
+    claims = claims_of(f"find a in m such that margin(a) >= 0.2 {goal}", tmp_path)
+    assert [(c.claim, c.reason) for c in claims] == [("found", ""), ("bound", "")]
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("find a in m such that margin(a) >= -9; a.f0 + a.f1 >= 1.5; a.f1 + a.f2 <= 0.4; a.f0 <= a.f2", "complete"),
+        (PAIR + "changes(a, b) <= 0", "complete"),
+        ("find a in m such that margin(a) >= 9 or margin(a) <= -9", "complete"),
+        ("find a in m such that margin(a) >= 0 maximize margin(a) top 2", "several answers"),
+    ],
+)
+def test_these_say_why_they_have_none(question: str, reason: str, tmp_path: Path) -> None:
+    claims = claims_of(question, tmp_path)
+    assert claims
+    assert all(reason in c.reason for c in claims), [c.reason for c in claims]
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("find a in m such that margin(a) >= 0.2 minimize distance(a, row 0 of d, linf)", "objectives of the kind"),
+        ("find a in m such that margin(a) >= 0.2 minimize distance(a, nearest row of d, l2)", "nearest of many rows"),
+        (
+            "find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2 minimize changes(a, b)",
+            "objectives of the kind",
+        ),
+    ],
+)
+def test_these_bounds_say_why_they_have_none(question: str, reason: str, tmp_path: Path) -> None:
+    found, bound = claims_of(question, tmp_path)
+    assert (found.claim, found.reason, bound.claim) == ("found", "", "bound")
+    assert reason in bound.reason
