@@ -6,7 +6,6 @@ import shlex
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -21,7 +20,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.decision_options import decision_options, failing
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.commands.report_options import checked_report, report_options, write_pages
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
 
@@ -32,7 +31,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--label", help="The column that is no input.")
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a self-contained HTML page.")
+@report_options
 @decision_options
 @trust_option
 @certificate_option
@@ -45,6 +44,9 @@ def command(
     gap: str | None,
     margin: str | None,
     report: Path | None,
+    pdf: Path | None,
+    purpose: Path | None,
+    date: str | None,
     threshold: Fraction | None,
     classes: list[str],
     domain: Path | None,
@@ -68,6 +70,7 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.report.audit_facts import audit_facts
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
     from treesens.studies.audit import audit
@@ -76,7 +79,7 @@ def command(
     from treesens.studies.domain_file import read_domain
     from treesens.studies.questions import sizes_of
 
-    check_writable(report)
+    heading = checked_report(report, pdf, purpose, date)
     declared = read_domain(domain)
     loaded = load(model, form, trust_pickle=trust_pickle)
     gaps = sizes_of(loaded, split(gap), split(margin), threshold, classes)
@@ -106,11 +109,10 @@ def command(
 
         say(summary(found.records), err=True)
     line = shlex.join(["treesens", *sys.argv[1:]])
-    facts = _facts(found, model, data, line)
+    settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
+    facts = audit_facts(found, str(model), str(data), line, settings=settings)
     if report is not None:
-        from treesens.report.audit_page import page
-
-        write_atomically(report, page(found.records, facts))
+        write_pages(report, pdf, found.records, {**facts, **heading})
     if as_json:
         say_json({**facts, "results": found.records})
     else:
@@ -120,28 +122,3 @@ def command(
     if failed := failing(found.records, fail_on):
         return failed
     return INCONCLUSIVE if any(r["verdict"] == "unknown" for r in found.records) else EXPECTED
-
-
-def _facts(found: Any, model: Path, data: Path, command_line: str) -> dict[str, Any]:
-    """What an audit is about, for records and pages."""
-    import treesens
-    from treesens.report.records import SCHEMA_VERSION
-
-    ensemble = found.model.ensemble
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "treesens": treesens.__version__,
-        "model": {
-            "file": str(model),
-            "format": ensemble.source.format,
-            "sha256": ensemble.source.sha256,
-            "trees": ensemble.n_trees,
-            "leaves": ensemble.n_leaves,
-            "features": ensemble.n_features,
-        },
-        "data": {"file": str(data), "sha256": found.table.sha256, "rows": found.table.rows, "label": found.table.label},
-        "command": command_line,
-        "warnings": list(found.warnings),
-        "interrupted": found.interrupted,
-        "seconds": round(found.seconds, 3),
-    }

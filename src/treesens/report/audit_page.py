@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
+import json
 import shlex
 from importlib.resources import files
-from itertools import groupby
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+from treesens.compiler.base.files import write_atomically
 from treesens.errors import UsageError
+from treesens.report import audit_words
+from treesens.report.audit_facts import without_seconds
 from treesens.report.audit_table import gap_of, swing_of
-from treesens.visible import visible
+from treesens.report.heat_map import heat_map, short
+from treesens.report.purpose import FIELDS, SIGNERS
+from treesens.visible import visible, visible_json
 
-_CELL = 92
-_LINE = 26
-_STEP = 52
-_LEGEND = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-_LONGEST = 40
-_TEMPLATE = "audit.html.j2"
+_TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
+
+
+def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any]) -> Path:
+    """Writes the page and, beside it, all facts and records as JSON, whose hash the page names; returns the path of the JSON.
+
+    Neither holds what a clock says.
+    """
+    attachment = attachment_of(path)
+    facts, records = without_seconds(facts), without_seconds(records)
+    text = visible_json(json.dumps({**facts, "results": records}, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    content = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(content).hexdigest()
+    html = page(records, {**facts, "attachment": {"file": attachment.name, "sha256": digest}})
+    write_atomically(attachment, content)
+    write_atomically(path, html)
+    return attachment
+
+
+def attachment_of(path: Path) -> Path:
+    """The file of the records beside a page. UsageError if it is the page."""
+    if path.suffix == ".json":
+        raise UsageError("the page would be overwritten by the records beside it", remedy="call the page NAME.html")
+    return path.with_suffix(".json")
 
 
 def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
@@ -41,17 +64,24 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["run"] = shown_run
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
-    template = environment.from_string((files("treesens.report") / _TEMPLATE).read_text(encoding="utf-8"))
-    groups = [
-        {"name": ", ".join(varied), "varied": list(varied), "records": list(mine)}
-        for varied, mine in groupby(records, key=lambda r: tuple(r["varied"]))
-    ]
+    environment.filters["method"] = audit_words.method_of
+    source = files("treesens.report")
+    template = environment.from_string((source / _TEMPLATE).read_text(encoding="utf-8"))
+    groups = audit_words.grouped(records)
     gaps = list(dict.fromkeys(gap_of(r) for r in records))
     certificates = certificates_of(records)
     return template.render(
+        style=(source / _STYLE).read_text(encoding="utf-8"),
         facts=facts,
+        purpose=facts.get("purpose", {}),
+        fields=FIELDS,
+        signers=facts.get("purpose", {}).get("sign_off") or SIGNERS,
         groups=groups,
         gaps=gaps,
+        summary=audit_words.summary(groups, facts),
+        questions=audit_words.questions(records),
+        trusted=audit_words.trusted(records),
+        limits=[*audit_words.limits(records, facts), *facts.get("purpose", {}).get("limitations", ())],
         map=heat_map(groups, gaps),
         gap_of=gap_of,
         swing_of=swing_of,
@@ -69,7 +99,6 @@ def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             **claim,
             "folder": str(PurePath(claim["file"]).parent) if claim["file"] else "",
             "file": PurePath(claim["file"]).name if claim["file"] else None,
-            "checked": claim["seconds"]["checked"] if claim["file"] else None,
         }
         for record in records
         for claim in record.get("certificates", ())
@@ -87,66 +116,10 @@ def seen(value: Any) -> Any:
     return visible(value, lines=True) if type(value) is str else value
 
 
-def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
-    """Squares of the map: how many rows flip, on a logarithmic scale of the share of rows."""
-    left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
-    squares = []
-    for y, group in enumerate(groups):
-        for record in group["records"]:
-            strength = strength_of(record["rows_flipped"] / max(1, record["rows"]))
-            squares.append(
-                {
-                    "x": left + _CELL * gaps.index(gap_of(record)),
-                    "y": _LINE * (y + 1),
-                    "fill": colour(strength),
-                    "ink": "#fff" if strength > 0.6 else "#222",
-                    "text": f"{record['rows_flipped']:,}",
-                    "mark": {"found": "", "none": " ∅", "unknown": " ?"}[record["verdict"]],
-                    "title": f"{group['name']}, {gap_of(record)}: {record['rows_flipped']} of {record['rows']} rows",
-                }
-            )
-    bottom = _LINE * (len(groups) + 1) + 8
-    legend = [
-        {
-            "x": left + _STEP * i,
-            "y": bottom,
-            "width": _STEP,
-            "fill": colour(strength_of(share)),
-            "text": f"{100 * share:g} %",
-        }
-        for i, share in enumerate(_LEGEND)
-    ]
-    return {
-        "legend": legend,
-        "width": left + max(_CELL * len(gaps), _STEP * len(_LEGEND)) + 4,
-        "height": bottom + 32,
-        "left": left,
-        "cell": _CELL,
-        "line": _LINE,
-        "squares": squares,
-    }
-
-
-def strength_of(share: float) -> float:
-    """How dark a share of the rows is, 0 to 1: logarithmic, as one row in many thousands counts."""
-    return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
-
-
-def short(name: str) -> str:
-    """A name that fits beside the map."""
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-
-
 def changed_first(record: dict[str, Any]) -> list[str]:
     """The features of a pair, those that differ between its points before the others."""
     points = list(record["points"].values())
     return sorted(points[0], key=lambda name: points[0][name] == points[-1][name])
-
-
-def colour(strength: float) -> str:
-    """White to dark blue."""
-    ends = ((247, 250, 253), (8, 64, 129))
-    return "#" + "".join(f"{round(a + (b - a) * min(1.0, strength)):02x}" for a, b in zip(*ends, strict=True))
 
 
 def shown(value: Any) -> str:
@@ -157,7 +130,9 @@ def shown(value: Any) -> str:
 
 
 def shown_score(value: Any) -> str:
-    """A score with six digits."""
+    """A score with six digits; of several classes one after another."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown_score(one)}" for name, one in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -31,7 +31,7 @@ class Table(RichTable):
                 break
             column = next((c for c in self.columns if c.header == name), None)
             if column is not None:
-                self.columns.remove(column)
+                self._keep([c for c in self.columns if c is not column])
                 left_out.append(name)
         for column in self.columns:
             column.overflow = "fold"
@@ -41,11 +41,12 @@ class Table(RichTable):
 
     def drop_empty(self, *names: str) -> None:
         """Leaves out columns of these names that say nothing."""
-        self.columns[:] = [c for c in self.columns if c.header not in names or any(map(str, _cells(c)))]
+        self._keep([c for c in self.columns if c.header not in names or any(map(str, c.cells))])
 
-
-def _cells(column: Column) -> Sequence[Any]:
-    return list(column.cells)
+    def _keep(self, columns: list[Column]) -> None:
+        self.columns[:] = columns
+        for number, column in enumerate(columns):
+            column._index = number  # the padding of the last column depends on it
 
 
 def _seen(cell: Any) -> Any:

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.query.query import Query
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
 from treesens.studies.audit_set import AuditOptions, SetAudit
 from treesens.studies.questions import Gap, questions_of, sets_of
 from treesens.studies.running import as_finished, one_at_a_time
@@ -32,6 +34,10 @@ class Audit:
     interrupted: bool = False
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    query: Query | None = None
+    """Of the first question: its domain is that of all."""
+    declared: set[str] = field(default_factory=set)
+    """Features whose domain somebody wrote down."""
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
@@ -67,6 +73,8 @@ def audit(
     )
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
+    result.query = questions[0].swing.query if questions else None
+    result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
     halt = stop or threading.Event()
     library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     done: dict[int, list[dict[str, Any]]] = {}

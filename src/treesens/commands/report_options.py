@@ -1,0 +1,63 @@
+"""Options of commands that write a report, and the writing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from treesens.compiler.base.files import check_writable
+from treesens.errors import UsageError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
+
+
+def report_options(function: Function) -> Function:
+    """`report`, `pdf`, `purpose` (paths or None) and `date` (a text or None)."""
+    options = (
+        click.option(
+            "--report", type=_FILE, help="Write a self-contained HTML page, and all records beside it as JSON."
+        ),
+        click.option("--pdf", type=_FILE, help="Print the page to PDF, by Chromium or Chrome."),
+        click.option("--purpose", type=_FILE, help="A TOML file with title, owner, purpose, … of the report."),
+        click.option("--date", help="The date of the report, YYYY-MM-DD (default: SOURCE_DATE_EPOCH, or today)."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def checked_report(report: Path | None, pdf: Path | None, purpose: Path | None, date: str | None) -> dict[str, Any]:
+    """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
+    from treesens.report.audit_facts import date_of, environment_facts
+    from treesens.report.audit_page import attachment_of
+    from treesens.report.purpose import read_purpose
+
+    if report is None:
+        given = {"--pdf": pdf, "--purpose": purpose, "--date": date}
+        lonely = next((name for name, value in given.items() if value is not None), None)
+        if lonely is not None:
+            raise UsageError(f"{lonely} needs a report", remedy="add --report out.html")
+        return {}
+    check_writable(report)
+    check_writable(attachment_of(report))
+    if pdf is not None:
+        from treesens.report.pdf import browser
+
+        browser()
+        check_writable(pdf)
+    return {"purpose": read_purpose(purpose), "date": date_of(date), "environment": environment_facts()}
+
+
+def write_pages(report: Path, pdf: Path | None, records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+    """The page, the records beside it, and the PDF if it is wanted."""
+    from treesens.report.audit_page import write_report
+
+    write_report(report, records, facts)
+    if pdf is not None:
+        from treesens.report.pdf import print_pdf
+
+        print_pdf(report, pdf)

@@ -1,0 +1,133 @@
+"""An audit in plain words: a summary, what each claim rests on, and what it does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from treesens.report.audit_table import classes_of, gap_of
+
+Record = dict[str, Any]
+
+
+def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Records by what is varied and which classes are meant, those with the greatest effect first: rows that flip at the
+    smallest gap, then at larger ones, then the largest swing.
+    """
+    groups = [
+        {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
+        for (varied, classes), mine in groupby(records, key=lambda r: (tuple(r["varied"]), classes_of(r)))
+    ]
+
+    def effect(group: dict[str, Any]) -> tuple[Any, ...]:
+        flips = tuple(-r["rows_flipped"] for r in group["records"])
+        return (*flips, -(group["records"][0]["max_swing"] or 0.0))
+
+    return sorted(groups, key=effect)
+
+
+def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
+    """What was found, a sentence each."""
+    lines = []
+    for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
+        mine = [(g["name"], r) for g in groups for r in g["records"] if gap_of(r) == gap]
+        flips = [(name, r) for name, r in mine if r["rows_flipped"]]
+        if flips:
+            name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
+            share = 100 * most["rows_flipped"] / max(1, most["rows"])
+            lines.append(
+                f"At {gap}, {len(flips)} of {len(mine)} features (or sets) change the answer for rows of the data; "
+                f"{name} does so for most: {most['rows_flipped']:,} of {most['rows']:,} rows ({share:.2g} %)."
+            )
+        else:
+            lines.append(
+                f"At {gap}, no row of the data changes its answer, whichever of {len(mine)} features is changed."
+            )
+        other = [r for _, r in mine if not r["rows_flipped"]]
+        found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
+        if other:
+            lines.append(
+                f"Of the others at {gap}, {found} change it for some other input of the domain, {none} are proved to change "
+                f"it for none, and {unknown} are undecided."
+            )
+    swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
+    if swings:
+        name, most = max(swings, key=lambda item: item[1]["max_swing"])
+        lines.append(f"The largest swing of the score by one change is {most['max_swing']:.6g}, by {name}.")
+    if facts["data"]["excluded"]:
+        lines.append(
+            f"{facts['data']['excluded']:,} of {facts['data']['rows']:,} rows lie outside the domain and were left out."
+        )
+    if facts["interrupted"]:
+        lines.append("The audit was interrupted: what is missing below was not asked.")
+    return lines
+
+
+def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Every question in numbers, with the name of its gap."""
+    return list(dict.fromkeys((gap_of(r), r["question"]) for r in records))
+
+
+def method_of(record: Record) -> str:
+    """How an answer was found, and what kind of proof it is."""
+    if record["verdict"] == "none":
+        return f"proof ({record['proof']}) by {record['backend']}: {record['reason']}"
+    if record["verdict"] == "unknown":
+        return f"undecided: {record['reason']}"
+    where = "a row of the data" if record["rows_flipped"] else f"a pair found by {record['backend']}"
+    replay = {"library": "predicted by the library itself", "emulated": "in the library's arithmetic, bit for bit"}
+    return f"{where}, evaluated exactly and {replay.get(record['replay'], record['replay'])}"
+
+
+def trusted(records: Sequence[Record]) -> list[str]:
+    """What a reader has to trust, by kind of claim."""
+    lines = ["That the model file and the data are those of production: their SHA-256 stand below."]
+    kinds = {r["proof"] for r in records if r["verdict"] == "none"}
+    replays = {r["replay"] for r in records if r["verdict"] == "found"}
+    certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
+    if "library" in replays:
+        lines.append("Pairs: nothing but the library that made the model, which predicted both inputs.")
+    if "emulated" in replays:
+        lines.append(
+            "Pairs: that the model file is read as the library reads it (tested bit for bit; docs/frontends.md)."
+        )
+    lines.append(
+        "Rows that flip: that the model file is read as the library reads it, and the exact sweep over all rows."
+    )
+    if "none" in certified:
+        lines.append(
+            "Proofs with a certificate: the checker `treesens-verify` and the model file, not treesens or a solver."
+        )
+    if "exact" in kinds:
+        lines.append("Proofs marked exact: the compiler and the engine of treesens, which count in whole numbers.")
+    if "bound" in kinds:
+        lines.append("Proofs marked bound: the proved bound of the largest swing, by the same engine.")
+    if "tolerance" in kinds:
+        lines.append("Proofs marked tolerance: a floating-point solver, whose rows were relaxed outward.")
+    return lines
+
+
+def limits(records: Sequence[Record], facts: Record) -> list[str]:
+    """What the audit does not say."""
+    seconds = facts.get("settings", {}).get("seconds per set")
+    lines = [
+        "Every proof and every bound is about the domain above, and about nothing outside of it.",
+        "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
+        "world is not modelled.",
+        "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",
+        "The audit is about what the model does. It judges neither the data, nor labels, nor how decisions are used, and is no "
+        "statement about compliance with any rule.",
+    ]
+    if any(r["verdict"] == "unknown" for r in records):
+        lines.append("What is undecided may be either; more time may decide it.")
+    if not all(r["rows_complete"] for r in records):
+        lines.append(
+            "Not all combinations of values were tried for every row: some counts are lower bounds (at least)."
+        )
+    if seconds is not None:
+        lines.append(
+            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings with a bound above them, may be "
+            "improved by more time, and need not be the same in another run if time ended them."
+        )
+    return lines

@@ -1,0 +1,55 @@
+"""A page as PDF, printed by a browser that is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from treesens.errors import UsageError
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_SECONDS = 120
+
+
+def browser() -> str:
+    """The first browser there is. UsageError without any."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise UsageError(
+            "a PDF is printed by Chromium or Chrome, which is not installed",
+            remedy="install chromium, or print the HTML page from any browser",
+        )
+    return found
+
+
+def print_pdf(page: Path, target: Path) -> None:
+    """Prints an HTML file, which holds no script, without a network. UsageError if the browser fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "page.pdf"
+        command = [
+            browser(),
+            "--headless",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={folder}/profile",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={made}",
+            page.resolve().as_uri(),
+        ]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")  # Chromium refuses to sandbox itself as root
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+            words = done.stderr.strip().splitlines()[-1:] or ["it wrote no file"]
+        except (OSError, subprocess.TimeoutExpired) as error:
+            words = [str(error)]
+        if not made.is_file():
+            raise UsageError(f"the browser printed no PDF: {words[0]}", remedy="print the HTML page from any browser")
+        from treesens.compiler.base.files import write_atomically
+
+        write_atomically(target, made.read_bytes())

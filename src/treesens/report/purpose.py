@@ -1,0 +1,56 @@
+"""What a report is for and who answers for it, from a small TOML file that its owner writes."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.errors import UsageError
+
+FIELDS = {
+    "title": "Title",
+    "model_name": "Model",
+    "model_version": "Version of the model",
+    "purpose": "Purpose of the audit",
+    "intended_use": "Intended use of the model",
+    "decision": "Decision that rests on the model",
+    "owner": "Owner of the model",
+    "developer": "Developer",
+    "validator": "Validator",
+    "data_source": "Source of the data",
+    "next_review": "Next review",
+    "notes": "Notes",
+}
+"""Keys of the file, in the order of the page, with their words there."""
+
+LISTS = ("limitations", "sign_off")
+"""Keys with several lines: limitations to add to those of the method, and the roles that sign."""
+
+SIGNERS = ("Prepared by", "Validated by", "Approved by")
+
+
+def read_purpose(path: Path | None) -> dict[str, Any]:
+    """The fields of the file; UsageError for what it does not know, and for values that are no text."""
+    if path is None:
+        return {}
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the file cannot be read: {error}", place=str(path), remedy="name a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"this is no TOML: {error}", place=str(path), remedy='write lines such as owner = "Risk"'
+        ) from None
+    known = (*FIELDS, *LISTS)
+    for key, value in given.items():
+        if key not in known:
+            remedy = did_you_mean(key, known) or f"keys: {', '.join(known)}"
+            raise UsageError(f"there is no field `{key}`", place=str(path), remedy=remedy)
+        if key in LISTS:
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise UsageError(f"`{key}` is no list of texts", place=str(path), remedy=f'write {key} = ["..", ".."]')
+        elif not isinstance(value, str):
+            raise UsageError(f"`{key}` is no text", place=str(path), remedy=f'write {key} = ".."')
+    return given
