@@ -213,6 +213,24 @@ class LevelSearch:
     def clear_stop(self) -> None: ...
     def result(self) -> dict[str, Any]: ...
 
+class CostSearch:
+    """The solution of least cost, a sum over cells."""
+
+    def __init__(
+        self,
+        boxes: Boxes,
+        cost: NDArray[np.int64],
+        bound: NDArray[np.int64],
+        hints: NDArray[np.int32],
+        most: int,
+        seed: int,
+        max_bytes: int,
+    ) -> None: ...
+    def run(self, slice: float, seconds: float) -> None: ...
+    def stop(self) -> None: ...
+    def clear_stop(self) -> None: ...
+    def result(self) -> dict[str, Any]: ...
+
 class LeafRanges:
     """The leaves of a model, with the values of one output; treesens.data.regions.leaf_ranges gives the arrays."""
 

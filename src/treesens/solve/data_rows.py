@@ -12,7 +12,7 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.query.domain import allowed_values, pick_value
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
@@ -199,7 +199,8 @@ def recompute_objective(query: Query, result: Result) -> Result:
         return result
     value = known.value
     if goal.nearest is None:
-        value = shown_value(goal, float(objective_value(goal, inputs_of(query, result.witness.values))))
+        point = Inputs(result.witness.values, result.witness.cells, result.witness.exact)
+        value = shown_value(goal, float(objective_value(goal, point)))
     try:
         bound = known.bound
         if bound is not None:

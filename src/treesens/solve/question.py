@@ -73,9 +73,26 @@ def search_for(query: Query) -> Callable[..., Result]:
         from treesens.solve.nearest_pair import answer_nearest
 
         return partial(answer_nearest, answer)
+    from treesens.solve.cheapest import is_cheapest
     from treesens.solve.refine import answer_refined, needs_refinement
 
-    return answer_refined if needs_refinement(query) else search_cells
+    usual = answer_refined if needs_refinement(query) else search_cells
+    return partial(_cheapest_first, usual) if is_cheapest(query) else usual
+
+
+def _cheapest_first(
+    usual: Callable[..., Result],
+    query: Query,
+    options: Options,
+    budget: Budget,
+    *,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The search for the cheapest cells; the usual one for what it has no answer to."""
+    from treesens.solve.cheapest import answer_cheapest
+
+    settled = answer_cheapest(query, options, budget, on_better)
+    return usual(query, options, budget, on_better=on_better) if settled is None else settled
 
 
 def answer_question(

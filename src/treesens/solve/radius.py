@@ -81,7 +81,7 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
         return None
     # The value nearest to the row's own is as good as its cell allows.
     plain = replace(query, objective=None)
-    near = _row_of(query, goal, options.near)
+    near = preferred_row(query, goal, options.near)
     witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
     if not isinstance(witness, Witness):
         return None
@@ -95,7 +95,7 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
     return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
 
 
-def _row_of(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
+def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
     """The values of the row that the objective names, float64[features]; what is preferred elsewhere."""
     row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
     for term in goal.values:

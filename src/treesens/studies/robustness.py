@@ -68,10 +68,12 @@ class RowRobustness:
 
     @property
     def closed(self) -> bool:
-        """Whether value and bound agree, or there is no such input."""
+        """Whether value and bound agree (sums of costs to a millionth), or there is no such input."""
         if self.verdict is Verdict.NONE:
             return True
-        return self.distance is not None and self.bound is not None and self.distance - self.bound <= 1e-9
+        if self.distance is None or self.bound is None:
+            return False
+        return self.distance - self.bound <= max(1e-9, 1e-6 * self.distance)
 
     def certified(self, radius: float) -> bool:
         """Whether no input within a radius has another class: proved."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from treesens import _engine
 from treesens.backends.native.nested import run_search
-from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.model.scores import base_units, leaf_values
@@ -42,7 +42,7 @@ class DirectOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
 
     rows: list[AtLeast]
@@ -51,9 +51,9 @@ class _Parts:
     same: SameExcept | None
 
 
-def _parts_of(query: Query) -> _Parts | None:
+def _parts_of(query: Query) -> Parts | None:
     """None if the question has parts of another kind."""
-    parts = _Parts([], [], [], None)
+    parts = Parts([], [], [], None)
     same: list[SameExcept] = []
 
     def sort(constraints: tuple[Constraint, ...]) -> bool:
@@ -78,13 +78,13 @@ def _parts_of(query: Query) -> _Parts | None:
 
     if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not parts.rows:
         return None
-    return _Parts(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
+    return Parts(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
 
 
 class DirectQuestion:
     """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked."""
 
-    def __init__(self, query: Query, parts: _Parts, rows: list[_Row]) -> None:
+    def __init__(self, query: Query, parts: Parts, rows: list[_Row]) -> None:
         space, points = query.space, range(len(query.points))
         features = len(space.names)
         varied = frozenset(range(features)) if parts.same is None else parts.same.varied
@@ -108,7 +108,7 @@ class DirectQuestion:
             bound=np.zeros(len(rows), np.int64),
             **clauses,
         )
-        self._boxes = _engine.Boxes(self._problem)
+        self.boxes = _engine.Boxes(self._problem)
 
     def _point(self, query: Query, point: int, rows: list[_Row]) -> dict[str, Any]:
         model = query.models[query.points[point].model]
@@ -133,29 +133,19 @@ class DirectQuestion:
     def search(
         self,
         query: Query,
-        parts: _Parts,
+        parts: Parts,
         bound: Int64Array,
         hints: Int32Array | None,
         seed: int,
         memory: int | None,
     ) -> Any:
         """The engine's search; None if a domain is empty: the compiler says that better."""
-        allowed = np.ones(int(self.start[-1]), bool)
-
-        def restrict(point: int, feature: int, mask: Any) -> None:
-            v = self.variable[point, feature]
-            allowed[self.start[v] : self.start[v + 1]] &= mask
-
-        for f, legal in enumerate(query.space.legal):
-            for p in range(len(query.points)):
-                restrict(p, f, legal)
-        for chosen in parts.sets:
-            restrict(chosen.point, chosen.feature, chosen.mask)
-        if not np.logical_or.reduceat(allowed, self.start[:-1]).all():
+        allowed = self.allowed(query, parts)
+        if allowed is None:
             return None
-        starts = self._hints(hints)
+        starts = self.hints(hints)
         return _engine.BoxSearch(
-            self._boxes, allowed.astype(np.uint8), bound, starts, seed, -1 if memory is None else memory, -1
+            self.boxes, allowed.astype(np.uint8), bound, starts, seed, -1 if memory is None else memory, -1
         )
 
     def decide(self, search: Any, budget: Budget) -> DirectOutcome:
@@ -169,7 +159,22 @@ class DirectQuestion:
         }
         return DirectOutcome(cells, facts["status"] == "infeasible", facts["reason"], statistics)
 
-    def _hints(self, hints: Int32Array | None) -> Int32Array:
+    def allowed(self, query: Query, parts: Parts) -> BoolArray | None:
+        """The cells that each variable may have, bool[cells of all variables]; None if one has none."""
+        allowed = np.ones(int(self.start[-1]), bool)
+
+        def restrict(point: int, feature: int, mask: Any) -> None:
+            v = self.variable[point, feature]
+            allowed[self.start[v] : self.start[v + 1]] &= mask
+
+        for f, legal in enumerate(query.space.legal):
+            for p in range(len(query.points)):
+                restrict(p, f, legal)
+        for chosen in parts.sets:
+            restrict(chosen.point, chosen.feature, chosen.mask)
+        return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
+
+    def hints(self, hints: Int32Array | None) -> Int32Array:
         """Cells of inputs int32[hints, points, features] as cells of variables."""
         count = 0 if hints is None else len(hints)
         result = np.zeros((count, len(self.size)), np.int32)
@@ -254,8 +259,27 @@ def decide_directly(
 
 def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -> Asked | None:
     """The search for a question; None where it has to take the way through the IR."""
+    known = None if query.objective is not None else known_question(query)
+    if known is None:
+        return None
+    search = known.question.search(query, known.parts, known.bound, hints, seed, memory)
+    return None if search is None else Asked(known.question, search, known.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A question as the engine has it: the trees and rows of its shape, and its own bounds int64[rows]."""
+
+    question: DirectQuestion
+    parts: Parts
+    rows: list[_Row]
+    bound: Int64Array
+
+
+def known_question(query: Query) -> Known | None:
+    """The constraints of a question, made before or now; None where they have to take the way through the IR."""
     parts = _parts_of(query)
-    if parts is None or query.objective is not None or query.rows is not None:
+    if parts is None or query.rows is not None:
         return None
     key = (
         id(query.space),
@@ -283,5 +307,4 @@ def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -
     bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
     if any(abs(bound).bit_length() > _BITS for bound in bounds):
         return None
-    search = known[0].search(query, parts, np.array(bounds, np.int64), hints, seed, memory)
-    return None if search is None else Asked(known[0], search, known[1])
+    return Known(known[0], parts, known[1], np.array(bounds, np.int64))

@@ -36,7 +36,7 @@ class _Reach:
 _REACHES: WeakKeyDictionary[Space, dict[int, _Reach]] = WeakKeyDictionary()
 
 
-def _reach(space: Space, feature: int) -> _Reach:
+def reach_of(space: Space, feature: int) -> _Reach:
     known = _REACHES.setdefault(space, {})
     if feature not in known:
         each = cell_reaches(space, feature)
@@ -48,7 +48,7 @@ def _reach(space: Space, feature: int) -> _Reach:
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
+class Layout:
     """The cells of some features one after the other: `term` and `cell` of each, ends of its legal values, and whether it is
     legal; `offset` int64[features + 1].
     """
@@ -62,15 +62,15 @@ class _Layout:
     legal: BoolArray
 
 
-_LAYOUTS: WeakKeyDictionary[Space, dict[tuple[int, ...], _Layout]] = WeakKeyDictionary()
+_LAYOUTS: WeakKeyDictionary[Space, dict[tuple[int, ...], Layout]] = WeakKeyDictionary()
 
 
-def _layout(space: Space, features: tuple[int, ...]) -> _Layout:
+def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
     known = _LAYOUTS.setdefault(space, {})
     if features not in known:
-        reaches = [_reach(space, f) for f in features]
+        reaches = [reach_of(space, f) for f in features]
         counts = [len(r.each) for r in reaches]
-        known[features] = _Layout(
+        known[features] = Layout(
             np.cumsum([0, *counts]).astype(np.int64),
             np.repeat(np.arange(len(features)), counts).astype(np.int64),
             np.concatenate([np.arange(n) for n in counts]).astype(np.int64),
@@ -98,14 +98,14 @@ class Radii:
     def distance(self, level: int) -> Fraction:
         """The exact distance of a level."""
         term, cell = self.shown[level]
-        found = _exact(self.space, self.terms[term], cell)
+        found = exact_distance(self.space, self.terms[term], cell)
         assert found is not None
         return found
 
 
 def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
     """The radii for terms of one place each, at most one per place, that are to be small."""
-    layout = _layout(space, tuple(t.feature for t in terms))
+    layout = layout_of(space, tuple(t.feature for t in terms))
     distance, exact = _distances(space, terms, layout)
     known = np.flatnonzero(~np.isnan(distance))
     order = known[np.argsort(distance[known], kind="stable")]
@@ -121,15 +121,15 @@ def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
     return Radii(tuple(terms), level, shown, space)
 
 
-def _exact(space: Space, term: DistanceTerm, cell: int) -> Fraction | None:
+def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | None:
     """The least distance of a cell; None without legal values."""
     if not space.legal[term.feature][cell]:
         return None
-    found = extremes(term, [_reach(space, term.feature).each[cell]])
+    found = extremes(term, [reach_of(space, term.feature).each[cell]])
     return None if found is None else found[0]
 
 
-def _distances(space: Space, terms: Sequence[DistanceTerm], layout: _Layout) -> tuple[FloatArray, bool]:
+def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> tuple[FloatArray, bool]:
     """The least distance of every cell as a float, up to a common factor, and whether the order of these is exact."""
     counts = np.diff(layout.offset)
     row = np.repeat([t.row for t in terms], counts)
@@ -141,7 +141,7 @@ def _distances(space: Space, terms: Sequence[DistanceTerm], layout: _Layout) -> 
     special = layout.legal & (~np.repeat(plain, counts) | np.isnan(layout.low) | inside)
     distance = np.where(layout.legal & ~special, away * scale, np.nan)
     for i in np.flatnonzero(special):
-        found = _exact(space, terms[layout.term[i]], int(layout.cell[i]))
+        found = exact_distance(space, terms[layout.term[i]], int(layout.cell[i]))
         distance[i] = np.nan if found is None else float(found)
     one_unit = len({(t.width, t.factor) for t in terms}) <= 1
     if special.any() or not one_unit:
@@ -163,7 +163,7 @@ def _is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
 def _resolved(
     space: Space,
     terms: Sequence[DistanceTerm],
-    layout: _Layout,
+    layout: Layout,
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
@@ -177,7 +177,7 @@ def _resolved(
         low, high = int(starts[start]), int(starts[start + 1])
         if ordered[low] == ordered[high - 1] == 0.0:
             continue  # nothing rounds to 0 here: a difference of floats is 0 only if they are equal
-        exact = [_exact(space, terms[layout.term[i]], int(layout.cell[i])) for i in order[low:high]]
+        exact = [exact_distance(space, terms[layout.term[i]], int(layout.cell[i])) for i in order[low:high]]
         ranked = sorted(range(high - low), key=lambda i: exact[i] or 0)
         order[low:high] = order[low:high][ranked]
         for i in range(1, high - low):

@@ -1,10 +1,11 @@
-// treesens._engine.Boxes, BoxSearch, LevelSearch: one problem, asked in many boxes.
+// treesens._engine.Boxes, BoxSearch, LevelSearch, CostSearch: one problem, asked in many boxes.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
 #include "bindings/proofs.hpp"
 #include "nested/cell_problem.hpp"
+#include "nested/cost_search.hpp"
 #include "nested/level_search.hpp"
 #include "problem/checked.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 using search::BoxSearch;
 using search::Cell;
+using search::CostSearch;
 using search::LevelSearch;
 using search::Problem;
 using search::Reason;
@@ -159,6 +161,14 @@ void construct_levels(LevelSearch* self, const Whole& whole, Vector<std::int32_t
     new (self) LevelSearch(whole, copied(level), bounds(p, bound), points(p, hints), seed, max_bytes);
 }
 
+void construct_costs(CostSearch* self, const Whole& whole, Vector<std::int64_t> cost, Vector<std::int64_t> bound,
+                     Matrix<std::int32_t> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes) {
+    const Problem& p = whole.problem();
+    require(static_cast<std::int64_t>(cost.size()) == p.cells(), "cost must have one entry per cell");
+    require(!p.has_objective, "a problem with costs has no other objective");
+    new (self) CostSearch(whole, copied(cost), bounds(p, bound), points(p, hints), most, seed, max_bytes);
+}
+
 nb::dict box_result(const BoxSearch& s) {
     nb::dict out;
     out["status"] = name(s.status());
@@ -207,6 +217,18 @@ nb::dict level_result(const LevelSearch& s) {
     return out;
 }
 
+nb::dict cost_result(const CostSearch& s) {
+    nb::dict out;
+    out["status"] = name(s.status());
+    out["reason"] = name(s.reason());
+    out["fault"] = s.fault();
+    out["point"] = s.best();
+    out["low"] = s.low();
+    out["high"] = s.high();
+    out["nodes"] = s.nodes();
+    return out;
+}
+
 }  // namespace
 
 void bind_nested(nb::module_& m) {
@@ -240,6 +262,15 @@ void bind_nested(nb::module_& m) {
         .def("stop", &LevelSearch::stop)
         .def("clear_stop", &LevelSearch::clear_stop)
         .def("result", &level_result);
+    nb::class_<CostSearch>(m, "CostSearch")
+        .def("__init__", &construct_costs, nb::keep_alive<1, 2>(), "boxes"_a, "cost"_a, "bound"_a, "hints"_a, "most"_a,
+             "seed"_a, "max_bytes"_a)
+        .def(
+            "run", [](CostSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
+            nb::call_guard<nb::gil_scoped_release>())
+        .def("stop", &CostSearch::stop)
+        .def("clear_stop", &CostSearch::clear_stop)
+        .def("result", &cost_result);
 }
 
 }  // namespace treesens

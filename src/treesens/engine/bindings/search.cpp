@@ -247,7 +247,7 @@ void bind_search(nb::module_& m) {
         .def(
             "set_gap",
             [](Search& s, double relative, std::int64_t absolute, std::int64_t reference) {
-                s.set_gap({relative, absolute, reference});
+                s.set_gap({relative, absolute, reference, INT64_MIN});
             },
             "relative"_a, "absolute"_a, "reference"_a)
         .def(

@@ -19,7 +19,8 @@ struct ProverStatistics {
 struct Gap {
     double relative = 0;
     std::int64_t absolute = 1;
-    std::int64_t reference = 0;  // the relative gap is taken of |incumbent + reference|
+    std::int64_t reference = 0;      // the relative gap is taken of |incumbent + reference|
+    std::int64_t least = INT64_MIN;  // values below are of no interest, whatever the incumbent; they remain unproved
 };
 
 // The least value of the soft rows that is of interest: what is below is pruned.

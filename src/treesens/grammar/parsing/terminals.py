@@ -19,6 +19,7 @@ from treesens.grammar.constructs.registry import constructs, predicates
 
 if TYPE_CHECKING:
     from lark import Lark, Token
+    from lark.lexer import BasicLexer
 
 FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
 """Terminals that no rule takes; they turn unreadable text into tokens that a message can point at."""
@@ -66,10 +67,18 @@ def lark() -> Lark:
     return build(_cache_file())
 
 
+@functools.cache
+def _lexer() -> BasicLexer:
+    """Of all terminals, those that `%ignore` names too: `Lark.lex` would make one for every text."""
+    lexer = lark()._build_lexer(dont_ignore=True)
+    return lexer
+
+
 def tokens(text: str, most: int | None = None) -> list[Token]:
     """The tokens of a text, at most the first `most`: comments and faults too, but no white space."""
-    # `dont_ignore` keeps what `%ignore` names.
-    found = (token for token in lark().lex(text, dont_ignore=True) if token.type != "SPACE")
+    from lark.lexer import LexerThread
+
+    found = (t for t in LexerThread.from_text(_lexer(), text).lex(None) if t.type != "SPACE")  # type: ignore[no-untyped-call]
     return list(islice(found, most))
 
 

@@ -1,0 +1,110 @@
+"""The cheapest solution of a question about scores, where cells have costs that add up (`engine/nested/cost_search.hpp`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treesens import _engine
+from treesens.backends.native.direct import Known, known_question
+from treesens.backends.native.nested import run_search
+from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import AnyOf, Query
+from treesens.compiler.query.values import Place
+
+_ALTERNATIVES = 16
+"""Most parts of a disjunction that are asked one after the other."""
+
+
+@dataclass(frozen=True)
+class CheapestOutcome:
+    """The cheapest point of cells int32[points, features], None if none is known, and the `low` that none costs less than.
+
+    `closed` if that has been proved as far as the engine's units go; then there is no point at all if `cells` is None.
+    """
+
+    cells: Int32Array | None
+    low: int
+    closed: bool
+    reason: str
+    statistics: dict[str, float]
+
+
+def cheapest_directly(
+    query: Query,
+    costs: Mapping[Place, Int64Array],
+    budget: Budget,
+    *,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+) -> CheapestOutcome | None:
+    """The solution whose cells cost least in sum, whatever the objective of the question says.
+
+    Costs are int64[n_cells] per place, -1 forbids a cell. None where the question has to take the way through the IR, and
+    where a domain is empty: the compiler says that better. Alternatives between bounds are asked one after the other, each
+    for what is better than the best so far.
+    """
+    asked = list(_alternatives(query))
+    known = [known_question(alternative) for alternative in asked]
+    best: Int32Array | None = None
+    most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
+    for number, question in enumerate(known):
+        if question is None:
+            return None
+        search = _search(asked[number], question, costs, most, hints, seed, memory)
+        if search is None:
+            continue
+        # What one of them needs is not known: each gets an equal part of what is left.
+        facts = run_search(search, budget.share(1 / (len(known) - number)))
+        nodes += facts["nodes"]
+        lows.append(facts["low"])
+        if facts["status"] == "open":
+            reasons.append(facts["fault"] or facts["reason"] or "time")
+        if facts["point"]:
+            best, most = np.array(facts["point"], np.int32)[question.question.variable], facts["high"]
+    if not lows:
+        return None
+    return CheapestOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
+
+
+def _search(
+    query: Query,
+    known: Known,
+    costs: Mapping[Place, Int64Array],
+    most: int,
+    hints: Int32Array | None,
+    seed: int,
+    memory: int | None,
+) -> Any:
+    """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
+    question = known.question
+    allowed = question.allowed(query, known.parts)
+    if allowed is None:
+        return None
+    start = question.start
+    cost = np.zeros(len(allowed), np.int64)
+    for (point, feature), of_cell in costs.items():
+        v = question.variable[point, feature]
+        cost[start[v] : start[v + 1]] += np.maximum(of_cell, 0)
+        allowed[start[v] : start[v + 1]] &= of_cell >= 0
+    if not np.logical_or.reduceat(allowed, start[:-1]).all():
+        return None
+    cost[~allowed] = -1
+    memory = -1 if memory is None else memory
+    return _engine.CostSearch(question.boxes, cost, known.bound, question.hints(hints), most, seed, memory)
+
+
+def _alternatives(query: Query) -> Iterator[Query]:
+    """The question without its one disjunction, once for each of its parts; the question itself if it has none."""
+    plain = [c for c in query.constraints if not isinstance(c, AnyOf)]
+    either = [c for c in query.constraints if isinstance(c, AnyOf)]
+    if len(either) != 1 or len(either[0].parts) > _ALTERNATIVES:
+        yield query
+        return
+    for part in either[0].parts:
+        yield replace(query, constraints=(*plain, part))

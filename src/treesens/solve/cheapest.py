@@ -1,0 +1,104 @@
+"""The least distance from a row in l1, l2 or l0, by the engine on the trees themselves (`engine/nested/cost_search.hpp`).
+
+Every cell has a cost, its least distance from the row's value, and the costs of a point add up. Values can be as near as their
+cells allow if nothing relates them: then the cheapest cells are the answer. What this search has no answer to, and what the
+library's arithmetic does not confirm, takes the usual way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, nextafter, sqrt
+
+from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.evaluate import Inputs, objective_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.verify import verify_cells
+from treesens.solve.bounds import shown_value
+from treesens.solve.options import Options
+from treesens.solve.radius import preferred_row
+
+_CLOSE = Fraction(1, 10**6)
+"""Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""
+_SHARE = 0.9
+"""Of the time; the rest is for what this search leaves open."""
+
+
+def is_cheapest(query: Query) -> bool:
+    """Whether the question is for the least sum of costs of single cells."""
+    goal = query.objective
+    if goal is None or goal.maximize or goal.largest or goal.nearest is not None or query.rows is not None:
+        return False
+    if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
+        return False
+    if not goal.values:
+        form = goal.form
+        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels)
+    places = [term.places for term in goal.values]
+    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values)
+
+
+def answer_cheapest(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
+) -> Result | None:
+    """The answer with its bound; None where this search has none to give."""
+    goal = query.objective
+    assert goal is not None
+    if options.backend not in {"auto", "native"} or options.pipeline != "default" or options.verify_each:
+        return None
+    start = time.perf_counter()
+    costs = costs_of_terms(query.space, goal.values) if goal.values else costs_of_cells(goal.form.costs)
+    if costs is None:
+        return None
+    part = budget.share(_SHARE)
+    found = cheapest_directly(
+        query, costs.cost, part, hints=options.hints, seed=options.seed, memory=options.memory_limit
+    )
+    result = None if found is None else _judged(query, goal, costs, found, options)
+    if found is None or result is None:
+        return None
+    if result.witness is not None and on_better is not None:
+        on_better(result.witness)
+    seconds = {"build": 0.0, "solve": time.perf_counter() - start}
+    words = ("infeasible" if found.cells is None else "optimal") if found.closed else found.reason
+    attempt = Attempt("native", options.pipeline, words, result.verdict, "", seconds, statistics=found.statistics)
+    return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
+
+
+def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutcome, options: Options) -> Result | None:
+    """From the engine's facts to an answer: a verified witness, and what nothing costs less than."""
+    if found.cells is None:
+        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT) if found.closed else None
+    # The value nearest to the row's own is as good as its cell allows.
+    near = preferred_row(query, goal, options.near)
+    plain = replace(query, objective=None)
+    witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
+    if not isinstance(witness, Witness):
+        return None
+    value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+    bound = Fraction(found.low, 1 << costs.shift)
+    if value < bound or (found.closed and value - bound > _CLOSE * value):
+        return None  # values fall short of what their cells allow
+    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
+    reached, proved = shown_value(goal, float(value)), shown_bound(goal, bound)
+    objective = ObjectiveValue(reached, min(proved, reached), Sense.MINIMIZE, goal.kind)
+    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
+
+
+def shown_bound(goal: Objective, bound: Fraction) -> float:
+    """A proved bound as people read it, rounded down."""
+    least = float(bound)
+    if Fraction(least) > bound:
+        least = nextafter(least, -inf)
+    if goal.kind != "distance l2":
+        return least
+    root = sqrt(max(0.0, least))
+    return nextafter(root, 0.0) if Fraction(root) ** 2 > bound else root
