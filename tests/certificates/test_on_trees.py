@@ -10,7 +10,7 @@ from tests.certificates.made import query_of
 from tests.certificates.models import QUESTIONS, file_of, train
 from treesens.backends.native.direct import decide_directly
 from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import _document, _problem, _prove_on_trees
+from treesens.certificates.produce import _document, _prove_on_trees
 from treesens.certificates.statement import statement_of
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
@@ -34,7 +34,7 @@ def test_the_search_that_decides_writes_the_proof(kind: str, tmp_path: Path) -> 
             if not found.none:
                 continue
             statement = statement_of(query)
-            proof = _prove_on_trees(statement, _problem(statement), 10)
+            proof = _prove_on_trees(statement, 10)
         assert proof is not None
         checker.check(_document(statement, query, "none") | proof, [model.read_bytes()])
         accepted += 1

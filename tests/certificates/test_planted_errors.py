@@ -174,7 +174,7 @@ def on_trees(error: Callable[..., list[Asked]], one: Tight, random: np.random.Ge
         if wrong.search is None:
             continue
         try:
-            return _text_on_trees(proof_of(wrong, query, 10), _problem(one.statement), one.statement)
+            return _text_on_trees(proof_of(wrong, query, 10), one.statement)
         except NoCertificate:
             continue
     return None

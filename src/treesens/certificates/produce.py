@@ -61,14 +61,14 @@ def refutation(
     start = time.perf_counter()
     statement = statement_of(query, extra)
     document = _document(statement, query, "none")
-    problem, limit = _problem(statement), max(seconds, LEAST_SECONDS)
+    limit = max(seconds, LEAST_SECONDS)
     try:
-        proof = _prove_on_trees(statement, problem, limit)
+        proof = _prove_on_trees(statement, limit)
         if proof is not None:
             return _finished(document | proof, statement.files, start, check)
     except NoCertificate:
         pass  # what is compiled has fewer cells and trees, and its proof may be shorter
-    return _finished(document | _prove_compiled(statement, problem, limit), statement.files, start, check)
+    return _finished(document | _prove_compiled(statement, _problem(statement), limit), statement.files, start, check)
 
 
 def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, check: bool) -> Certificate:
@@ -152,17 +152,17 @@ def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
     return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
 
 
-def _prove_on_trees(statement: Statement, problem: checker.Problem, seconds: float) -> dict[str, Any] | None:
+def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
     """The proof of a question about scores alone, by the search that has decided it; None for other questions."""
     proof = prove_directly(statement.query, seconds)
-    return None if proof is None else _text_on_trees(proof, problem, statement)
+    return None if proof is None else _text_on_trees(proof, statement)
 
 
-def _text_on_trees(proof: DirectProof, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
+def _text_on_trees(proof: DirectProof, statement: Statement) -> dict[str, Any]:
     if proof.found is None:
-        weights = [int(r == proof.failing_row) for r in range(len(problem.constant))]
+        weights = [int(r == proof.failing_row) for r in range(len(statement.rows))]
         return {"apart": [], "nodes": [[weights, 0, []] if proof.failing_row >= 0 else []]}
-    return _text(proof.found, layout_of_trees(proof), problem, statement)
+    return _text(proof.found, layout_of_trees(proof), _problem(statement), statement)
 
 
 def _text(found: dict[str, Any], layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
