@@ -46,10 +46,10 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
                 out |= ask(case, [question], options)
             return out
         return {questions[0]["name"]: error}
-    wrong = {
-        q["name"]: answers.errors.get(q["name"]) or answers.errors.get(q["name"].partition("[")[0]) for q in questions
-    }
     out = {name: answers[name].to_dict() for name in answers}
+    wrong = {q["name"]: answers.errors.get(q["name"]) for q in questions}
+    # The mistake of one question of a `for each` is listed under the name of them all.
+    wrong |= {name: answers.errors.get(name.partition("[")[0]) for name in wrong if name not in out}
     for question in questions:
         error = wrong[question["name"]]
         if error is None:

@@ -208,7 +208,9 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
         if item.severity != "error":
             say(item.render(), err=True)
     for name, error in bound.broken.items():
-        say(f"{error}\n`{name}` is not asked; the other queries are.", err=True)
+        some = any(question.query.name.startswith(f"{name}[") for question in bound.queries)
+        lost = f"Not every question of `{name}` is asked" if some else f"`{name}` is not asked"
+        say(f"{error}\n{lost}; the other queries are.", err=True)
     return bound
 
 
