@@ -99,7 +99,7 @@ def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
     `vary` arrives as a list of sets, None if none is named.
     """
     return lambda function: _decorated(
-        function,
+        study_options(seconds, "Seconds per set.")(function),
         click.option(
             "--vary",
             "-v",
@@ -108,15 +108,22 @@ def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
             help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
         ),
         click.option(
+            "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
+        ),
+    )
+
+
+def study_options(seconds: float, words: str) -> Callable[[Function], Function]:
+    """Options of commands that ask about one model without a file of questions; `words` say what a limit is for."""
+    return lambda function: _decorated(
+        function,
+        click.option(
             "--real",
             multiple=True,
             callback=lambda _context, _option, texts: [name for text in texts for name in split(text)],
             help="Features, as a,b, that take fractions although their columns hold whole numbers.",
         ),
-        _time_limit(seconds, "Seconds per set."),
-        click.option(
-            "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
-        ),
+        _time_limit(seconds, words),
         click.option("--format", "form", help="The format of the model, where its content does not say it."),
         *_run_options("Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic."),
     )

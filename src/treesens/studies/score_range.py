@@ -1,0 +1,190 @@
+"""The smallest and the largest score of a model, over everything that can occur: two optima per score, with their proofs.
+
+Scores are raw scores, of several classes one each; those of forests are probabilities, and a regressor has values.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.binder.terms import predicts_probabilities
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.result import Result
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
+from treesens.solve.question import answer, with_certificates
+from treesens.studies.decisions import label_of_class
+from treesens.studies.questions import bind_study, declarations_of
+from treesens.studies.running import as_finished, one_at_a_time
+
+Sense = Literal["minimize", "maximize"]
+_A = ast.Name("a")
+_CLOSED = 1e-9
+"""Of a score: exact sums are shown as float64."""
+
+
+@dataclass(frozen=True)
+class RangeEnd:
+    """One end of the range of a score: `value` is reached by a verified input, and none is beyond `bound`."""
+
+    label: str | int | None
+    score: str
+    sense: Sense
+    question: ResolvedQuestion
+    result: Result
+    seconds: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound is the value."""
+        goal = self.result.objective
+        return (
+            goal is not None
+            and goal.bound is not None
+            and abs(goal.bound - goal.value) <= _CLOSED * (1 + abs(goal.value))
+        )
+
+    @property
+    def _reason(self) -> str:
+        """Why the end is open."""
+        if self.closed:
+            return ""
+        return self.result.reason if self.result.objective is None else "open: the time is over"
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the input in the user's own labels."""
+        from treesens.report.records import certificate_records, points_of, scores_of
+
+        goal, witness, query = self.result.objective, self.result.witness, self.question.query
+        made = certificate_records(self.result)
+        return {
+            "class": self.label,
+            "score": self.score,
+            "end": "smallest" if self.sense == "minimize" else "largest",
+            "verdict": str(self.result.verdict),
+            "value": None if goal is None else goal.value,
+            "bound": None if goal is None else goal.bound,
+            "closed": self.closed,
+            "reason": self._reason,
+            "points": None if witness is None else points_of(query, witness),
+            "scores": None
+            if witness is None
+            else scores_of(query.models[0].ensemble, witness.margins[0], witness.probabilities[0]),
+            "replay": None if witness is None else str(witness.replay),
+            **({"certificates": made} if made else {}),
+            "seconds": round(self.seconds, 6),
+        }
+
+
+@dataclass
+class RangeOptions:
+    """`time_limit` in seconds for each end, `threads` of one search; features in `real` take fractions."""
+
+    time_limit: float = 30.0
+    threads: int = 2
+    seed: int = 0
+    classes: Sequence[str] = ()
+    real: Sequence[str] = ()
+    domain: Sequence[ast.Declaration] = ()
+    replay_in_library: bool = False
+    certificates: Path | None = None
+
+
+@dataclass
+class ScoreRanges:
+    """Both ends of every score, in the order of the classes; those that were not reached are left out."""
+
+    ends: list[RangeEnd] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def score_ranges(
+    model: LoadedModel,
+    table: Table | None = None,
+    *,
+    options: RangeOptions | None = None,
+    stop: threading.Event | None = None,
+    on_result: Callable[[RangeEnd], None] | None = None,
+) -> ScoreRanges:
+    """The range of every score (of the `classes` named), over the domains of the table and of what is declared. A set event
+    keeps what is known by then. UsageError for a class that the model does not have.
+    """
+    options, halt, diagnostics = options or RangeOptions(), stop or threading.Event(), Diagnostics()
+    table = None if table is None else align_table(model, table)
+    units = ends_of(model.ensemble, options.classes)
+    queries = [ast.Query(ast.Name(f"q{i}"), _asked(model.ensemble, *unit)) for i, unit in enumerate(units)]
+    declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    questions = bind_study(model, table, (*declared, *queries), diagnostics)
+    predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    asked = Options(backend="native", seed=options.seed, threads=options.threads, library_predict=predict)
+    asked = replace(asked, time_limit=options.time_limit, certificates=options.certificates, regions=False)
+    done: list[RangeEnd] = []
+    tasks = [
+        partial(_one, model.ensemble, *unit, question, asked, halt)
+        for unit, question in zip(units, questions, strict=True)
+    ]
+    for _, end in as_finished(tasks, 1):
+        if end is not None:
+            done.append(end)
+            if on_result is not None:
+                on_result(end)
+    return ScoreRanges(done, halt.is_set(), tuple(item.render() for item in diagnostics))
+
+
+def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
+    """Outputs and senses: one output, or those of the classes that are named."""
+    known = [str(c) for c in ensemble.classes]
+    for name in classes:
+        if name not in known:
+            raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+    several = [known.index(name) for name in classes] or list(range(ensemble.n_outputs))
+    chosen = several if ensemble.n_outputs > 1 else [0]
+    senses: tuple[Sense, Sense] = ("minimize", "maximize")
+    return [(output, sense) for output in chosen for sense in senses]
+
+
+def _asked(ensemble: Ensemble, output: int, sense: Sense) -> ast.Find:
+    return ast.Find((ast.Point(_A),), (), ast.Objective(sense, _score(ensemble, output)))
+
+
+def _score(ensemble: Ensemble, output: int) -> ast.Expression:
+    """The exact sum that is optimised; a monotone link moves no optimum."""
+    return ast.Margin(_A, label_of_class(ensemble, output) if ensemble.n_outputs > 1 else None)
+
+
+def _one(
+    ensemble: Ensemble,
+    output: int,
+    sense: Sense,
+    question: ResolvedQuestion,
+    options: Options,
+    stop: threading.Event,
+) -> RangeEnd | None:
+    if stop.is_set():
+        return None
+    start = time.perf_counter()
+    result = answer(question.query, options, Budget.of(options.time_limit, stop))
+    seconds = time.perf_counter() - start
+    label = ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else None
+    result = with_certificates(question.query, result, options)
+    return RangeEnd(label, _name(ensemble), sense, question, result, seconds)
+
+
+def _name(ensemble: Ensemble) -> str:
+    if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY:
+        return "value"
+    return "probability" if predicts_probabilities(ensemble) else "raw score"
