@@ -11,10 +11,15 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Answers",
+    "Audit",
+    "Gap",
     "__version__",
     "audit",
     "check",
     "check_text",
+    "errors",
+    "gap",
+    "info",
     "load",
     "query",
     "sensitivity",
@@ -23,21 +28,25 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treesens import builder as query
-    from treesens.api import Answer, Answers, audit, check, check_text, load, sensitivity
+    from treesens import errors
+    from treesens.api import Answer, Answers, Audit, Gap, audit, check, check_text, gap, info, load, sensitivity
     from treesens.sessions import session
+
+_MODULES = {"query": "treesens.builder", "errors": "treesens.errors"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "query":
-        from importlib import import_module
+    from importlib import import_module
 
-        return import_module("treesens.builder")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name == "session":
-        from importlib import import_module
-
         return import_module("treesens.sessions").session
     if name in __all__:
-        from treesens import api
-
-        return getattr(api, name)
+        return getattr(import_module("treesens.api"), name)
     raise AttributeError(f"module 'treesens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

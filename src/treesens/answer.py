@@ -11,6 +11,9 @@ from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
 from treesens.errors import TreesensError
 from treesens.report.records import points_of, record
 
+_SHOWN = 6
+"""Answers that a short representation names."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -85,20 +88,9 @@ class Answer:
         return f"<{self.name}: {self.verdict} ({self.reason})>"
 
     def _repr_html_(self) -> str:
-        import html
+        from treesens.report.notebook import answer_html
 
-        points = self.points
-        head = f"<p><b>{html.escape(self.name)}</b>: {self.verdict} ({html.escape(self.reason)})</p>"
-        if points is None:
-            return head
-        rows = "".join(
-            "<tr><th>{}</th>{}</tr>".format(
-                html.escape(name), "".join(f"<td>{html.escape(str(p[name]))}</td>" for p in points.values())
-            )
-            for name in self.question.query.space.names
-        )
-        top = "".join(f"<th>{html.escape(name)}</th>" for name in points)
-        return f"{head}<table><tr><th></th>{top}</tr>{rows}</table>"
+        return answer_html(self.to_dict(), self.question.query.space.names)
 
 
 class Answers(Mapping[str, Answer]):
@@ -120,3 +112,14 @@ class Answers(Mapping[str, Answer]):
 
     def __len__(self) -> int:
         return len(self._answers)
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{name}: {answer.verdict}" for name, answer in list(self._answers.items())[:_SHOWN])
+        more = ", …" if len(self) > _SHOWN else ""
+        failed = f"; {len(self.errors)} with errors" if self.errors else ""
+        return f"<{len(self)} answers: {verdicts}{more}{failed}>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import answers_html
+
+        return answers_html([answer.to_dict() for answer in self._answers.values()], self.errors)

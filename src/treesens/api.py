@@ -5,7 +5,7 @@ import treesens as ts
 model = ts.load("adult.json")                      # or an xgboost / lightgbm / scikit-learn object
 result = ts.check("credit.sens")["sex_alone"]
 result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
-ts.audit(model, frame, label="label")              # features and gaps on real rows, as a frame
+ts.audit(model, frame, label="label").frame()      # features and gaps on real rows
 result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
 """
 
@@ -13,46 +13,84 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Never, TypeAlias
 
 from treesens import builder as query
 from treesens.answer import Answer, Answers
 from treesens.binder.file import bind
 from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.base.interruption import interruptible
-from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import read
-from treesens.live import CallSettings, answer_file, answer_text, load, table_of, warn
-from treesens.settings import check_threshold
+from treesens.live import CallSettings, answer_file, answer_text, load, warn
+from treesens.study_calls import Audit, Gap, audit, gap
+
+Replay: TypeAlias = Literal["auto", "emulated", "library"]
+_OPTIONS = (
+    "backend", "pipeline", "time_limit", "threads", "memory_limit", "seed", "replay", "confirm", "core",
+)  # fmt: skip
 
 
-def check(file: str | Path, *queries: str, **options: Any) -> Answers:
-    """Answers the questions of a `.sens` file.
+def _options(*values: Any) -> dict[str, Any]:
+    """The options of a call by name, unknown ones with them, for the one place that checks them all."""
+    *known, unknown = values
+    return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
 
-    Options are those of `treesens.solve.driver.Options` (backend, time_limit, …), `replay`, `confirm` and `core` (docs/cli.md).
+
+def check(
+    file: str | Path,
+    *queries: str,
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
+) -> Answers:
+    """Answers the questions of a `.sens` file; of `queries` alone if some are named.
+
+    `time_limit` is in seconds for each, `memory_limit` in bytes; `replay` says whether witnesses are replayed in the library's
+    arithmetic or in the library itself, `confirm` names a backend that is asked too, `core` asks why there is no answer.
     A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
     declarations have, they are raised.
     """
     path = Path(file)
-    settings, diagnostics = CallSettings.of(options), Diagnostics()
+    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
+    settings, diagnostics = CallSettings.of(given), Diagnostics()
     bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
     warn(diagnostics)
     return answer_file(bound, queries, None, settings)
 
 
 def check_text(
-    text: str | Question | File, *, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
+    text: str | Question | File,
+    *,
+    models: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
 ) -> Answers:
     """Answers questions given as text, or as objects of `treesens.builder`, over live models and frames.
 
-    In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
-    their questions do.
+        In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
+    their questions do. Options are those of `check`.
     """
+    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
     if not isinstance(text, str):
-        return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
-    return answer_text(text, models, data, **options)
+        return (file(text) if isinstance(text, Question) else text).answers(models, data, **given)
+    return answer_text(text, models, data, **given)
 
 
 def sensitivity(
@@ -65,14 +103,24 @@ def sensitivity(
     label: str | None = None,
     near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
     real: Sequence[str] = (),
-    **options: Any,
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
 ) -> Answer:
     """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
 
     With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Columns of whole
     numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
-    which defines it.
+    which defines it; options are those of `check`.
     """
+    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
     if near is not None and data is None:
@@ -84,69 +132,15 @@ def sensitivity(
     )
     declared = [query.real(name) for name in real]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
-    answers = query.file(*declared, question).answers({"m": model}, {} if data is None else {"d": data}, **options)
+    answers = query.file(*declared, question).answers({"m": model}, {} if data is None else {"d": data}, **given)
     return next(iter(answers.values()))
 
 
-def audit(
-    model: Any,
-    data: Any,
-    *,
-    label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
-    gap: float | Sequence[float] | None = None,
-    margin: float | Sequence[float] | None = None,
-    replay: Literal["emulated", "library"] = "emulated",
-    real: Sequence[str] = (),
-    time_limit: float = 5.0,
-    jobs: int = 2,
-    seed: int = 0,
-    threshold: float | None = None,
-    classes: Sequence[str | int] = (),
-    domain: str | Path | None = None,
-) -> Any:
-    """The sweep of `treesens audit` as a frame, one row per (varied set, gap), in the library of `data` (columns for a path).
+def info(model: Any) -> dict[str, Any]:
+    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
+    from treesens.report.model import model_record
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
-    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
-    """
-    from treesens.studies.audit import audit as run
-    from treesens.studies.audit import columns_of
-    from treesens.studies.audit_set import AuditOptions
-    from treesens.studies.domain_file import read_domain
-    from treesens.studies.questions import sizes_of
-
-    loaded = load(model)
-    names = tuple(map(str, classes))
-    cut = None if threshold is None else check_threshold(threshold)
-    gaps = sizes_of(loaded, _numbers(gap), _numbers(margin), cut, names)
-    sets = None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
-    options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
-    options.threshold, options.classes = cut, names
-    options.domain = read_domain(None if domain is None else Path(domain))
-    found = None
-    with interruptible() as interruption:
-        found = run(
-            loaded, table_of(data, label, None), varied=sets, gaps=gaps, options=options, stop=interruption.event
-        )
-    if found is None:
-        raise KeyboardInterrupt
-    columns = columns_of(found.records)
-    if isinstance(data, str | Path | Table):
-        return columns
-    import narwhals as nw
-
-    namespace = nw.get_native_namespace(nw.from_native(data, eager_only=True))
-    return nw.from_dict(columns, backend=namespace).to_native()
+    return model_record(load(model))
 
 
-def _numbers(given: float | Sequence[float] | None) -> list[str]:
-    """Numbers as the language writes them."""
-    if given is None:
-        return []
-    return [repr(x) for x in (given if isinstance(given, Sequence) else [given])]
-
-
-__all__ = ["Answer", "Answers", "audit", "check", "check_text", "load", "sensitivity"]
+__all__ = ["Answer", "Answers", "Audit", "Gap", "audit", "check", "check_text", "gap", "info", "load", "sensitivity"]

@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="treesens")
+@click.version_option(__version__, "-V", "--version", prog_name="treesens")
 def group() -> None:
     """Questions about decision-tree ensembles: can changing only `sex` flip this model's decision, on inputs that could really
     occur, and if not, who proves it?

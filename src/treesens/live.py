@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
@@ -29,6 +29,21 @@ from treesens.solve.question import (
 )
 
 
+class CallOptions(TypedDict, total=False):
+    """Options of a call that answers questions, as `treesens.check` takes them; `regions` is for sessions."""
+
+    backend: str
+    pipeline: str
+    time_limit: float
+    threads: int
+    memory_limit: int | None
+    seed: int
+    replay: Literal["auto", "emulated", "library"]
+    confirm: str | None
+    core: bool
+    regions: bool
+
+
 def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
 
@@ -37,13 +52,15 @@ def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) 
     return source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
 
 
-def answer_text(text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any) -> Answers:
+def answer_text(
+    text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
+) -> Answers:
     """Answers questions given as text: `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`."""
     return answer_tree(parse(text, "<query>"), models, data, **options)
 
 
 def answer_tree(
-    file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Any
+    file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
     """The same for a syntax tree."""
     tables = dict(data or {})

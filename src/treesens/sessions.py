@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from treesens.answer import Answer
 from treesens.binder.session import Session as Declared
@@ -18,7 +18,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.live import CallSettings, load, table_of
+from treesens.live import CallOptions, CallSettings, load, table_of
 from treesens.solve.question import answer_question
 
 
@@ -31,9 +31,15 @@ class Session:
     """
 
     def __init__(
-        self, model: Any, data: Any = None, *, label: str | None = None, declarations: str | None = None, **options: Any
+        self,
+        model: Any,
+        data: Any = None,
+        *,
+        label: str | None = None,
+        declarations: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> None:
-        self._options = {"regions": False, **options}
+        self._options: dict[str, Any] = {"regions": False, **options}
         self._settings = CallSettings.of(self._options)
         self._frame = data
         loaded = load(model)
@@ -47,7 +53,7 @@ class Session:
             load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
         )
 
-    def ask(self, question: str, **options: Any) -> Answer:
+    def ask(self, question: str, **options: Unpack[CallOptions]) -> Answer:
         """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options are for this question alone.
 
         Raises UsageError for a text that holds several, and after the session has been closed.
@@ -57,7 +63,7 @@ class Session:
         queries = parse(f"query q: {question}", "<question>").queries
         if len(queries) != 1:
             raise UsageError("the text holds several questions", remedy="ask them one by one")
-        return self._answered(queries[0], options)
+        return self._answered(queries[0], dict(options))
 
     def _answered(self, node: ast.Query, options: dict[str, Any]) -> Answer:
         assert self._declared is not None
@@ -84,6 +90,13 @@ class Session:
         self.close()
 
 
-def session(model: Any, data: Any = None, **options: Any) -> Session:
+def session(
+    model: Any,
+    data: Any = None,
+    *,
+    label: str | None = None,
+    declarations: str | None = None,
+    **options: Unpack[CallOptions],
+) -> Session:
     """A session about a model (a file or a live object) and a table; see `Session`."""
-    return Session(model, data, **options)
+    return Session(model, data, label=label, declarations=declarations, **options)

@@ -129,9 +129,10 @@ def test_a_frame_goes_in_and_a_frame_comes_out() -> None:
     found = ts.audit(
         model("diabetes_unrobust"), frame, label="label", vary=["f8", ["f2", "f6"]], margin=1.0, time_limit=0.5
     )
-    assert isinstance(found, pd.DataFrame)
-    assert list(found["varied"]) == ["f8", "f2, f6"]
-    assert (found["max_swing"] <= found["max_swing_bound"]).all()
+    frame = found.frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["varied"]) == ["f8", "f2, f6"]
+    assert (frame["max_swing"] <= frame["max_swing_bound"]).all()
 
 
 def test_bad_requests_have_a_remedy() -> None:

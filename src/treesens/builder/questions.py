@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from treesens.builder.arguments import (
     Numeric,
@@ -34,6 +34,7 @@ from treesens.grammar.tree.words import NEARNESS
 
 if TYPE_CHECKING:
     from treesens.answer import Answer, Answers
+    from treesens.live import CallOptions
 
 Nearness: TypeAlias = Literal["likelihood", "cavities", "both", "distance"]
 Choice: TypeAlias = "str | Sequence[str]"
@@ -109,7 +110,7 @@ class Question:
         data: Any = None,
         *,
         declare: Sequence[Declaration] = (),
-        **options: Any,
+        **options: Unpack[CallOptions],
     ) -> Answer:
         """The answer, over live models and frames (see `File.answers`); a sweep has `File.answers` only."""
         found = file(*declare, self).answers(models, data, **options)
@@ -236,7 +237,7 @@ class File:
     def questions(self) -> tuple[Question, ...]:
         return tuple(Question(node, self.live) for node in self.node.queries)
 
-    def answers(self, models: Any = None, data: Any = None, **options: Any) -> Answers:
+    def answers(self, models: Any = None, data: Any = None, **options: Unpack[CallOptions]) -> Answers:
         """Answers to all questions over live models and frames; options are those of `treesens.check_text`.
 
         `models` and `data` map the names that the questions use to models and frames (or paths); a model or frame by

@@ -3,7 +3,8 @@ replay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import html
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
+from treesens.visible import visible
 
 LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
@@ -31,6 +33,26 @@ class LoadedModel:
     leaf_ids: LibraryPredict | None = None
     notes: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        e = self.ensemble
+        return f"<model {e.name}: {e.source.format}, {e.n_trees} trees, {e.n_features} features, {e.task.value}>"
+
+    def _repr_html_(self) -> str:
+        e = self.ensemble
+        facts = (
+            f"{e.source.format}, {e.task.value}, link {e.link.value}",
+            f"{e.n_trees:,} trees, {e.n_leaves:,} leaves",
+            f"{e.n_features} features: {_few(e.feature_names)}",
+            *([f"classes {_few([str(c) for c in e.classes])}"] if e.classes else []),
+            *self.notes,
+        )
+        lines = "".join(f"<li>{html.escape(visible(line, lines=True))}</li>" for line in facts)
+        return f"<p><b>{html.escape(visible(e.name, lines=True))}</b></p><ul>{lines}</ul>"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
 
 
 @runtime_checkable

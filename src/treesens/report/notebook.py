@@ -1,0 +1,85 @@
+"""How answers look in a notebook: HTML that a page of any style takes, with everything that comes from files escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treesens.visible import visible
+
+
+def text(value: Any) -> str:
+    """A value as it is shown: numbers with all digits that matter, names escaped."""
+    if value is None:
+        return "missing"
+    shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return html.escape(visible(shown, lines=True))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], marked: Sequence[bool] = ()) -> str:
+    """A table; rows that are `marked` stand out, and the first cell of each is its head."""
+    top = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
+    body = []
+    for number, (first, *cells) in enumerate(rows):
+        style = (
+            ' style="font-weight:bold;background:#fff3cd;color:#222"' if number < len(marked) and marked[number] else ""
+        )
+        rest = "".join(f"<td>{cell if isinstance(cell, Markup) else text(cell)}</td>" for cell in cells)
+        body.append(f'<tr{style}><th scope="row">{text(first)}</th>{rest}</tr>')
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+
+def answer_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
+    """An answer: verdict, objective, count, the points with what differs first, scores, the nearest row."""
+    lines = [f"<b>{text(record['query'])}</b>: {text(record['verdict'])} ({text(record['proof'] or record['reason'])})"]
+    goal = record.get("objective")
+    if goal:
+        bound = "no bound" if goal["bound"] is None else f"bound {text(goal['bound'])}"
+        lines.append(f"{text(goal['sense'])} {text(goal['kind'])}: {text(goal['value'])} ({bound})")
+    count = record.get("count")
+    if count:
+        more = "" if count["at_least"] == count["at_most"] else f" to {count['at_most']:,}"
+        lines.append(f"{count['at_least']:,}{more} of {count['total']:,} rows")
+    near = record.get("nearest_row")
+    if near:
+        lines.append(f"nearest row: {near['index']} of {text(near['data'])}, {text(near['distance_l2'])} away")
+    head = "".join(f"<p>{line}</p>" for line in lines)
+    return head + (points_html(record, features) if record.get("points") else "")
+
+
+def points_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
+    """The points of a record side by side, changed features first and marked, scores below."""
+    points = record["points"]
+    names = list(points)
+    changed = {f: len(names) > 1 and points[names[0]][f] != points[names[-1]][f] for f in features}
+    order = sorted(features, key=lambda f: not changed[f])
+    rows: list[list[Any]] = [[f, *(points[name][f] for name in names)] for f in order]
+    scores = record["scores"]
+    rows += [[f"→ {key}", *(_score(scores[name].get(key)) for name in names)] for key in scores[names[0]]]
+    return table(["", *names], rows, [changed[f] for f in order])
+
+
+def _score(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return Markup("<br>".join(f"{text(name)}: {text(one)}" for name, one in value.items()))
+    return value
+
+
+def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]) -> str:
+    """Several answers, a line each; errors below them."""
+    rows = [
+        [r["query"], r["verdict"], r["proof"] or r["reason"], (r.get("objective") or {}).get("value", "")]
+        for r in records
+    ]
+    failed = "".join(f"<p><b>{text(name)}</b>: {text(error)}</p>" for name, error in errors.items())
+    return table(["query", "verdict", "why", "objective"], rows) + failed
+
+
+def columns_html(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Columns of equal length as a table."""
+    return table(list(columns), [["" if v is None else v for v in row] for row in zip(*columns.values(), strict=True)])

@@ -1,0 +1,250 @@
+"""Studies from Python: the audit and the largest gaps of a model, over live objects and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from treesens.compiler.base.interruption import interruptible
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.live import load, table_of
+from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
+
+if TYPE_CHECKING:
+    from treesens.studies.audit import Audit as Run
+
+MOST_JOBS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """A finished audit: `records` one per (set of features, decision, gap), as `treesens audit --json` prints them.
+
+    `frame()` has their numbers as columns; `audit[name]` is one of these columns.
+    """
+
+    records: list[dict[str, Any]]
+    warnings: tuple[str, ...]
+    interrupted: bool
+    source: Any = field(repr=False)
+    run: Run = field(repr=False)
+    settings: dict[str, Any] = field(repr=False)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        from treesens.studies.audit import columns_of
+
+        return columns_of(self.records)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def frame(self) -> Any:
+        """The numbers as a frame of the library that the data came in; as columns if they came from a file."""
+        return in_library_of(self.source, self.columns)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        pdf: str | Path | None = None,
+        purpose: str | Path | None = None,
+        date: str | None = None,
+    ) -> Path:
+        """Writes the page of `treesens audit --report`, with the records beside it as JSON; returns the path of the page.
+
+        UsageError for a file that cannot be written, and where jinja2 (or a browser, for `pdf`) is missing.
+        """
+        from treesens.report.audit_facts import audit_facts, date_of, environment_facts
+        from treesens.report.audit_page import write_report
+        from treesens.report.pdf import print_pdf
+        from treesens.report.purpose import read_purpose
+
+        place = Path(path)
+        heading = {
+            "purpose": read_purpose(None if purpose is None else Path(purpose)),
+            "date": date_of(date),
+            "environment": environment_facts(),
+        }
+        model = self.run.model.ensemble.source.path or "a live object"
+        data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
+        facts = audit_facts(self.run, model, data, "ts.audit(…).report(…)", settings=self.settings, **heading)
+        write_report(place, self.records, facts)
+        if pdf is not None:
+            print_pdf(place, Path(pdf))
+        return place
+
+    def __repr__(self) -> str:
+        found = sum(record["verdict"] == "found" for record in self.records)
+        return f"<audit of {len(self.records)} questions: {found} found{', interrupted' if self.interrupted else ''}>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import columns_html
+
+        return columns_html(self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
+
+    records: list[dict[str, Any]]
+    warnings: tuple[str, ...]
+    interrupted: bool
+    source: Any = field(repr=False)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        names = ("verdict", "largest_gap", "largest_gap_bound", "closed", "reason")
+        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
+        if any("classes" in r for r in self.records):
+            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
+        return {**columns, **{name: [r[name] for r in self.records] for name in names}}
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def frame(self) -> Any:
+        """The numbers as a frame of the library that the data came in; as columns without one."""
+        return in_library_of(self.source, self.columns)
+
+    def __repr__(self) -> str:
+        closed = sum(bool(record["closed"]) for record in self.records)
+        return f"<largest gaps of {len(self.records)} questions: {closed} closed>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import columns_html
+
+        return columns_html(self.columns)
+
+
+def audit(
+    model: Any,
+    data: Any,
+    *,
+    label: str | None = None,
+    vary: Sequence[str | Sequence[str]] | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    replay: Literal["emulated", "library"] = "emulated",
+    real: Sequence[str] = (),
+    time_limit: float = 5.0,
+    jobs: int = 2,
+    seed: int = 0,
+) -> Audit:
+    """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
+    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
+    """
+    from treesens.studies.audit import audit as run
+    from treesens.studies.audit_set import AuditOptions
+    from treesens.studies.domain_file import read_domain
+    from treesens.studies.questions import sizes_of
+
+    check_choice("replay", replay, ("emulated", "library"))
+    _check_common(time_limit, jobs, seed)
+    loaded, names = load(model), tuple(map(str, classes))
+    cut = None if threshold is None else check_threshold(threshold)
+    gaps = sizes_of(loaded, _numbers(gap), _numbers(margin), cut, names)
+    options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
+    options.threshold, options.classes = cut, names
+    options.domain = read_domain(None if domain is None else Path(domain))
+    found = None
+    with interruptible() as interruption:
+        table = table_of(data, label, None)
+        found = run(loaded, table, varied=_sets(vary), gaps=gaps, options=options, stop=interruption.event)
+    if found is None:
+        raise KeyboardInterrupt
+    settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
+    return Audit(found.records, found.warnings, found.interrupted, data, found, settings)
+
+
+def gap(
+    model: Any,
+    data: Any = None,
+    *,
+    label: str | None = None,
+    vary: Sequence[str | Sequence[str]] | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    replay: Literal["emulated", "library"] = "emulated",
+    real: Sequence[str] = (),
+    close: float = 0.02,
+    time_limit: float = 30.0,
+    threads: int = 2,
+    jobs: int = 1,
+    seed: int = 0,
+) -> Gap:
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
+    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
+    of the value, or after `time_limit` seconds for each set.
+    """
+    from treesens.studies.domain_file import read_domain
+    from treesens.studies.largest_gap import LargestOptions, largest_gaps
+
+    check_choice("replay", replay, ("emulated", "library"))
+    _check_common(time_limit, jobs, seed)
+    check_whole("threads", threads, 1, MOST_JOBS)
+    options = LargestOptions(time_limit, threads, jobs, seed, close, replay == "library", real)
+    options.threshold = None if threshold is None else check_threshold(threshold)
+    options.classes = tuple(map(str, classes))
+    options.domain = read_domain(None if domain is None else Path(domain))
+    found = None
+    with interruptible() as interruption:
+        table = None if data is None else table_of(data, label, None)
+        found = largest_gaps(load(model), table, varied=_sets(vary), options=options, stop=interruption.event)
+    if found is None:
+        raise KeyboardInterrupt
+    return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
+
+
+def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
+    """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
+    if source is None or isinstance(source, str | Path | Table):
+        return columns
+    import narwhals as nw
+
+    namespace = nw.get_native_namespace(nw.from_native(source, eager_only=True))
+    return nw.from_dict(columns, backend=namespace).to_native()
+
+
+def _check_common(time_limit: float, jobs: int, seed: int) -> None:
+    check_seconds("time_limit", time_limit)
+    check_whole("jobs", jobs, 1, MOST_JOBS)
+    check_whole("seed", seed, 0, 2**31 - 1)
+
+
+def _sets(vary: Sequence[str | Sequence[str]] | None) -> list[list[str]] | None:
+    return None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
+
+
+def _numbers(given: Any) -> list[str]:
+    """Numbers as the language writes them. UsageError for what is none."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
+    try:
+        return [repr(float(x)) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
+    except (TypeError, ValueError):
+        raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
