@@ -16,6 +16,7 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.costs import distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_cells
 from treesens.solve.bounds import shown_value
@@ -80,8 +81,11 @@ class Bisection:
         return None if ceiling - known <= self.close else (known + ceiling) / 2
 
     def _top(self) -> Fraction:
-        """What no distance passes: none is negative, and no domain is wider than itself."""
-        return Fraction(0 if self.sign < 0 else 1)
+        """What no distance passes: a row may lie outside of the domain, more than its width away."""
+        low, high = objective_range(self.query)
+        assert low is not None
+        assert high is not None
+        return -low if self.sign < 0 else high
 
     def _decide(self, mark: Fraction) -> bool:
         """Asks about one value; False where there was no answer."""
