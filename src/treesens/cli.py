@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
     "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
+    "diff": ("treesens.commands.diff", "Compare two models: equal, or how far apart, with proofs; which rows change."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
     "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),

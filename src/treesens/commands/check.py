@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERNAL,
     INTERRUPTED,
+    UNREADABLE,
     VIOLATED,
     certificate_option,
     checked_folder,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
+@ci_options
 @trust_option
 @certificate_option
 @require_option
@@ -59,6 +62,9 @@ def command(
     confirm: str | None,
     core: bool,
     jobs: int,
+    junit_file: Path | None,
+    sarif_file: Path | None,
+    quiet: bool,
     trust_pickle: bool,
     certificates: Path | None,
     require_certificate: bool,
@@ -70,25 +76,21 @@ def command(
     replay: str,
     as_json: bool,
 ) -> int:
-    """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason).
+    """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason). Several
+    files, NAME.sens each, are answered one after another; names of queries are for a single file.
 
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
     from treesens.compiler.pipeline import Pipeline
-    from treesens.report.records import envelope, record
-    from treesens.report.show import Progress, show_result
+    from treesens.report.records import SCHEMA_VERSION, envelope
     from treesens.solve.options import Options
-    from treesens.solve.question import explain_none
 
     Pipeline.parse(pipeline)
     _check_backend(backend)
     if confirm is not None:
         _check_backend(confirm)
-    bound = load_file(file, queries, trust_pickle=trust_pickle)
-    asked = chosen(bound, queries)
-    results: list[tuple[ResolvedQuestion, Result]] = []
-    started = time.perf_counter()
+    files, names = files_and_queries(file, queries)
     options = Options(
         backend=backend,
         pipeline=pipeline,
@@ -100,37 +102,42 @@ def command(
         certificates=checked_folder(certificates, require_certificate),
         require_certificate=require_certificate,
     )
-    faults = Faults()
-    with interruptible() as interruption, Progress(len(asked)) as progress:
-        if min(jobs, len(asked)) > 1:
-            answers = _side_by_side(file, asked, options, replay, confirm, trust_pickle, jobs, interruption, faults)
-        else:
-            answers = _one_by_one(asked, options, replay, confirm, interruption, progress, faults)
-        for query, answered in answers:
-            mine = replace(options, library_predict=query.library_predicts(replay))
-            result = answered
-            with faults.kept(query), interruption.giving_up():
-                result = explain_none(query, answered, mine, stop=interruption.event, always=core)
-            results.append((query, result))
-            if not as_json:
-                progress.clear()
-                show_result(query, result)
-    command_line = shlex.join(["treesens", *sys.argv[1:]])
+    run = Run(options, replay, confirm, core, jobs, trust_pickle, silent=as_json or quiet)
+    started = time.perf_counter()
+    with interruptible() as interruption:
+        for path in files:
+            if not interruption.happened:
+                run.ask(path, names, interruption)
     if as_json:
-        records = [
-            record(query.query, result, command=command_line, seed=seed, data=_hashes(query))
-            for query, result in results
-        ]
-        say_json(envelope(file, records, seconds=round(time.perf_counter() - started, 6)))
-    for text in faults.shown:
+        seconds = round(time.perf_counter() - started, 6)
+        objects = [envelope(asked.path, _records(asked, seed), seconds=seconds) for asked in run.asked]
+        say_json(objects[0] if len(files) == 1 else {"schema_version": SCHEMA_VERSION, "files": objects})
+    for text in run.faults.shown:
         say(text, err=True)
+    write_ci(run.asked, junit_file, sarif_file)
     if certificates is not None:
         from treesens.certificates.attach import summary
         from treesens.report.records import certificate_records
 
-        say(summary({"certificates": certificate_records(result)} for _, result in results), err=True)
-    code = exit_code([(q, r) for q, r in results], interruption)
-    return INTERNAL if faults.own else exit_code_of(bound, code)
+        results = [result for asked in run.asked for _, result in asked.results]
+        say(summary({"certificates": certificate_records(result)} for result in results), err=True)
+    code = worst([exit_code_of(asked.bound, exit_code(asked.results, interruption)) for asked in run.asked])
+    return INTERNAL if run.faults.own else code
+
+
+def worst(codes: list[int]) -> int:
+    """The exit code of several files: a violated expectation first, then what kept questions from being asked."""
+    order = (VIOLATED, INTERRUPTED, UNREADABLE, INCONCLUSIVE, EXPECTED)
+    return next((code for code in order if code in codes), EXPECTED)
+
+
+def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
+    from treesens.report.records import record
+
+    line = shlex.join(["treesens", *sys.argv[1:]])
+    return [
+        record(query.query, result, command=line, seed=seed, data=_hashes(query)) for query, result in asked.results
+    ]
 
 
 @dataclass
@@ -155,6 +162,50 @@ class Faults:
             yield
         except TreesensError as error:
             self.note(query, error)
+
+
+@dataclass
+class Run:
+    """How files are asked, and what came of it so far."""
+
+    options: Options
+    replay: str
+    confirm: str | None
+    core: bool
+    jobs: int
+    trust_pickle: bool
+    silent: bool
+    asked: list[Asked] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
+
+    def ask(self, path: Path, names: tuple[str, ...], interruption: Interruption) -> None:
+        """Answers the questions of a file, and shows each answer when it is there."""
+        from treesens.report.show import Progress, show_result
+        from treesens.solve.question import explain_none
+
+        bound = load_file(path, names, trust_pickle=self.trust_pickle)
+        wanted = chosen(bound, names)
+        here = Asked(path, bound, [])
+        self.asked.append(here)
+        with Progress(len(wanted)) as progress:
+            for query, answered in self._answers(path, wanted, interruption, progress):
+                mine = replace(self.options, library_predict=query.library_predicts(self.replay))
+                result = answered
+                with self.faults.kept(query), interruption.giving_up():
+                    result = explain_none(query, answered, mine, stop=interruption.event, always=self.core)
+                here.results.append((query, result))
+                if not self.silent:
+                    progress.clear()
+                    show_result(query, result)
+
+    def _answers(
+        self, path: Path, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
+    ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+        jobs = min(self.jobs, len(wanted))
+        if jobs <= 1:
+            return _one_by_one(wanted, self.options, self.replay, self.confirm, interruption, progress, self.faults)
+        how = (self.options, self.replay, self.confirm, self.trust_pickle)
+        return _side_by_side(path, wanted, *how, jobs, interruption, self.faults)
 
 
 def _one_by_one(

@@ -1,0 +1,104 @@
+"""Answers of `check` as cases for machines, and the files that they are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.result import Result
+from treesens.errors import UsageError
+from treesens.report.ci import Case, junit, sarif
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass
+class Asked:
+    """One file of questions with its answers."""
+
+    path: Path
+    bound: ResolvedFile
+    results: list[tuple[ResolvedQuestion, Result]]
+
+
+def ci_options(function: Function) -> Function:
+    """`junit` and `sarif` (paths or None), which can be written when the command begins, and `quiet`."""
+
+    def writable(_context: object, _option: object, path: Path | None) -> Path | None:
+        check_writable(path)
+        return path
+
+    kind: click.Path = click.Path(path_type=Path, dir_okay=False)
+    words = "Write the answers as {} for CI."
+    for option in (
+        click.option("--quiet", "-q", is_flag=True, help="No answers on the terminal: errors, and the exit code."),
+        click.option("--sarif", "sarif_file", type=kind, callback=writable, help=words.format("SARIF 2.1.0")),
+        click.option("--junit", "junit_file", type=kind, callback=writable, help=words.format("JUnit XML")),
+    ):
+        function = option(function)
+    return function
+
+
+def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], tuple[str, ...]]:
+    """The files of a command line, and the names of queries after them. UsageError for names of several files."""
+    files, names = [first], []
+    for text in others:
+        if text.endswith(".sens"):
+            files.append(Path(text))
+        else:
+            names.append(text)
+    if len(files) > 1 and names:
+        raise UsageError(
+            f"`{names[0]}` could be a query of several files", remedy="name queries after a single file, or files alone"
+        )
+    return files, tuple(names)
+
+
+def write_ci(runs: Sequence[Asked], junit_file: Path | None, sarif_file: Path | None) -> None:
+    """Writes what is asked for."""
+    cases = [case for run in runs for case in cases_of(run)]
+    for path, made in ((junit_file, junit), (sarif_file, sarif)):
+        if path is not None:
+            write_atomically(path, made(cases))
+
+
+def cases_of(run: Asked) -> list[Case]:
+    """Every question of a file as a case, those without a meaning too."""
+    cases = [case_of(str(run.path), query, result) for query, result in run.results]
+    for name, error in run.bound.broken.items():
+        span = error.diagnostics[0].span if error.diagnostics else None
+        line = span.source.position(span.start)[0] if span is not None else 1
+        cases.append(Case(str(run.path), line, name, "broken", str(error)))
+    return cases
+
+
+def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
+    """An answer as a case: what was expected, what came, and why."""
+    from treesens.report.records import as_expected
+
+    span = query.node.name.span
+    line = span.source.position(span.start)[0]
+    expected = as_expected(query.query, result)
+    words = f"{result.verdict} ({result.reason})"
+    problem = None
+    if expected is None:
+        problem = "inconclusive"
+    elif not expected:
+        problem, words = "violated", f"expected {query.query.expect}, and the answer is {words}{_shown(query, result)}"
+    return Case(file, line, query.name, problem, words, sum(result.seconds.values()))
+
+
+def _shown(query: ResolvedQuestion, result: Result) -> str:
+    """The witness of an answer, a line per point."""
+    from treesens.report.records import points_of
+
+    if result.witness is None:
+        return ""
+    points = points_of(query.query, result.witness)
+    return "".join(f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in point.items()) for name, point in points.items())

@@ -1,0 +1,92 @@
+"""Answers of `check` for machines that watch over code: JUnit XML and SARIF 2.1.0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+import treesens
+from treesens.visible import visible
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+RULES = {
+    "violated": ("error", "An expectation is violated, by a verified witness or by a proof."),
+    "inconclusive": ("warning", "A question could not be decided within its limits."),
+    "broken": ("error", "A question has no meaning, or could not be asked."),
+}
+"""What can be wrong with a question: its level, and what it means."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question: its file and line (from 1), what is wrong with it (a key of RULES, None if nothing is), and why."""
+
+    file: str
+    line: int
+    name: str
+    problem: str | None
+    message: str
+    seconds: float = 0.0
+
+
+def junit(cases: Sequence[Case]) -> str:
+    """JUnit XML: a suite per file; violated expectations are failures, everything undecided or broken is an error."""
+    root = ElementTree.Element("testsuites", {"name": "treesens", **_counts(cases)})
+    for file in dict.fromkeys(case.file for case in cases):
+        mine = [case for case in cases if case.file == file]
+        suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(file), **_counts(mine)})
+        for case in mine:
+            element = ElementTree.SubElement(
+                suite,
+                "testcase",
+                classname=_plain(file),
+                name=_plain(case.name),
+                file=_plain(file),
+                line=str(case.line),
+                time=f"{case.seconds:.3f}",
+            )
+            if case.problem is not None:
+                kind = "failure" if case.problem == "violated" else "error"
+                child = ElementTree.SubElement(element, kind, message=_plain(case.message), type=case.problem)
+                child.text = visible(case.message, lines=True)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(cases: Sequence[Case]) -> dict[str, str]:
+    failures = sum(case.problem == "violated" for case in cases)
+    errors = sum(case.problem not in {None, "violated"} for case in cases)
+    seconds = sum(case.seconds for case in cases)
+    return {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors), "time": f"{seconds:.3f}"}
+
+
+def sarif(cases: Sequence[Case]) -> str:
+    """SARIF 2.1.0 (OASIS): one run, a result for every question that something is wrong with."""
+    results = [_sarif_result(case) for case in cases if case.problem is not None]
+    rules = [
+        {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level}}
+        for name, (level, text) in RULES.items()
+    ]
+    driver = {"name": "treesens", "version": treesens.__version__, "rules": rules}
+    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sarif_result(case: Case) -> dict[str, Any]:
+    place = {"artifactLocation": {"uri": _plain(case.file)}, "region": {"startLine": max(1, case.line)}}
+    return {
+        "ruleId": case.problem,
+        "ruleIndex": list(RULES).index(str(case.problem)),
+        "level": RULES[str(case.problem)][0],
+        "message": {"text": visible(f"{case.name}: {case.message}", lines=True)},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _plain(text: str) -> str:
+    """One line that an attribute holds: XML has no control characters."""
+    return visible(" ".join(text.split()))

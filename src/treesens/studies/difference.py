@@ -1,0 +1,217 @@
+"""Two versions of a model: are they equal, how far apart are their scores at most, and which rows do they decide differently?
+
+One search per score and direction maximises the difference of the two models at one input. Its pair reaches the value, its
+proof bounds it; a bound of 0 in both directions is a proof that the models are equal on the domain.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion, bind
+from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.model import Ensemble
+from treesens.compiler.result import Result
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.report.records import points_of
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.studies.decisions import label_of_class
+
+LISTED = 100
+"""Numbers of changed rows that a record lists, those with the largest difference first."""
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest difference of one score, the first model's minus the second's or the other way round (`sign` -1)."""
+
+    score: str
+    sign: int
+    question: ResolvedQuestion
+    result: Result
+
+    @property
+    def value(self) -> float | None:
+        return None if self.result.objective is None else self.result.objective.value
+
+    @property
+    def bound(self) -> float | None:
+        return None if self.result.objective is None else self.result.objective.bound
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the input in the user's own labels."""
+        witness = self.result.witness
+        points = None if witness is None else points_of(self.question.query, witness)
+        return {
+            "score": self.score,
+            "direction": "old - new" if self.sign > 0 else "new - old",
+            "largest": self.value,
+            "bound": self.bound,
+            "input": None if points is None else points["a"],
+            "reason": self.result.reason,
+        }
+
+
+@dataclass
+class Difference:
+    """What is known about two models; rows are those of a table, by their numbers."""
+
+    largest: list[Largest] = field(default_factory=list)
+    rows: int | None = None
+    changed: list[int] | None = None
+    largest_on_rows: float | None = None
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> float | None:
+        """No score of the one model differs from that of the other by more, on the whole domain; None if not all is proved."""
+        bounds = [one.bound for one in self.largest]
+        return None if not bounds or None in bounds else max(0.0, *(b for b in bounds if b is not None))
+
+    @property
+    def verdict(self) -> str:
+        """`equal` (proved), `different` (some input shows it), `close` (no input shows it, and `bound` is all that is proved)
+        or `unknown`.
+        """
+        if any(one.value is not None and one.value > 0 for one in self.largest):
+            return "different"
+        if self.bound is None or self.interrupted:
+            return "unknown"
+        return "equal" if self.bound == 0.0 else "close"
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        rows = None
+        if self.changed is not None:
+            rows = {
+                "rows": self.rows,
+                "changed": len(self.changed),
+                "changed_rows": self.changed[:LISTED],
+                "largest_difference": self.largest_on_rows,
+            }
+        return {
+            "verdict": self.verdict,
+            "bound": self.bound,
+            "scores": [one.record() for one in self.largest],
+            "data": rows,
+            "interrupted": self.interrupted,
+        }
+
+
+def difference(
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table | None,
+    *,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    stop: threading.Event | None = None,
+) -> Difference:
+    """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs."""
+    _comparable(old.ensemble, new.ensemble)
+    if table is not None:
+        table = align_table(new, align_table(old, table))
+    diagnostics = Diagnostics()
+    asked = _questions(old, new, table, diagnostics)
+    found = Difference(warnings=tuple(item.render() for item in diagnostics))
+    halt = stop or threading.Event()
+    options = Options(backend="native", time_limit=time_limit, seed=seed)
+    for score, sign, question in asked:
+        if halt.is_set():
+            break
+        result = answer(question.query, options, Budget.of(time_limit, halt))
+        found.largest.append(Largest(score, sign, question, result))
+    found.interrupted = halt.is_set()
+    if table is not None:
+        _compare_rows(found, asked[0][2])
+    return found
+
+
+def _comparable(old: Ensemble, new: Ensemble) -> None:
+    if old.n_outputs != new.n_outputs or old.link is not new.link or old.task is not new.task:
+        raise UsageError(
+            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.value} outputs, "
+            f"{new.task.value} with {new.n_outputs} {new.link.value}",
+            remedy="compare versions of one model",
+        )
+    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
+        raise UsageError("the models have different classes", remedy="compare versions of one model")
+
+
+def _questions(
+    old: LoadedModel, new: LoadedModel, table: Table | None, diagnostics: Diagnostics
+) -> list[tuple[str, int, ResolvedQuestion]]:
+    """Per score and direction the largest difference at one input, which both models get as a point of their own."""
+    a, b, one, two = (ast.Name(name) for name in ("a", "b", "old", "new"))
+    labels: list[ast.Label | None] = [None]
+    if old.ensemble.n_outputs > 1:
+        count = range(old.ensemble.n_outputs)
+        labels = [label_of_class(old.ensemble, i) if old.ensemble.classes else _output(i) for i in count]
+    units = [(i, sign) for i in range(len(labels)) for sign in (1, -1)]
+    queries = []
+    for number, (i, sign) in enumerate(units):
+        first, second = ast.Margin(a, labels[i]), ast.Margin(b, labels[i])
+        terms = (first, ast.Negate(second)) if sign > 0 else (second, ast.Negate(first))
+        goal = ast.Objective("maximize", ast.Sum(terms))
+        find = ast.Find((ast.Point(a, one), ast.Point(b, two)), (ast.PointsEqual(a, b, None),), goal)
+        queries.append(ast.Query(ast.Name(f"q{number}"), find))
+    data = () if table is None else (ast.Data(ast.Name("d"), ast.Text("d")), ast.DomainFrom(ast.Name("d")))
+    models = (ast.Model(one, ast.Text("old")), ast.Model(two, ast.Text("new")))
+    bound = bind(
+        ast.File((*models, *data, *queries)),
+        Path(),
+        load_model=lambda path, _format: old if path.name == "old" else new,
+        load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
+        diagnostics=diagnostics,
+    ).queries
+    names = [str(c) for c in old.ensemble.classes] if len(labels) > 1 and old.ensemble.classes else None
+    return [
+        (names[i] if names else f"output {i}" if len(labels) > 1 else "score", sign, question)
+        for (i, sign), question in zip(units, bound, strict=True)
+    ]
+
+
+def _output(number: int) -> ast.Label:
+    return ast.Number(Fraction(number))
+
+
+def _compare_rows(found: Difference, question: ResolvedQuestion) -> None:
+    rows = question.rows["d"]
+    scores = [_scores(model.ensemble, rows) for model in question.query.models]
+    apart = np.abs(scores[0] - scores[1]).max(axis=1)
+    different = np.flatnonzero(_classes(question, 0, scores[0]) != _classes(question, 1, scores[1]))
+    order = different[np.argsort(-apart[different], kind="stable")]
+    found.rows, found.changed = len(rows), [int(i) for i in order]
+    found.largest_on_rows = float(apart.max(initial=0.0))
+
+
+def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
+    """Raw scores in the library's arithmetic, float64[rows, outputs]."""
+    return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
+
+
+def _classes(question: ResolvedQuestion, number: int, scores: FloatArray) -> Int64Array | FloatArray:
+    """The class that a model predicts for every row; of a regressor its values themselves."""
+    e = question.query.models[number].ensemble
+    if not e.classes:
+        return scores[:, 0]
+    if e.cutoff is not None:
+        chance = scores[:, 1] if e.n_outputs > 1 else np.asarray(e.probabilities(scores), np.float64)[:, -1]
+        return np.asarray(chance >= float(e.cutoff), np.int64)
+    if e.n_outputs > 1:
+        return np.asarray(scores.argmax(axis=1), np.int64)
+    return np.where(scores[:, 0] == 0, e.class_at_zero, scores[:, 0] > 0).astype(np.int64)

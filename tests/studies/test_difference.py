@@ -1,0 +1,85 @@
+"""Differences of two models against brute force over the library's own scores, and as a command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treesens as ts
+from tests.studies.grids import GRID, NAMES, several_classes, two_classes
+from treesens.data.tables import read_table
+from treesens.errors import UsageError
+from treesens.studies.difference import difference
+
+xgboost = pytest.importorskip("xgboost")
+
+
+def boosted(folder: Path, trees: int, target: np.ndarray, frame: Any, name: str, **more: Any) -> Any:
+    model = xgboost.XGBClassifier(n_estimators=trees, max_depth=3, **more).fit(frame, target)
+    model.save_model(folder / f"{name}.json")
+    return model
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder with two versions of a booster and their table, and both models."""
+    folder = tmp_path_factory.mktemp("diff")
+    frame = two_classes("xgboost").frame
+    target = (frame["p"] + frame["q"] > 5).astype(int)
+    frame.to_csv(folder / "d.csv", index=False)
+    old = boosted(folder, 5, target, frame, "old")
+    new = boosted(folder, 7, target, frame, "new")
+    return folder, frame, old, new
+
+
+def test_the_largest_difference_is_reached_and_bounded(versions: Any) -> None:
+    _, frame, old, new = versions
+    found = difference(ts.load(old), ts.load(new), read_table(frame), time_limit=20)
+    one, two = (np.asarray(m.predict(GRID, output_margin=True), float) for m in (old, new))
+    assert found.verdict == "different"
+    for largest in found.largest:
+        best = float((largest.sign * (one - two)).max())
+        assert largest.value == pytest.approx(best, abs=1e-5)
+        assert largest.bound is not None
+        assert best - 1e-5 <= largest.bound <= best + 1e-3
+        record = largest.record()
+        spot = [[record["input"][name] for name in NAMES]]
+        both = [float(m.predict(np.array(spot, float), output_margin=True)[0]) for m in (old, new)]
+        assert largest.sign * (both[0] - both[1]) == pytest.approx(best, abs=1e-5)
+    changed = np.flatnonzero(old.predict(frame) != new.predict(frame))
+    assert sorted(found.changed or []) == changed.tolist()
+    rows = (np.asarray(m.predict(frame, output_margin=True), float) for m in (old, new))
+    assert found.largest_on_rows == pytest.approx(float(np.abs(np.subtract(*rows)).max()), abs=1e-6)
+
+
+def test_equal_models_are_proved_equal(versions: Any) -> None:
+    _, frame, old, _ = versions
+    found = difference(ts.load(old), ts.load(old), read_table(frame), time_limit=20)
+    assert found.verdict == "equal"
+    assert found.bound == 0.0
+    assert found.changed == []
+
+
+def test_every_score_of_several_classes_is_compared() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    trained = several_classes("forest")
+    y = trained.estimator.predict(trained.frame)
+    other = ensemble.RandomForestClassifier(5, max_depth=3, random_state=9).fit(trained.frame, y)
+    found = difference(ts.load(trained.estimator), ts.load(other), read_table(trained.frame), time_limit=20)
+    apart = trained.scores - other.predict_proba(trained.grid).reshape(trained.scores.shape)
+    for largest in found.largest:
+        best = float((largest.sign * apart[..., trained.names.index(largest.score)]).max())
+        assert largest.value == pytest.approx(best, abs=1e-9)
+    changed = trained.estimator.predict(trained.frame) != other.predict(trained.frame)
+    assert sorted(found.changed or []) == np.flatnonzero(changed).tolist()
+
+
+def test_models_of_different_kinds_are_refused() -> None:
+    several, two = ts.load(several_classes("forest").estimator), ts.load(two_classes("xgboost").estimator)
+    with pytest.raises(UsageError, match="versions of one model"):
+        difference(several, two, None)
+    assert json.dumps(difference(two, two, None, time_limit=5).record())
