@@ -26,7 +26,7 @@ from treesens.binder.terms import (
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.costs import best_of_cells
+from treesens.compiler.query.cell_costs import best_of_cells
 from treesens.compiler.query.values import changed_features
 from treesens.grammar.tree import ast
 

@@ -22,8 +22,8 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import objective_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.cell_costs import best_of_cells
 from treesens.compiler.query.concretise import relates_values
-from treesens.compiler.query.costs import best_of_cells
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Objective, Query, Space
 from treesens.compiler.query.values import DistanceTerm

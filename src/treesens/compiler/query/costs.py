@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
-from treesens.compiler.query.query import CellCost, LinearForm, PairCost, Space
+from treesens.compiler.query.query import CellCost, PairCost, Space
 from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges
 
 UNARY_SHIFT = 40
@@ -94,18 +93,6 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
     powered = costs**term.power
     signed = powered if near else -powered
     return PairCost((term.point, feature), (term.other, feature), frozen(signed, np.int64), shift * term.power)
-
-
-def best_of_cells(space: Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> LinearForm:
-    """The least (greatest) distance that every cell, or pair of cells, allows."""
-    sign = -1 if upwards else 1
-    signed = [replace(term, factor=term.factor * sign) for term in terms]
-    costs = [cell_cost(space, term) for term in signed if term.other is None]
-    pairs = [pair_cost(space, term) for term in signed if term.other is not None]
-    return LinearForm(
-        costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs),
-        pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),
-    )
 
 
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:

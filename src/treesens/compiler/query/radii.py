@@ -146,13 +146,13 @@ def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> t
     one_unit = len({(t.width, t.factor) for t in terms}) <= 1
     if special.any() or not one_unit:
         return distance, False
-    if not (_is_exact(layout.low, row) & _is_exact(layout.high, row))[layout.legal].all():
+    if not (is_exact(layout.low, row) & is_exact(layout.high, row))[layout.legal].all():
         return distance, False
     # The order is that of the differences, which no rounding has touched.
     return np.where(layout.legal, away, np.nan), True
 
 
-def _is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
+def is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
     """Where values - row is exact in floats (Knuth's two-sum)."""
     difference = values - row
     back = difference + row
