@@ -276,6 +276,11 @@ def test_from_python_and_in_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str
             (record,) = json.loads(capsys.readouterr().out)["results"]
             assert record["rows_flipped"] == found["rows_flipped"][0] > 0
             assert record["question"] == "P(1) >= 0.2 for one input, < 0.2 for the other"
+    capsys.readouterr()
+    for study in (command, ["gap", *command[1:]]):
+        with pytest.raises(SystemExit) as ended:
+            main([*study, "--quiet", "--fail-on", "found"])
+        assert (ended.value.code, capsys.readouterr().out) == (10, "")
     with pytest.raises(UsageError, match="between 0 and 1"):
         ts.audit(trained.estimator, trained.frame, threshold=20)
 
@@ -292,3 +297,16 @@ def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "…" not in text
     assert all(name in text for name in long.values())
     assert "left out at this width: of, nearest row, distance" in text
+
+
+def test_a_swing_that_is_not_searched_is_that_of_a_row() -> None:
+    """No time for a search: the largest swing among the rows, and a bound from the leaves, instead of nothing."""
+    trained = two_classes("xgboost")
+    loaded = ts.load(trained.estimator)
+    options = AuditOptions(1e-6, 1)
+    raw = np.asarray(trained.estimator.predict(trained.grid, output_margin=True), float).reshape(6, 6, 6)
+    for record in audit(loaded, read_table(trained.frame), gaps=gaps_of([], ["0.5"]), options=options).records:
+        high, low = trained.extremes(raw, NAMES.index(record["varied"][0]))
+        assert record["max_swing"] is not None
+        assert record["max_swing"] >= float((high - low)[trained.at_rows].max()) - 1e-5
+        assert record["max_swing_bound"] >= float((high - low).max()) - 1e-5

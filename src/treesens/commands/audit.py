@@ -51,6 +51,7 @@ def command(
     classes: list[str],
     domain: Path | None,
     fail_on: str | None,
+    quiet: bool,
     trust_pickle: bool,
     certificates: Path | None,
     real: list[str],
@@ -115,7 +116,7 @@ def command(
         write_pages(report, pdf, found.records, {**facts, **heading})
     if as_json:
         say_json({**facts, "results": found.records})
-    else:
+    elif not quiet:
         show_audit(found.records, facts)
     if found.interrupted:
         return INTERRUPTED

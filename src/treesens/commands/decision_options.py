@@ -30,7 +30,7 @@ class Cutoff(click.ParamType[Fraction]):
 
 
 def decision_options(function: Function) -> Function:
-    """`threshold` (a Fraction or None), `classes` (a list), `domain` (a path or None) and `fail_on`."""
+    """`threshold` (a Fraction or None), `classes` (a list), `domain` (a path or None), `fail_on` and `quiet`."""
     options = (
         click.option(
             "--threshold", type=Cutoff(), help="The decision is probability >= THRESHOLD (default: the model's own)."
@@ -50,6 +50,7 @@ def decision_options(function: Function) -> Function:
             type=click.Choice(["found", "rows"]),
             help="Exit with 10 if a pair is found, or if a row of the data flips.",
         ),
+        click.option("--quiet", "-q", is_flag=True, help="No table: warnings, and the exit code."),
     )
     for option in reversed(options):
         function = option(function)

@@ -47,6 +47,7 @@ def command(
     classes: list[str],
     domain: Path | None,
     fail_on: str | None,
+    quiet: bool,
     trust_pickle: bool,
     certificates: Path | None,
     real: list[str],
@@ -101,7 +102,7 @@ def command(
         say_json(
             {"schema_version": SCHEMA_VERSION, "model": facts, "interrupted": found.interrupted, "results": records}
         )
-    else:
+    elif not quiet:
         show_largest(records)
     if found.interrupted:
         return INTERRUPTED

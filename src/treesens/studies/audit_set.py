@@ -10,19 +10,23 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import NearestRow, Proof, Result, Verdict, Witness
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_values
-from treesens.data.flips import FlipQuestion
+from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
-from treesens.solve.data_rows import hints_of, locate, order_of_rows, table_in_play, witness_among_rows
+from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import Asked, Kind
+from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.questions import Gap, Questions
 from treesens.studies.sweeps import RowSweep
 
@@ -119,11 +123,29 @@ class SetAudit:
         part = self.budget.at_least(_MOMENT).within(self.limit / 2)
         result = answer(query, replace(self.base, hints=hints), part)
         if result.objective is None:
-            return result
+            return self._swing_of_rows(query, found, result)
         trivial = self.sweep.swing_bound()
         known = result.objective.bound
         bound = trivial if known is None else min(known, trivial)
         return replace(result, objective=replace(result.objective, bound=max(bound, result.objective.value)))
+
+    def _swing_of_rows(self, query: Query, found: Flips, result: Result) -> Result:
+        """A search that found nothing in its time: the row that swings most, if it is one score that swings, and the bound that
+        the leaves give.
+        """
+        bound = self.sweep.swing_bound()
+        if isinstance(self.decision, Between):
+            return result
+        place = int(np.argmax(found.highest - found.lowest))
+        row = query.space.grid[0].number_type.cast(self.rows[found.index[place]])
+        values = pair_of_row(query, self.sweep.widest, found, place, row)
+        pair = verify_values(query, values, library_predict=self.base.library_predict)
+        if not isinstance(pair, Witness):
+            return result
+        assert query.objective is not None
+        value = float(objective_value(query.objective, inputs_of(query, pair.values)))
+        known = ObjectiveValue(value, max(bound, value), Sense.MAXIMIZE, query.objective.kind)
+        return replace(result, witness=pair, objective=known)
 
     def _answer(self, gap: Gap, query: ResolvedQuestion, before: list[Result]) -> Result:
         """Rows first; then what smaller gaps have settled; then a search."""
