@@ -45,9 +45,9 @@ def cheapest_directly(
 ) -> CheapestOutcome | None:
     """The solution whose cells cost least in sum, whatever the objective of the question says.
 
-    Costs are int64[n_cells] per place, -1 forbids a cell. None where the question has to take the way through the IR, and
-    where a domain is empty: the compiler says that better. Alternatives between bounds are asked one after the other, each
-    for what is better than the best so far.
+    Costs are int64[n_cells] per place, -1 forbids a cell. None where the question has to take the way through the IR, after an
+    internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
+    asked one after the other, each for what is better than the best so far.
     """
     asked = list(_alternatives(query))
     known = [known_question(alternative) for alternative in asked]
@@ -61,10 +61,12 @@ def cheapest_directly(
             continue
         # What one of them needs is not known: each gets an equal part of what is left.
         facts = run_search(search, budget.share(1 / (len(known) - number)))
+        if facts["fault"]:
+            return None  # the engine contradicts itself: nothing that it has proved is believed
         nodes += facts["nodes"]
         lows.append(facts["low"])
         if facts["status"] == "open":
-            reasons.append(facts["fault"] or facts["reason"] or "time")
+            reasons.append(facts["reason"] or "time")
         if facts["point"]:
             best, most = np.array(facts["point"], np.int32)[question.question.variable], facts["high"]
     if not lows:
