@@ -152,6 +152,8 @@ def test_screen_readers_find_their_way(page: Reader) -> None:
     for tag, attributes, _ in page.seen:
         if tag == "th":
             assert attributes.get("scope") in {"col", "row"}
+        if attributes.get("class") == "wide":  # it scrolls, so a keyboard has to reach it
+            assert attributes.get("tabindex") == "0"
         if tag == "svg":
             assert attributes.get("aria-hidden") == "true"
     levels = [int(tag[1]) for tag, _, _ in page.seen if re.fullmatch("h[1-6]", tag)]
