@@ -2,7 +2,7 @@
 
 A largest distance is no sum, and a search that maximises a ladder of levels proves little before it is through. Decisions are
 fast, and a dozen of them close in on the best value. If no relation holds values back, the best value is the best distance of a
-cell, or of a pair of cells, and one of these is decided at a time.
+cell, or of a pair of cells, and one of these is decided at a time; if one does, and there are few values, it is one of theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treesens.compiler.query.concretise import relates_values
-from treesens.compiler.query.costs import distances_reached
+from treesens.compiler.query.costs import distances_of_values, distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
@@ -23,7 +23,7 @@ from treesens.solve.bounds import shown_value
 from treesens.solve.options import Options
 
 MOST_PAIRS = 20_000
-"""Cells and pairs of cells whose distances are listed; beyond them the interval is halved instead."""
+"""Values or cells, and pairs of them, whose distances are listed; beyond them the interval is halved instead."""
 
 _SHARE = 0.5
 _LEAST = 1.0
@@ -47,10 +47,12 @@ class Bisection:
         assert self.query.objective is not None
         self.goal: Objective = self.query.objective
         self.sign = 1 if self.goal.maximize else -1
-        found = None
-        if not relates_values(self.query):
-            # Relations keep values from being as good as their cells allow; then the best distance may lie between the marks.
-            found = distances_reached(self.query.space, self.goal.values, self.goal.maximize, MOST_PAIRS)
+        space, terms = self.query.space, self.goal.values
+        if relates_values(self.query):
+            # Relations keep values from being as good as their cells allow: the best distance may be that of any two values.
+            found = distances_of_values(space, terms, MOST_PAIRS)
+        else:
+            found = distances_reached(space, terms, self.goal.maximize, MOST_PAIRS)
         self.marks = None if found is None else sorted(self.sign * v for v in found)
         self.best: Result | None = None
         self.reached = Fraction(0)

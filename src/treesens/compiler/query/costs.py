@@ -6,12 +6,14 @@ Costs are never more than the truth (never less for terms that are maximised), s
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.query.domain import Domain, ValueDomain, whole_range
 from treesens.compiler.query.query import CellCost, PairCost, Space
 from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges
 
@@ -71,6 +73,49 @@ def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool
             if ends is not None:
                 found.add(ends[1 if upwards else 0])
     return sorted(found)
+
+
+def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
+    """Every distance that two legal values of a feature have, or one from the row, ascending.
+
+    None if there are more than `most` to look at, or if a feature takes fractions.
+
+    The largest of several distances is one of these, whatever relates the values.
+    """
+    found: set[Fraction] = set()
+    left = most
+    for term in terms:
+        values = _listed(space.domains[term.feature], left)
+        if values is None:
+            return None
+        # Of two whole numbers only the difference counts.
+        ends = (
+            values[:1]
+            if term.other is not None and not isinstance(space.domains[term.feature], ValueDomain)
+            else values
+        )
+        pairs = [(v,) for v in values] if term.other is None else list(itertools.product(ends, values))
+        left -= len(pairs)
+        if left < 0:
+            return None
+        reached = (term.value(pair) for pair in pairs)
+        found.update(value for value in reached if value is not None)
+    return sorted(found)
+
+
+def _listed(domain: Domain, most: int) -> list[float] | None:
+    """The legal values, NaN for missing; None for fractions, and for more than `most`."""
+    if isinstance(domain, ValueDomain):
+        values = domain.values.tolist()
+    elif domain.whole:
+        first, last = whole_range(domain.low, domain.high)
+        if last - first >= most:
+            return None
+        values = [float(v) for v in range(first, last + 1)]
+    else:
+        return None
+    values += [math.nan] if domain.missing else []
+    return values if len(values) <= most else None
 
 
 def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
