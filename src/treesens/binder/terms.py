@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, TypeVar, assert_never, cast
@@ -226,18 +226,25 @@ def class_index(scope: Scope, point: int, label: ast.Label) -> int:
     classes = scope.model(point).ensemble.classes
     if not classes:
         raise scope.fail("E219", "a regressor has no classes", label.span, "write `value(P)`")
+    place = position_of_class(classes, label)
+    if place is not None:
+        return place
+    if isinstance(label, ast.Name):
+        remedy = did_you_mean(label.text, [str(c) for c in classes])
+        raise scope.fail("E105", f"the model has no class `{label.text}`", label.span, remedy)
+    known = ", ".join(f"`{c}`" for c in classes[:12])
+    raise scope.fail("E105", f"the model has no class `{label.span.text}`", label.span, f"its classes are {known}")
+
+
+def position_of_class(classes: Sequence[str | int], label: ast.Label) -> int | None:
+    """The position of a class of a model, by its name or its number; None if there is none."""
     if isinstance(label, ast.Name):
         names = [str(c) for c in classes]
-        if label.text in names:
-            return names.index(label.text)
-        raise scope.fail("E105", f"the model has no class `{label.text}`", label.span, did_you_mean(label.text, names))
+        return names.index(label.text) if label.text in names else None
     # If a class is called by a number, as text too, no number is a position.
     numbers: Mapping[Fraction, int] = {n: i for i, c in enumerate(classes) if (n := decimal_of(str(c))) is not None}
     numbers = numbers or {Fraction(i): i for i in range(len(classes))}
-    if label.value not in numbers:
-        known = ", ".join(f"`{c}`" for c in classes[:12])
-        raise scope.fail("E105", f"the model has no class `{label.span.text}`", label.span, f"its classes are {known}")
-    return numbers[label.value]
+    return numbers.get(label.value)
 
 
 def score(scope: Scope, node: ast.Prob | ast.Margin | ast.ValueOf) -> Affine:

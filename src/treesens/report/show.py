@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.model import Link
 from treesens.compiler.result import Ranked, Result, RowCount, Verdict
-from treesens.report.records import as_expected, points_of, scores_of
+from treesens.report.records import as_expected, points_of
+from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, say, styled
 from treesens.visible import visible
 
@@ -195,14 +196,8 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
         values = [points[name][feature] for name in names]
         differs = len(names) > 1 and any(v != values[0] for v in values)
         rows.append(([visible(feature), *map(_value, values)], {"bold": True, "fg": "yellow"} if differs else {}))
-    scores = [
-        scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
-        for i, p in enumerate(query.points)
-    ]
     rows += [
-        ([f"→ {visible(key)}", *(_score(s.get(key)) for s in scores)], {"bold": True})
-        for key in scores[0]
-        if not isinstance(scores[0][key], dict)
+        ([f"→ {visible(key)}", *map(_score, scores)], {"bold": True}) for key, scores in score_rows(bound, witness)
     ]
     widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(names) + 1)]
     for (label, *values), style in rows:
@@ -218,5 +213,7 @@ def _value(value: Any) -> str:
 
 
 def _score(value: Any) -> str:
-    """A score, for the eye; `--json` has all digits."""
+    """A score, for the eye; `--json` has all digits. A dash if the model of a point has no such score."""
+    if value is None:
+        return "–"
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
