@@ -12,12 +12,16 @@ __all__ = [
     "Answer",
     "Answers",
     "Audit",
+    "Diff",
+    "Explanation",
     "Gap",
     "__version__",
     "audit",
     "check",
     "check_text",
+    "diff",
     "errors",
+    "explain",
     "gap",
     "info",
     "load",
@@ -29,7 +33,23 @@ __all__ = [
 if TYPE_CHECKING:
     from treesens import builder as query
     from treesens import errors
-    from treesens.api import Answer, Answers, Audit, Gap, audit, check, check_text, gap, info, load, sensitivity
+    from treesens.api import (
+        Answer,
+        Answers,
+        Audit,
+        Diff,
+        Explanation,
+        Gap,
+        audit,
+        check,
+        check_text,
+        diff,
+        explain,
+        gap,
+        info,
+        load,
+        sensitivity,
+    )
     from treesens.sessions import session
 
 _MODULES = {"query": "treesens.builder", "errors": "treesens.errors"}

@@ -6,6 +6,7 @@ model = ts.load("adult.json")                      # or an xgboost / lightgbm / 
 result = ts.check("credit.sens")["sex_alone"]
 result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
 ts.audit(model, frame, label="label").frame()      # features and gaps on real rows
+ts.diff(old, new, frame).verdict                   # equal (proved), or the largest difference
 result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
 """
 
@@ -17,13 +18,14 @@ from typing import Any, Literal, Never, TypeAlias
 
 from treesens import builder as query
 from treesens.answer import Answer, Answers
-from treesens.binder.file import bind
+from treesens.binder.file import ResolvedFile, bind
 from treesens.builder import File, Question, file
-from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
-from treesens.grammar.parsing.parser import read
-from treesens.live import CallSettings, answer_file, answer_text, load, warn
-from treesens.study_calls import Audit, Gap, audit, gap
+from treesens.grammar.parsing.parser import parse, read
+from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
+from treesens.report.explain import Explanation
+from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
 _OPTIONS = (
@@ -143,4 +145,64 @@ def info(model: Any) -> dict[str, Any]:
     return model_record(load(model))
 
 
-__all__ = ["Answer", "Answers", "Audit", "Gap", "audit", "check", "check_text", "gap", "info", "load", "sensitivity"]
+def explain(
+    question: str | Path | Question | File,
+    *queries: str,
+    models: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    backend: str = "native",
+    pipeline: str = "default",
+) -> dict[str, Explanation]:
+    """What questions mean and what the compiler makes of them, by their names (`treesens explain`). Solves nothing.
+
+    `question` is a `.sens` file; with `models` it is a text or an object, as `check_text` takes it. `queries` choose some.
+    Raises the errors of the first question that has no meaning.
+    """
+    from treesens.backends.base import get_backend
+    from treesens.compiler.compilation import compile_query
+    from treesens.compiler.pipeline import pipeline_for
+    from treesens.report.explain import explanation
+    from treesens.settings import check_backend, check_pipeline
+
+    check_backend("backend", backend)
+    check_pipeline("pipeline", pipeline)
+    solver = get_backend("native" if backend == "auto" else backend)
+    pipeline = pipeline_for(solver.name, pipeline)
+    bound = _bound(question, queries, models, data)
+    for error in bound.broken.values():
+        raise error
+    names = [asked.name for asked in bound.queries]
+    for name in queries:
+        if not any(name in {known, known.partition("[")[0]} for known in names):
+            raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
+    return {
+        asked.name: Explanation(explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver))
+        for asked in bound.queries
+        if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
+    }
+
+
+def _bound(
+    question: str | Path | Question | File,
+    queries: Sequence[str],
+    models: Mapping[str, Any] | None,
+    data: Mapping[str, Any] | None,
+) -> ResolvedFile:
+    """Typed questions of a file, or of a text or an object over live models."""
+    if isinstance(question, Question | File):
+        asked = file(question) if isinstance(question, Question) else question
+        return bound_tree(*asked.with_sources(models, data))
+    if models is not None:
+        if isinstance(question, Path):
+            raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
+        return bound_tree(parse(question, "<query>"), models, data)
+    path, diagnostics = Path(question), Diagnostics()
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    warn(diagnostics)
+    return bound
+
+
+__all__ = [
+    "Answer", "Answers", "Audit", "Diff", "Explanation", "Gap",
+    "audit", "check", "check_text", "diff", "explain", "gap", "info", "load", "sensitivity",
+]  # fmt: skip

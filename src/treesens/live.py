@@ -63,8 +63,15 @@ def answer_tree(
     file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
     """The same for a syntax tree."""
-    tables = dict(data or {})
-    settings, diagnostics = CallSettings.of(options), Diagnostics()
+    settings = CallSettings.of(options)
+    bound = bound_tree(file, models, data)
+    frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
+    return answer_file(bound, (), frame, settings)
+
+
+def bound_tree(file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> ResolvedFile:
+    """The typed questions of a syntax tree over live models and frames."""
+    tables, diagnostics = dict(data or {}), Diagnostics()
     bound = bind(
         file,
         Path(),
@@ -74,8 +81,7 @@ def answer_tree(
         diagnostics=diagnostics,
     )
     warn(diagnostics)
-    frame = next((f for f in tables.values() if not isinstance(f, str | Path | Table)), None)
-    return answer_file(bound, (), frame, settings)
+    return bound
 
 
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""Studies from Python: the audit and the largest gaps of a model, over live objects and frames."""
+"""Studies from Python: the audit and the largest gaps of a model, two models compared; over live objects and frames."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from treesens.settings import check_choice, check_seconds, check_threshold, chec
 
 if TYPE_CHECKING:
     from treesens.studies.audit import Audit as Run
+    from treesens.studies.difference import Difference
 
 MOST_JOBS = 4096
 
@@ -131,6 +132,54 @@ class Gap:
         return columns_html(self.columns)
 
 
+@dataclass(frozen=True, eq=False)
+class Diff:
+    """Two models compared: `record` as `treesens diff --json` prints it."""
+
+    record: dict[str, Any]
+    warnings: tuple[str, ...]
+    interrupted: bool
+    found: Difference = field(repr=False)
+    source: Any = field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """`equal` (proved), `different` (an input shows it), `close` (`bound` is all that is proved) or `unknown`."""
+        return self.found.verdict
+
+    @property
+    def bound(self) -> float | None:
+        """No raw score of the one model differs from that of the other by more (proved); None if not all is proved."""
+        return self.found.bound
+
+    @property
+    def changed_rows(self) -> list[int] | None:
+        """Numbers of the rows that get another class (of regressors: another value), the clearest first; None without data."""
+        return self.found.changed
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The largest differences, a line per score and direction."""
+        return {
+            name: [score[name] for score in self.record["scores"]]
+            for name in ("score", "direction", "largest", "bound")
+        }
+
+    def frame(self) -> Any:
+        """The largest differences as a frame of the library that the data came in; as columns without one."""
+        return in_library_of(self.source, self.columns)
+
+    def __repr__(self) -> str:
+        rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
+        proved = "" if self.bound is None else f", at most {self.bound:.6g} apart"
+        return f"<two models: {self.verdict}{proved}{rows}>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import columns_html
+
+        return columns_html(self.columns)
+
+
 def audit(
     model: Any,
     data: Any,
@@ -216,6 +265,25 @@ def gap(
     if found is None:
         raise KeyboardInterrupt
     return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
+
+
+def diff(
+    old: Any, new: Any, data: Any = None, *, label: str | None = None, time_limit: float = 60.0, seed: int = 0
+) -> Diff:
+    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
+    score at one input, reached and bounded; with `data` also which rows change, and the domain. `time_limit` is in seconds
+    for every search. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    """
+    from treesens.studies.difference import difference
+
+    _check_common(time_limit, 1, seed)
+    found = None
+    with interruptible() as interruption:
+        table = None if data is None else table_of(data, label, None)
+        found = difference(load(old), load(new), table, time_limit=time_limit, seed=seed, stop=interruption.event)
+    if found is None:
+        raise KeyboardInterrupt
+    return Diff(found.record(), found.warnings, found.interrupted, found, data)
 
 
 def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:

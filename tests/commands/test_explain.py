@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import treesens as ts
 from tests.commands.conftest import Ran
 from treesens.backends.base import BACKENDS, get_backend
 from treesens.compiler.passes.registry import PASSES
+from treesens.errors import BackendError, PipelineError, QueryError, UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.report.english import sentence
@@ -129,3 +131,39 @@ def test_a_misspelt_query_or_backend(treesens: Command, sens_file: Path) -> None
     ran = treesens("explain", sens_file, "--backend", "cpsta")
     assert ran.code == 2
     assert "did you mean `cpsat`?" in ran.err
+
+
+def test_python_tells_what_the_command_tells(treesens: Command, sens_file: Path, model_file: Path) -> None:
+    ran = treesens("explain", sens_file, "--json")
+    found = ts.explain(sens_file)
+    assert list(found) == ["sex_alone", "best"]
+    for record in ran.record["results"]:
+        mine = found[record["query"]]
+        for key in ("sentence", "expansion", "formulas", "cells", "pipeline", "rows", "legalisation"):
+            assert mine.record[key] == record[key], key
+        assert mine.sentence == record["sentence"]
+        assert all(line in str(mine) for line in record["formulas"])
+    assert list(ts.explain(sens_file, "best", backend="cbc", pipeline="ensense")) == ["best"]
+
+
+def test_python_explains_texts_and_objects(model_file: Path) -> None:
+    text = 'model m from "m"\nquery q: sensitive m to sex gap 0.1\n'
+    of_text = ts.explain(text, models={"m": model_file})["q"]
+    question = ts.query.sensitive("m", ["sex"], gap=0.1).named("q")
+    of_object = ts.explain(question, models={"m": ts.load(model_file)})["q"]
+    assert of_text.sentence == of_object.sentence
+    assert of_text.formulas == of_object.formulas
+    assert "S(a) ≥ ln(1.5)" in of_text._repr_html_()
+
+
+def test_python_names_what_is_wrong(sens_file: Path, model_file: Path) -> None:
+    with pytest.raises(UsageError, match="no query `bets`"):
+        ts.explain(sens_file, "bets")
+    with pytest.raises(UsageError, match="names its models itself"):
+        ts.explain(sens_file, models={"small": model_file})
+    with pytest.raises(BackendError):
+        ts.explain(sens_file, backend="nothing")
+    with pytest.raises(PipelineError):
+        ts.explain(sens_file, pipeline="nothing")
+    with pytest.raises(QueryError):
+        ts.explain('model m from "m"\nquery q: find a such that a.f > 1\n', models={"m": model_file})

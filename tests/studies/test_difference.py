@@ -83,3 +83,22 @@ def test_models_of_different_kinds_are_refused() -> None:
     with pytest.raises(UsageError, match="versions of one model"):
         difference(several, two, None)
     assert json.dumps(difference(two, two, None, time_limit=5).record())
+
+
+def test_from_python_over_live_objects(versions: Any) -> None:
+    folder, frame, old, new = versions
+    found = ts.diff(old, folder / "new.json", frame, time_limit=20)
+    assert found.verdict == "different"
+    assert sorted(found.changed_rows or []) == np.flatnonzero(old.predict(frame) != new.predict(frame)).tolist()
+    shown = found.frame()
+    assert type(shown) is type(frame)
+    apart = np.subtract(*(np.asarray(m.predict(GRID, output_margin=True), float) for m in (old, new)))
+    assert shown["largest"].tolist() == pytest.approx([apart.max(), -apart.min()], abs=1e-5)
+    assert found.bound is not None
+    assert found.bound >= np.abs(apart).max() - 1e-5
+    assert f"{len(found.changed_rows or [])} of 90 rows change" in repr(found)
+    assert found._repr_html_().count("<tr>") == 3
+    assert json.dumps(found.record)
+    assert ts.diff(old, old).verdict == "equal"
+    with pytest.raises(UsageError, match="`time_limit` is 0"):
+        ts.diff(old, new, time_limit=0)

@@ -245,6 +245,10 @@ class File:
         """
         from treesens.live import answer_tree
 
+        return answer_tree(*self.with_sources(models, data), **options)
+
+    def with_sources(self, models: Any = None, data: Any = None) -> tuple[ast.File, dict[str, Any], dict[str, Any]]:
+        """The file with models and data in place of paths: a tree, and what its models and its data are, by name."""
         given = Live(
             by_name(models, _used(self.node, "model"), "models"), by_name(data, _used(self.node, "data"), "data")
         )
@@ -263,7 +267,7 @@ class File:
                 more.append(_by_name(kind(name_of(name, "name"), ast.Text(""))))
                 known[name] = things[name]
         tree = placed(ast.File((*more, *lines)), "<query>")
-        return answer_tree(tree, models=_keyed(sources[0]), data=_keyed(sources[1]), **options)
+        return tree, _keyed(sources[0]), _keyed(sources[1])
 
 
 def file(*parts: Declaration | Question) -> File:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
@@ -19,9 +20,44 @@ from treesens.grammar.printing.printer import shown_text
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.report.model import features_record
+from treesens.visible import visible
 
 _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
 _BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What a question means: `record` as `treesens explain --json` prints it. As a text it is its sentence and its formulas."""
+
+    record: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """The question in English."""
+        return str(self.record["sentence"])
+
+    @property
+    def expansion(self) -> str:
+        """The question in the language, without shorthand."""
+        return str(self.record["expansion"])
+
+    @property
+    def formulas(self) -> list[str]:
+        """Constraints and objective over stored values and raw scores, with exact bounds."""
+        return list(self.record["formulas"])
+
+    def __str__(self) -> str:
+        return visible("\n".join((self.sentence, *(f"  {line}" for line in self.formulas))), lines=True)
+
+    def __repr__(self) -> str:
+        return f"<{self.record['query']}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import text
+
+        lines = "".join(f"<li><code>{text(line)}</code></li>" for line in self.formulas)
+        return f"<p><b>{text(self.record['query'])}</b>: {text(self.sentence)}</p><ul>{lines}</ul>"
 
 
 def explanation(bound: ResolvedQuestion, pipeline: str, compiled: Compiled, backend: Backend) -> dict[str, Any]:
