@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.faults.asking import verdict
+from tests.faults.asking import ask, verdict
 
 TABLE = pd.DataFrame({"x": [0, 1, 1], "y": [1, 0, 1]})
 DECLARED = "feature x: integer in [0, 1]\nfeature y: integer in [0, 1]"
@@ -33,3 +33,12 @@ def test_the_distance_over_no_features_is_0(model: Any, norm: str, comparison: s
     question = f"find a, b such that\n a = b except {{x, y}}\n {f'not ({where})' if negated else where}"
     found = verdict(model, question, DECLARED, TABLE, backend="native", time_limit=10)
     assert (found == "found") is (holds is not negated)
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize("sense", ["minimize", "maximize"])
+@pytest.mark.parametrize("relation", ["", "\n a.x + b.y <= 1"])
+def test_its_optimum_is_0(model: Any, norm: str, sense: str, relation: str) -> None:
+    question = f"find a, b such that\n a = b except {{x, y}}{relation}\n {sense} distance(a, row 1 of d, {norm})"
+    goal = ask(model, question, DECLARED, TABLE, backend="native", time_limit=10).result.objective
+    assert (goal.value, goal.bound) == (0, 0)
