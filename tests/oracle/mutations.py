@@ -67,7 +67,7 @@ MUTATIONS = (
         r"        leads = [{ScoreAtom(point, wanted): Fraction(1), ScoreAtom(point, o): Fraction(-1)} "
         r"for o in range(ensemble.n_outputs) if o != wanted]\n"
         r"        return (all_of if positive else any_of)"
-        r'([compare(scope, lead, ">=", Bound(), positive, name) for lead in leads])',
+        r'([compare(scope, lead, ">=", LogRational(), positive, name) for lead in leads])',
     ),
     Mutation(
         "a bound off by one unit", "compiler/query/bounds.py",
@@ -84,8 +84,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the objective of other points", "solve/data_rows.py",
-        r"inputs_of\(query, result\.witness\.values\)",
-        "inputs_of(query, result.witness.values[::-1])",
+        r"Inputs\(result\.witness\.values, result\.witness\.cells,",
+        "Inputs(result.witness.values[::-1], result.witness.cells[::-1],",
     ),
     Mutation(
         "changes lose a feature", "binder/distances.py",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+import symtable
 
 import pytest
 
@@ -15,3 +17,17 @@ def test_every_error_can_be_planted(mutation) -> None:
     changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)
     assert times == 1
     compile(changed, mutation.file, "exec")
+    # What the error names is there: a NameError would be found for the wrong reason.
+    assert _names(changed) - _names(text) <= set(dir(builtins)), "a name that the module does not have"
+
+
+def _names(text: str) -> set[str]:
+    """The global names that the functions of a module read, and those that it binds."""
+    table = symtable.symtable(text, "module", "exec")
+    found = {name.get_name() for name in table.get_symbols()}
+    inner = list(table.get_children())
+    while inner:
+        scope = inner.pop()
+        inner += scope.get_children()
+        found |= {name.get_name() for name in scope.get_symbols() if name.is_global()}
+    return found
