@@ -77,6 +77,16 @@ def test_what_a_constraint_says_of_the_same_sum_bounds_it(six: Any, goal: str, c
     assert (shown.value, shown.bound) == (value, value)
 
 
+def test_the_most_that_can_be_is_a_bound_without_a_search(booster: Any) -> None:
+    """A row outside of the domain differs in every feature, whatever the search over equal points proves."""
+    domain = "\n".join(f"feature f{i}: integer in [0, 3]" for i in range(3))
+    table = pd.DataFrame({"f0": [9.0], "f1": [9.0], "f2": [9.0]})
+    question = "find a, b such that not (margin(a) >= 5 or changes(a, b) != 0)\n  maximize distance(b, row 0 of d, l0)"
+    with pytest.warns(UserWarning, match="E401"):
+        goal = ask(booster, question, domain, table, backend="native").result.objective
+    assert (goal.value, goal.bound) == (3, 3)
+
+
 def test_a_bound_that_a_value_contradicts_is_an_internal_error() -> None:
     assert consistent(1.0, 1.0 + 1e-12, maximize=True, exact=True, who="x") == 1.0 + 1e-12
     assert consistent(2.0, 1.0, maximize=True, exact=True, who="x") == 2.0

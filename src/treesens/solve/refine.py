@@ -76,22 +76,27 @@ class _Refinement:
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
     def _within_range(self, result: Result) -> Result:
-        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it."""
+        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it.
+
+        What the objective can be at all is a bound that rests on no search.
+        """
         goal, shown = self.query.objective, result.objective
-        if goal is None or shown is None or shown.bound is None or result.verdict is not Verdict.FOUND:
+        if goal is None or shown is None or result.verdict is not Verdict.FOUND:
             return result
         assert result.witness is not None
+        best = inf if goal.maximize else -inf
+        bound = best if shown.bound is None else shown.bound
         reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
         try:
             value = shown_value(goal, reached)
-            bound = consistent(shown.bound, value, maximize=goal.maximize, exact=False, who=result.backend)
+            bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
         except ContradictoryBound as error:
             return Result(self.query.name, Verdict.UNKNOWN, error.reason, backend=result.backend)
-        least = within_range(self.query, -inf if not goal.maximize else inf)
+        least = within_range(self.query, best)
         if least is not None and abs(least) < inf:
             limit = shown_value(goal, least)
             bound = min(bound, limit) if goal.maximize else max(bound, limit)
-        return replace(result, objective=replace(shown, bound=bound))
+        return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
 
     def _seeded(self) -> Result | None:
         """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
