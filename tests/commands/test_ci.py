@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +12,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from markdown_it import MarkdownIt
 
 from tests.studies.grids import two_classes
+from treesens.report.ci import Case
+from treesens.report.ci_markdown import case_page
 
 GOOD = 'model m from "m.json"\nfeature p: integer in [0, 5]\nquery up: find a such that prob(a) > 0.5 expect some\n'
 BAD = """model m from "m.json"
@@ -109,3 +113,35 @@ def test_questions_are_tests_of_pytest(folder: Path) -> None:
     assert "bad.sens::nonsense FAILED" in done.stdout
     assert "2 failed, 2 passed" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_markdown_is_a_table_with_what_is_wrong_below(
+    folder: Path, tmp_path: Path, treesens: Callable[..., Any]
+) -> None:
+    page = tmp_path / "r.md"
+    done = treesens("check", folder / "good.sens", folder / "bad.sens", "--markdown", page, "-q")
+    assert (done.code, done.out) == (10, "")
+    shown = rendered(page.read_text())
+    assert "2 of 4 questions are answered as expected" in shown
+    assert shown.count("<tr>") == 5
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td>(.*?)</td>", shown)]
+    assert cells[0::3] == ["as expected", "as expected", "violated", "broken"]
+    assert cells[1::3] == ["up", "all_is_well", "never", "nonsense"]
+    assert shown.count("<details>") == 2
+    assert "expected none, and the answer is found" in shown
+    assert "a: p " in shown
+
+
+def test_no_text_of_a_file_is_markup_in_markdown() -> None:
+    evil = "a|b](http://x.y) <img src=x> `c` **d** \n\n# e\n\n</pre><script>f</script> &amp; @all"
+    shown = rendered(case_page([Case(evil, 1, evil, "violated", evil), Case(evil, 2, evil, None, evil)]))
+    for tag in ("<a ", "<img", "<strong>d", "<script", "<h1"):
+        assert tag not in shown
+    assert shown.count("<tr>") == 3
+    assert shown.count("<td>") == 6
+    assert "&amp;amp;" in shown
+
+
+def rendered(text: str) -> str:
+    """The page as a reader of Markdown that people use shows it."""
+    return str(MarkdownIt("commonmark").enable("table").render(text))

@@ -62,7 +62,8 @@ def act(folder: Path, files: str, **more: str) -> tuple[subprocess.CompletedProc
     out.write_text("")
     variables = {name: here[value] for name, value in step["env"].items()}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    environment = {**os.environ, **variables, "GITHUB_OUTPUT": str(out)}
+    environment = {**os.environ, **variables, "GITHUB_OUTPUT": str(out), "RUNNER_TEMP": str(folder)}
+    environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary")
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done, dict(line.split("=", 1) for line in out.read_text().splitlines())
 
@@ -74,6 +75,7 @@ def test_the_action_answers_what_its_patterns_find(folder: Path) -> None:
     done, outputs = act(folder, "**/*.sens", junit="r.xml", sarif="r.sarif")
     assert done.returncode == 10
     assert outputs == {"sarif": "r.sarif", "exit-code": "10"}
+    assert "1 of 2 questions" in (folder / "summary").read_text()
     (run,) = json.loads((folder / "r.sarif").read_text())["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["violated"]
     assert ElementTree.parse(folder / "r.xml").getroot().attrib["tests"] == "2"

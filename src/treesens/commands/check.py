@@ -64,6 +64,7 @@ def command(
     jobs: int,
     junit_file: Path | None,
     sarif_file: Path | None,
+    markdown_file: Path | None,
     quiet: bool,
     trust_pickle: bool,
     certificates: Path | None,
@@ -114,7 +115,7 @@ def command(
         say_json(objects[0] if len(files) == 1 else {"schema_version": SCHEMA_VERSION, "files": objects})
     for text in run.faults.shown:
         say(text, err=True)
-    write_ci(run.asked, junit_file, sarif_file)
+    write_ci(run.asked, junit_file, sarif_file, markdown_file)
     if certificates is not None:
         from treesens.certificates.attach import summary
         from treesens.report.records import certificate_records

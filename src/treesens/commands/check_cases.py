@@ -14,6 +14,7 @@ from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.result import Result
 from treesens.errors import UsageError
 from treesens.report.ci import Case, junit, sarif
+from treesens.report.ci_markdown import case_page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,7 +29,7 @@ class Asked:
 
 
 def ci_options(function: Function) -> Function:
-    """`junit` and `sarif` (paths or None), which can be written when the command begins, and `quiet`."""
+    """`junit`, `sarif` and `markdown` (paths or None), which can be written when the command begins, and `quiet`."""
 
     def writable(_context: object, _option: object, path: Path | None) -> Path | None:
         check_writable(path)
@@ -38,6 +39,7 @@ def ci_options(function: Function) -> Function:
     words = "Write the answers as {} for CI."
     for option in (
         click.option("--quiet", "-q", is_flag=True, help="No answers on the terminal: errors, and the exit code."),
+        click.option("--markdown", "markdown_file", type=kind, callback=writable, help=words.format("Markdown")),
         click.option("--sarif", "sarif_file", type=kind, callback=writable, help=words.format("SARIF 2.1.0")),
         click.option("--junit", "junit_file", type=kind, callback=writable, help=words.format("JUnit XML")),
     ):
@@ -60,10 +62,12 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
     return files, tuple(names)
 
 
-def write_ci(runs: Sequence[Asked], junit_file: Path | None, sarif_file: Path | None) -> None:
+def write_ci(
+    runs: Sequence[Asked], junit_file: Path | None, sarif_file: Path | None, markdown_file: Path | None
+) -> None:
     """Writes what is asked for."""
     cases = [case for run in runs for case in cases_of(run)]
-    for path, made in ((junit_file, junit), (sarif_file, sarif)):
+    for path, made in ((junit_file, junit), (sarif_file, sarif), (markdown_file, case_page)):
         if path is not None:
             write_atomically(path, made(cases))
 
