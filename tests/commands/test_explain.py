@@ -153,6 +153,7 @@ def test_python_explains_texts_and_objects(model_file: Path) -> None:
     of_object = ts.explain(question, models={"m": ts.load(model_file)})["q"]
     assert of_text.sentence == of_object.sentence
     assert of_text.formulas == of_object.formulas
+    assert of_text.expansion == of_object.expansion
     assert "S(a) ≥ ln(1.5)" in of_text._repr_html_()
 
 
