@@ -24,6 +24,7 @@ __all__ = [
     "explain",
     "gap",
     "info",
+    "learn_rules",
     "load",
     "query",
     "sensitivity",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         explain,
         gap,
         info,
+        learn_rules,
         load,
         sensitivity,
     )

@@ -202,7 +202,22 @@ def _bound(
     return bound
 
 
+def learn_rules(data: Any, label: str | None = None, *, exceptions: float = 0.0) -> dict[str, Any]:
+    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
+    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
+    rows of a rule that may break it. UsageError if that is not in [0, 0.5].
+    """
+    from treesens.data.rule import RuleOptions
+    from treesens.data.rules import mine
+    from treesens.data.tables import read_table
+    from treesens.report.rules_text import rules_record
+
+    if not 0 <= exceptions <= 0.5:
+        raise UsageError(f"exceptions = {exceptions} is no share of rows", remedy="give a number from 0 to 0.5")
+    return rules_record(mine(read_table(data, label=label), RuleOptions(exceptions)))
+
+
 __all__ = [
     "Answer", "Answers", "Audit", "Diff", "Explanation", "Gap",
-    "audit", "check", "check_text", "diff", "explain", "gap", "info", "load", "sensitivity",
+    "audit", "check", "check_text", "diff", "explain", "gap", "info", "learn_rules", "load", "sensitivity",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "range": ("treesens.commands.range", "The smallest and the largest score, with their proofs."),
     "robust": ("treesens.commands.robust", "How far rows are from another class, with proofs."),
     "why": ("treesens.commands.why", "Which values of a row decide its class, and what would change it."),
+    "learn": ("treesens.commands.learn", "Mine domains and rules from a table, as text of the language."),
     "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
     "emit": ("treesens.commands.emit", "Write what a solver would get."),
     "opt": ("treesens.commands.opt", "Run passes and show the IR."),

@@ -1,0 +1,67 @@
+"""`treesens learn rules DATA`: what holds in every row of a table, as text of the language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from treesens.compiler.base.files import write_atomically
+from treesens.report.terminal import say, say_json
+
+
+@click.command("learn")
+@click.argument("what", type=click.Choice(["rules"]))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", help="The column that is no input; no rule is about it.")
+@click.option(
+    "--exceptions",
+    type=click.FloatRange(0, 0.5),
+    default=0.0,
+    show_default=True,
+    help="The share of the rows of a rule that may break it.",
+)
+@click.option("--rows", type=click.IntRange(min=1), default=30, show_default=True, help="The least support, in rows.")
+@click.option(
+    "--share", type=click.FloatRange(0, 1), default=0.01, show_default=True, help="The least support, as a share."
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="A file for the text (or the JSON)."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(
+    what: str,
+    data: Path,
+    label: str | None,
+    exceptions: float,
+    rows: int,
+    share: float,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Mine `rules` from DATA (CSV or Parquet): domains, one-hot groups, dependencies, implications and orders, each with its
+    support and its exceptions. The text is for you to approve: a rule that holds in a table need not hold in the world.
+
+    Exit codes: 0 done, 1 usage, 2 unreadable input.
+    """
+    from treesens.data.rule import RuleOptions
+    from treesens.data.rules import mine
+    from treesens.data.tables import read_table
+    from treesens.report.records import SCHEMA_VERSION
+    from treesens.report.rules_text import rules_record, rules_text
+
+    del what
+    mined = mine(read_table(data, label=label), RuleOptions(exceptions, rows, share))
+    if as_json:
+        record = {"schema_version": SCHEMA_VERSION, "data": str(data), **rules_record(mined)}
+        if output is None:
+            say_json(record)
+        else:
+            import json
+
+            write_atomically(output, json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    elif output is None:
+        say(rules_text(mined), nl=False)
+    else:
+        write_atomically(output, rules_text(mined))
+    return 0
