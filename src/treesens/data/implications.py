@@ -105,8 +105,12 @@ class Implications:
                     reached = sum(self.table.count(y, v) for v in conclusion)
                     found.append((len(conclusion), -self.table.count(x, value), reached, x, value, y, conclusion))
         steps = {(x, v, y): goal[0] for *_, x, v, y, goal in found if len(goal) == 1 and self._exact(x, v, y, goal[0])}
-        for *_, x, value, y, conclusion in sorted(found):
-            if not self._said_backwards(x, value, y, conclusion, steps) and known.add(x, value, y, conclusion):
+        for *_, first, given, other, left in sorted(found):
+            x, value, y, conclusion = first, given, other, left
+            if self._said_backwards(first, given, other, left, steps):
+                x, value, y = other, 1 - left[0], first
+                conclusion = [steps[x, value, y]]
+            if known.add(x, value, y, conclusion):
                 back = self._conclusion(y, conclusion[0], x) if len(conclusion) == 1 else []
                 both = back == [value] and known.add(y, conclusion[0], x, back)
                 yield from self._rules(self.table.columns[x], [value], self.table.columns[y], conclusion, both, False)
