@@ -261,8 +261,7 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
     names = [str(column) for column in data.columns]
     _refuse_duplicates(names, place)
     columns: dict[str, Column] = {}
-    for name, column in zip(names, data.columns, strict=True):
-        series = data[column]
+    for name, series in zip(names, data.iter_columns(), strict=True):
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             columns[name] = _numbers(series)
         else:
