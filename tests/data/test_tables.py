@@ -120,7 +120,8 @@ def _seconds(path: Path) -> float:
 
 def test_columns_that_are_called_by_numbers_keep_their_values() -> None:
     """A frame made of an array: its names are numbers, and no places of rows."""
-    frame = pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=[2, 0, 7])
+    pandas = pytest.importorskip("pandas", reason="reads a data frame; pip install pandas")
+    frame = pandas.DataFrame(np.arange(6.0).reshape(2, 3), columns=[2, 0, 7])
     table = read_table(frame)
     assert {name: values.tolist() for name, values in table.columns.items()} == {
         "2": [0.0, 3.0],
