@@ -75,7 +75,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the order of classes swapped", "binder/terms.py",
-        r"    return numbers\[label\.value\]", "    return len(classes) - 1 - numbers[label.value]",
+        r"    return numbers\.get\(label\.value\)",
+        "    return None if label.value not in numbers else len(classes) - 1 - numbers[label.value]",
     ),
     Mutation(
         "`not` dropped over a conjunction", "binder/formulas.py",
