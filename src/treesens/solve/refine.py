@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import inf
 
 from treesens.compiler.base.budget import LEAST, Budget
@@ -66,7 +67,8 @@ class _Refinement:
         result = self._seeded() if own else None
         goal = self.query.objective
         if result is None and own and goal is not None and goal.reaching is not None:
-            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, self._search, self.budget.left).run()
+            alone = partial(self._search, keep=False)
+            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, alone, self.budget.left).run()
         if result is None:
             result = self._search(self.query)
         result = self._closer(result)
@@ -130,7 +132,7 @@ class _Refinement:
             return None
         limit = min(limits) if goal.maximize else max(limits)
         asked = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
-        found = self._search(asked, self.budget.left() * _SHARE)
+        found = self._search(asked, self.budget.left() * _SHARE, keep=False)
         if found.witness is None:
             return None
         reached = objective_value(goal, inputs_of(self.query, found.witness.values))
@@ -157,24 +159,32 @@ class _Refinement:
         for phase, seconds in result.seconds.items():
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
-    def _search(self, query: Query, seconds: float = inf) -> Result:
-        """The answer with all cells ruled out that hold no values."""
+    def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
+        """The answer with all cells ruled out that hold no values.
+
+        Without `keep` they are ruled out for this search alone: what it adds to the question may be why they hold none. What
+        asks for better answers than a known one may keep them, since later searches ask for no worse ones.
+        """
         part = self.budget.within(seconds)
+        cuts, proved = list(self.cuts), self.proved
         while True:
-            asked = replace(query, constraints=(*query.constraints, *self.cuts))
+            asked = replace(query, constraints=(*query.constraints, *cuts))
             result = search_cells(asked, self.options, part.at_least(LEAST), on_better=self.on_better)
             self.attempts += result.attempts
             self._count(result)
             if result.verdict is not Verdict.UNKNOWN or not result.refuted:
-                return self._honest(result)
-            self.cuts += [found.cut for found in result.refuted]
-            self.proved = self.proved and all(found.proved for found in result.refuted)
+                return self._honest(result, proved)
+            cuts += [found.cut for found in result.refuted]
+            proved = proved and all(found.proved for found in result.refuted)
+            if keep:
+                self.cuts, self.proved = cuts, proved
             if part.over:
-                return self._honest(replace(result, reason=f"time: {result.reason}"))
+                return self._honest(replace(result, reason=f"time: {result.reason}"), proved)
 
-    def _honest(self, result: Result) -> Result:
+    @staticmethod
+    def _honest(result: Result, proved: bool) -> Result:
         """Without what rests on cells that were ruled out without a proof."""
-        if self.proved:
+        if proved:
             return result
         if result.verdict is Verdict.NONE:
             reason = "no values were found in some combinations of cells, and none were proved impossible"
