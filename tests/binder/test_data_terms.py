@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from tests.binder.setting import NAMES, one, values, world
+from tests.data.distances import distances_to_row
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import FeatureGrid
-from treesens.compiler.query.domain import RealDomain, ValueDomain
+from treesens.compiler.query.domain import RealDomain, ValueDomain, cell_range, legal_cells
 from treesens.compiler.query.evaluate import form_value, holds, inputs_of
 from treesens.compiler.query.query import AvoidBoxes
 from treesens.compiler.query.values import ValueSum, least_sum, reach_of_cell
 from treesens.data.cavities import Boxes, maximal_empty_boxes
 from treesens.data.marginals import marginals
-from treesens.data.rows import SHIFT, coarse_cells, distances_to_row, fine_runs
+from treesens.data.rows import SHIFT, changes_from_value, coarse_cells, fine_runs
 
 
 def every_maximal_empty_box(cells: np.ndarray, sizes: list[int], width: int) -> set[tuple[tuple[int, int, int], ...]]:
@@ -190,3 +191,38 @@ def test_distances_of_cells_without_a_legal_value_are_zero() -> None:
     grid = FeatureGrid("x", NumberType.FLOAT32, np.array([0.0, 1.0]))
     domain = RealDomain(0.0, 0.5)
     assert distances_to_row(domain, grid, 2.0, Fraction(1, 2), ordered=True) == [0, 3, 0]
+
+
+@pytest.mark.parametrize("number_type", list(NumberType))
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_cells_that_change_a_row_are_those_at_a_distance(number_type: NumberType, missing: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cuts = np.unique(number_type.cast(rng.choice([rng.normal(size=9), np.arange(-4.0, 5.0)])))
+    grid = FeatureGrid("x", number_type, cuts, missing=missing)
+    low, high = sorted(number_type.cast(rng.normal(scale=2, size=2)))
+    values = np.unique(number_type.cast(rng.normal(size=6)))
+    for domain in (
+        RealDomain(low, high, missing=missing),
+        RealDomain(float(np.floor(low)), float(np.ceil(high)), whole=True, missing=missing),
+        ValueDomain(values, tuple(values.tolist()), missing=missing),
+    ):
+        legal = legal_cells(domain, grid)
+        for value in (*cuts, *values, low, 0.0, 0.5, 2.0, *([np.nan] if missing else [])):
+            expected = distances_to_row(domain, grid, float(value), Fraction(1), ordered=False)
+            assert changes_from_value(domain, grid, legal, float(value)).tolist() == [int(d) for d in expected]
+
+
+@pytest.mark.parametrize("number_type", list(NumberType))
+@pytest.mark.parametrize("whole", [False, True])
+def test_legal_cells_are_those_with_a_range(number_type: NumberType, whole: bool) -> None:
+    rng = np.random.default_rng(3)
+    for scale in (1.0, 5.0, 1e9, 1e30):
+        cuts = np.unique(number_type.cast(rng.normal(scale=scale, size=40)))
+        grid = FeatureGrid("x", number_type, cuts)
+        low, high = sorted(number_type.cast(rng.normal(scale=scale, size=2)))
+        domain = RealDomain(float(low), float(high), whole=whole)
+        ranges = [cell_range(domain, grid, cell) for cell in range(grid.n_cells)]
+        assert legal_cells(domain, grid).tolist() == [a <= b for a, b in ranges]
+        lows, highs = grid.intervals()
+        assert list(zip(lows.tolist(), highs.tolist(), strict=True)) == [grid.interval(c) for c in range(grid.n_cells)]

@@ -141,12 +141,12 @@ def trees_without_a_factor(asked: Asked, one: Tight, random: np.random.Generator
         for mine in values.values():
             mine[leaf_tree == number] = mine[leaf_tree == number].min()
         rows = [replace(asked.rows[0], values=values)]
-        wrong.append(searched(asked, one, DirectQuestion(query, parts, rows)))
+        wrong.append(searched(asked, one, DirectQuestion(query, asked.question.coarse, parts, rows)))
     return wrong
 
 
 def trees_without_a_cell(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
-    cells = asked.question.decide(asked.search, Budget.of(10)).cells
+    cells = asked.question.decide(asked.search, asked.cells, Budget.of(10)).cells
     assert cells is not None
     grid, wrong = one.statement.query.space.grid, []
     for f in random.permutation(len(grid)):
@@ -161,8 +161,8 @@ def searched(asked: Asked, one: Tight, question: DirectQuestion, *lost: CellSet,
     parts = _parts_of(query)
     assert parts is not None
     bound = np.array([row.bound(stated) + below for row, stated in zip(asked.rows, parts.rows, strict=True)], np.int64)
-    less = replace(parts, sets=[*parts.sets, *lost])
-    return Asked(question, question.search(query, less, bound, None, 0, None), asked.rows)
+    cells = question.cells(query, replace(parts, sets=[*parts.sets, *lost]))
+    return Asked(question, cells, question.search(cells, bound, None, 0, None), asked.rows)
 
 
 def on_trees(error: Callable[..., list[Asked]], one: Tight, random: np.random.Generator) -> dict[str, Any] | None:

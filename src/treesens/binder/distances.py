@@ -22,7 +22,7 @@ from treesens.compiler.base.floats import ceil_to, floor_to, next_up
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.values import DistanceTerm, ValueSum, changed_features
-from treesens.data.rows import distances_to_row
+from treesens.data.rows import changes_from_value
 from treesens.grammar.tree import ast
 
 
@@ -179,9 +179,8 @@ def changes_from_row(
     def costs(space: q.Space, sign: int) -> tuple[q.CellCost, ...]:
         result = []
         for f in features:
-            domain, grid = scope.spec(f).domain, space.grid[f]
-            distances = distances_to_row(domain, grid, float(values[f]), Fraction(1), ordered=False)
-            result.append(q.CellCost(atom.point, f, frozen(np.array([int(d) * sign for d in distances])), 0))
+            changed = changes_from_value(scope.spec(f).domain, space.grid[f], space.legal[f], float(values[f]))
+            result.append(q.CellCost(atom.point, f, frozen(changed * sign), 0))
         return tuple(result)
 
     return costs

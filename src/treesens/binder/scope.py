@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -22,10 +23,11 @@ from treesens.binder.declarations import (
     unknown_feature,
 )
 from treesens.binder.domains import FeatureSpec
-from treesens.compiler.base.arrays import FloatArray, Int32Array, frozen
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import CellEnsemble, Feature
+from treesens.compiler.model.discretise import refine
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.domain import Domain, ValueDomain, legal_cells
@@ -70,7 +72,7 @@ class Inputs:
     cache: dict[object, object] = field(default_factory=dict)
     """What is costly and the same for all questions over these inputs (grids, marginals, cavities)."""
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(feature.name for feature in self.features)
 
@@ -81,21 +83,39 @@ class Inputs:
             del self.cache[key]
 
     def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
-        """The space refined by more cuts, and the models over it; made once for the same cuts."""
-        sorted_cuts = tuple(tuple(sorted(set(extra))) for extra in cuts)
-        key = ("space", sorted_cuts)
+        """The space refined by more cuts, and the models over it; made once for the same cuts.
+
+        What a question leaves as it is (most features, and what scores see) is that of all questions.
+        """
+        coarse, legal = self._coarse()
+        extra = tuple(_new_cuts(grid, found) for grid, found in zip(coarse.grid, cuts, strict=True))
+        key = ("space", extra)
         if key not in self.cache:
+            grid = coarse.grid.refined(extra)
             domains = tuple(spec.domain for spec in self.specs)
-            grid = Grid(
-                tuple(
-                    _with_legal_categories(g, d) if g.categories else g.refined(extra)
-                    for g, d, extra in zip(self.base, domains, sorted_cuts, strict=True)
-                )
+            fine = tuple(
+                known if new is old else frozen(legal_cells(domain, new), bool)
+                for known, old, new, domain in zip(legal, coarse.grid, grid, domains, strict=True)
             )
-            legal = tuple(frozen(legal_cells(d, g), bool) for d, g in zip(domains, grid, strict=True))
-            space = q.Space(self.names, grid, domains, legal)
-            self.cache[key] = space, tuple(model.ensemble.on(grid) for model in self.models)
+            space = q.Space(self.names, grid, domains, fine, coarse)
+            self.cache[key] = space, tuple(refine(model, grid) for model in coarse.models)
         return self.cache[key]  # type: ignore[return-value]
+
+    def _coarse(self) -> tuple[q.Coarse, tuple[BoolArray, ...]]:
+        """The grid of the models with them on it, and its legal cells."""
+        if "coarse" not in self.cache:
+            domains = tuple(spec.domain for spec in self.specs)
+            pairs = zip(self.base, domains, strict=True)
+            grid = Grid(tuple(_with_legal_categories(g, d) if g.categories else g for g, d in pairs))
+            legal = tuple(frozen(legal_cells(d, g), bool) for d, g in zip(domains, grid, strict=True))
+            self.cache["coarse"] = q.Coarse(grid, tuple(model.ensemble.on(grid) for model in self.models)), legal
+        return self.cache["coarse"]  # type: ignore[return-value]
+
+
+def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
+    """The cuts that a grid does not have yet, ascending; a category has none."""
+    wanted = set() if grid.categories else set(cuts)
+    return tuple(sorted(wanted.difference(grid.cuts.tolist()))) if wanted else ()
 
 
 def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:

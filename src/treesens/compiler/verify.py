@@ -118,14 +118,14 @@ def _outside(query: Query, values: FloatArray) -> str | None:
 
 
 def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryPredict] | None) -> list[NDArray[Any]]:
-    rows = []
-    for number, point in enumerate(query.points):
-        row = values[number : number + 1]
-        if library_predict is None:
-            rows.append(np.ravel(query.models[point.model].ensemble.margins_emulated(row)))
-        else:
-            rows.append(np.ravel(library_predict[point.model](row)))
-    return rows
+    # A model is asked once for all of its points.
+    rows: dict[int, NDArray[Any]] = {}
+    for model in {point.model for point in query.points}:
+        mine = [number for number, point in enumerate(query.points) if point.model == model]
+        predict = query.models[model].ensemble.margins_emulated if library_predict is None else library_predict[model]
+        margins = np.asarray(predict(values[mine])).reshape(len(mine), -1)
+        rows.update(zip(mine, margins, strict=True))
+    return [rows[number] for number in range(len(query.points))]
 
 
 def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str | None:

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.compiler.query.domain import Domain, ValueDomain, cell_range
+from treesens.compiler.query.domain import Domain, allowed_values
 
 SHIFT = 40
 """Quantities learnt from data (log-likelihoods, distances) are integers in units of 2**-40: far finer than data are."""
@@ -63,46 +63,17 @@ def fine_runs(coarse: FeatureGrid, fine: FeatureGrid) -> tuple[Int64Array, Int64
     return np.searchsorted(owner, cells), np.searchsorted(owner, cells, side="right") - 1
 
 
-def distances_to_row(
-    domain: Domain, grid: FeatureGrid, value: float, width: Fraction, *, ordered: bool
-) -> list[Fraction]:
-    """The distance of a row's value to the nearest legal value of every cell, in units of `width`.
-
-    A missing value is one width away from every other and 0 from missing; so are unequal values if `ordered` is False.
-    Cells without a legal value get 0.
+def changes_from_value(domain: Domain, grid: FeatureGrid, legal: BoolArray, value: float) -> Int64Array:
+    """1 for every cell in which the nearest legal value is another one than a row's, int64[n_cells]; missing (NaN) is a value
+    of its own. Present cells without a legal value get 0, but for a missing value.
     """
-    one = Fraction(1)
-    result = [Fraction(0)] * grid.n_cells
-    absent = bool(np.isnan(value))
+    changes = legal.astype(np.int64)
     if grid.missing:
-        result[grid.missing_cell] = Fraction(0) if absent else one
-    values = domain.values if isinstance(domain, ValueDomain) else None
-    if values is not None:
-        ends = np.searchsorted(grid.cell_of(values), np.arange(grid.present_cells + 1))
-    for cell in range(grid.present_cells):
-        if absent:
-            result[cell] = one
-            continue
-        if values is not None:
-            inside = values[ends[cell] : ends[cell + 1]]
-            if len(inside) == 0:
-                continue
-            nearest = _nearest(inside, value)
-        else:
-            assert not isinstance(domain, ValueDomain)
-            low, high = cell_range(domain, grid, cell)
-            if low > high:
-                continue
-            nearest = min(max(value, low), high)
-            if domain.whole:
-                nearest = min(max(float(round(nearest)), low), high)
-        if nearest != value:
-            result[cell] = abs(Fraction(nearest) - Fraction(value)) / width if ordered else one
-    return result
-
-
-def _nearest(values: FloatArray, value: float) -> float:
-    """The nearest of ascending values."""
-    after = min(int(np.searchsorted(values, value)), len(values) - 1)
-    before = max(after - 1, 0)
-    return float(min(values[before], values[after], key=lambda v: abs(v - value)))
+        changes[grid.missing_cell] = 1
+    if np.isnan(value):
+        changes[: grid.present_cells] = 1
+        if grid.missing:
+            changes[grid.missing_cell] = 0
+    elif allowed_values(domain, np.array([value]))[0]:
+        changes[grid.cell_of(value)] = 0
+    return changes

@@ -1,9 +1,9 @@
 """The least largest distance from a row (linf), by the engine alone: which radius is the first with an answer?
 
-The boxes around a row are nested, and a box of cells comes within reach at one of finitely many radii. The question is
-compiled once; each decision sees only what its box leaves of the trees (`backends/native/nested.py`). Where the values of the
-answer fall short of what their cells allow, or the library's arithmetic is against it, the search by whole questions
-(`bisection`) takes over.
+The boxes around a row are nested, and a box of cells comes within reach at one of finitely many radii. Each decision sees only
+what its box leaves of the trees: of the models' own (`backends/native/least_level.py`), or of those of a question that is
+compiled once (`backends/native/nested.py`). Where the values of the answer fall short of what their cells allow, or the
+library's arithmetic is against it, the search by whole questions (`bisection`) takes over.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from treesens.backends.native.least_level import least_level_directly
 from treesens.backends.native.nested import LevelOutcome, nested_question
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
@@ -45,16 +46,19 @@ def answer_radius(
     """The answer with its bound; None where this search has none to give."""
     assert query.objective is not None
     start = time.perf_counter()
-    places = [term.places[0] for term in query.objective.values]
-    try:
-        question = nested_question(replace(query, objective=None), places, verify_each=options.verify_each)
-    except BackendError:
-        return None
-    if question.decided is not None:
-        return replace(question.decided, query=query.name)
+    built = start
     radii = radii_of(query.space, query.objective.values)
-    built = time.perf_counter()
-    found = question.least_level(radii.level, budget, seed=options.seed, memory=options.memory_limit)
+    found = _on_trees(query, radii, options, budget)
+    if found is None:
+        places = [term.places[0] for term in query.objective.values]
+        try:
+            question = nested_question(replace(query, objective=None), places, verify_each=options.verify_each)
+        except BackendError:
+            return None
+        if question.decided is not None:
+            return replace(question.decided, query=query.name)
+        built = time.perf_counter()
+        found = question.least_level(radii.level, budget, seed=options.seed, memory=options.memory_limit)
     result = _judged(query, query.objective, radii, found, options)
     if result is None:
         return None
@@ -71,6 +75,14 @@ def answer_radius(
         statistics={"nodes": float(found.nodes), "decisions": float(found.decisions)},
     )
     return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
+
+
+def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> LevelOutcome | None:
+    """The least level without compiling anything, if the question is one about scores."""
+    if options.pipeline != "default" or options.verify_each:
+        return None
+    memory = options.memory_limit
+    return least_level_directly(query, radii.level, budget, hints=options.hints, seed=options.seed, memory=memory)
 
 
 def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:

@@ -11,6 +11,7 @@ import numpy as np
 from treesens import _engine
 from treesens.backends.native.direct import Known, known_question
 from treesens.backends.native.nested import run_search
+from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import AnyOf, Query
@@ -49,7 +50,7 @@ def cheapest_directly(
     internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
     asked one after the other, each for what is better than the best so far.
     """
-    asked = list(_alternatives(query))
+    asked = list(alternatives_of(query))
     known = [known_question(alternative) for alternative in asked]
     best: Int32Array | None = None
     most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
@@ -60,7 +61,8 @@ def cheapest_directly(
         if search is None:
             continue
         # What one of them needs is not known: each gets an equal part of what is left.
-        facts = run_search(search, budget.share(1 / (len(known) - number)))
+        cells, found = search
+        facts = run_search(found, budget.share(1 / (len(known) - number)))
         if facts["fault"]:
             return None  # the engine contradicts itself: nothing that it has proved is believed
         nodes += facts["nodes"]
@@ -68,7 +70,7 @@ def cheapest_directly(
         if facts["status"] == "open":
             reasons.append(facts["reason"] or "time")
         if facts["point"]:
-            best, most = np.array(facts["point"], np.int32)[question.question.variable], facts["high"]
+            best, most = cells.of_point(facts["point"]), facts["high"]
     if not lows:
         return None
     return CheapestOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
@@ -82,26 +84,27 @@ def _search(
     hints: Int32Array | None,
     seed: int,
     memory: int | None,
-) -> Any:
+) -> tuple[QuestionCells, Any] | None:
     """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
-    question = known.question
-    allowed = question.allowed(query, known.parts)
+    cells = known.cells(query)
+    allowed = cells.allowed()
     if allowed is None:
         return None
-    start = question.start
+    start = cells.start
     cost = np.zeros(len(allowed), np.int64)
     for (point, feature), of_cell in costs.items():
-        v = question.variable[point, feature]
+        v = cells.variable[point, feature]
         cost[start[v] : start[v + 1]] += np.maximum(of_cell, 0)
         allowed[start[v] : start[v + 1]] &= of_cell >= 0
     if not np.logical_or.reduceat(allowed, start[:-1]).all():
         return None
     cost[~allowed] = -1
-    memory = -1 if memory is None else memory
-    return _engine.CostSearch(question.boxes, cost, known.bound, question.hints(hints), most, seed, memory)
+    coarse, limit = cells.coarse_costs(cost), -1 if memory is None else memory
+    boxes, starts = known.question.boxes, cells.of_hints(hints)
+    return cells, _engine.CostSearch(boxes, coarse, known.bound, starts, most, seed, limit)
 
 
-def _alternatives(query: Query) -> Iterator[Query]:
+def alternatives_of(query: Query) -> Iterator[Query]:
     """The question without its one disjunction, once for each of its parts; the question itself if it has none."""
     plain = [c for c in query.constraints if not isinstance(c, AnyOf)]
     either = [c for c in query.constraints if isinstance(c, AnyOf)]

@@ -18,11 +18,12 @@ import numpy as np
 
 from treesens import _engine
 from treesens.backends.native.nested import run_search
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.backends.native.question_cells import QuestionCells
+from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.model.scores import base_units, leaf_values
-from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
+from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Coarse, Constraint, Query, SameExcept
 
 _BITS = 60
 """Sums of a row stay below 2**_BITS."""
@@ -82,12 +83,17 @@ def _parts_of(query: Query) -> Parts | None:
 
 
 class DirectQuestion:
-    """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked."""
+    """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
 
-    def __init__(self, query: Query, parts: Parts, rows: list[_Row]) -> None:
-        space, points = query.space, range(len(query.points))
-        features = len(space.names)
+    They stand on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
+    the same one.
+    """
+
+    def __init__(self, query: Query, coarse: Coarse, parts: Parts, rows: list[_Row]) -> None:
+        points = range(len(query.points))
+        features = len(query.space.names)
         varied = frozenset(range(features)) if parts.same is None else parts.same.varied
+        self.coarse = coarse
         self.variable = np.zeros((len(points), features), np.int32)
         owner: list[int] = []
         for f in range(features):
@@ -95,23 +101,23 @@ class DirectQuestion:
                 if p == 0 or f in varied:
                     owner.append(f)
                 self.variable[p, f] = len(owner) - 1
-        counts = space.grid.n_cells
+        self.feature = np.array(owner, np.int32)
+        counts = coarse.grid.n_cells
         self.size = counts[owner]
-        self.start = np.concatenate(([0], np.cumsum(self.size)))
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = _engine.CellProblem(
             points=[self._point(query, p, rows) for p in points],
             cells=counts,
-            missing_cell=space.grid.missing_cells,
+            missing_cell=coarse.grid.missing_cells,
             size=self.size.astype(np.int32),
-            feature=np.array(owner, np.int32),
+            feature=self.feature,
             bound=np.zeros(len(rows), np.int64),
             **clauses,
         )
         self.boxes = _engine.Boxes(self._problem)
 
     def _point(self, query: Query, point: int, rows: list[_Row]) -> dict[str, Any]:
-        model = query.models[query.points[point].model]
+        model = self.coarse.models[query.points[point].model]
         first = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees + 1)).astype(np.int64)
         return {
             "root": model.root,
@@ -130,58 +136,30 @@ class DirectQuestion:
             "rows": [(r, row.values[point]) for r, row in enumerate(rows) if point in row.values],
         }
 
+    def cells(self, query: Query, parts: Parts) -> QuestionCells:
+        """The cells of the question's own grid in terms of those that are searched."""
+        return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
+
     def search(
-        self,
-        query: Query,
-        parts: Parts,
-        bound: Int64Array,
-        hints: Int32Array | None,
-        seed: int,
-        memory: int | None,
+        self, cells: QuestionCells, bound: Int64Array, hints: Int32Array | None, seed: int, memory: int | None
     ) -> Any:
         """The engine's search; None if a domain is empty: the compiler says that better."""
-        allowed = self.allowed(query, parts)
+        allowed = cells.allowed()
         if allowed is None:
             return None
-        starts = self.hints(hints)
-        return _engine.BoxSearch(
-            self.boxes, allowed.astype(np.uint8), bound, starts, seed, -1 if memory is None else memory, -1
-        )
+        asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
+        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, -1)
 
-    def decide(self, search: Any, budget: Budget) -> DirectOutcome:
+    def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
         facts = run_search(search, budget)
-        cells = np.array(facts["point"], np.int32)[self.variable] if facts["status"] == "witness" else None
+        found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
         statistics = {
             "nodes": float(facts["nodes"]),
             "local_seconds": facts["seconds_local"],
             "prove_seconds": facts["seconds_prove"],
         }
-        return DirectOutcome(cells, facts["status"] == "infeasible", facts["reason"], statistics)
-
-    def allowed(self, query: Query, parts: Parts) -> BoolArray | None:
-        """The cells that each variable may have, bool[cells of all variables]; None if one has none."""
-        allowed = np.ones(int(self.start[-1]), bool)
-
-        def restrict(point: int, feature: int, mask: Any) -> None:
-            v = self.variable[point, feature]
-            allowed[self.start[v] : self.start[v + 1]] &= mask
-
-        for f, legal in enumerate(query.space.legal):
-            for p in range(len(query.points)):
-                restrict(p, f, legal)
-        for chosen in parts.sets:
-            restrict(chosen.point, chosen.feature, chosen.mask)
-        return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
-
-    def hints(self, hints: Int32Array | None) -> Int32Array:
-        """Cells of inputs int32[hints, points, features] as cells of variables."""
-        count = 0 if hints is None else len(hints)
-        result = np.zeros((count, len(self.size)), np.int32)
-        for p in reversed(range(len(self.variable))):
-            if hints is not None and count:
-                result[:, self.variable[p]] = hints[:, p, :]
-        return result
+        return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +167,7 @@ class Asked:
     """One question with its search, which goes on where it stopped."""
 
     question: DirectQuestion
+    cells: QuestionCells
     search: Any
     rows: list[_Row]
 
@@ -253,17 +232,21 @@ def decide_directly(
     query: Query, budget: Budget, *, hints: Int32Array | None = None, seed: int = 0, memory: int | None = None
 ) -> DirectOutcome | None:
     """Whether a question without an objective has an answer; None where it has to take the way through the IR."""
-    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory))
-    return None if asked is None else asked.question.decide(asked.search, budget)
+    shared = not is_reused()
+    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared))
+    return None if asked is None else asked.question.decide(asked.search, asked.cells, budget)
 
 
-def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None) -> Asked | None:
-    """The search for a question; None where it has to take the way through the IR."""
-    known = None if query.objective is not None else known_question(query)
+def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None, *, shared: bool = False) -> Asked | None:
+    """The search for a question; None where it has to take the way through the IR. One that is `shared` with other questions
+    proves nothing about the cells of this one's own grid.
+    """
+    known = None if query.objective is not None else known_question(query, shared=shared)
     if known is None:
         return None
-    search = known.question.search(query, known.parts, known.bound, hints, seed, memory)
-    return None if search is None else Asked(known.question, search, known.rows)
+    cells = known.cells(query)
+    search = known.question.search(cells, known.bound, hints, seed, memory)
+    return None if search is None else Asked(known.question, cells, search, known.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,15 +258,22 @@ class Known:
     rows: list[_Row]
     bound: Int64Array
 
+    def cells(self, query: Query) -> QuestionCells:
+        """The cells of the question's own grid in terms of those that are searched."""
+        return self.question.cells(query, self.parts)
 
-def known_question(query: Query) -> Known | None:
+
+def known_question(query: Query, *, shared: bool = True) -> Known | None:
     """The constraints of a question, made before or now; None where they have to take the way through the IR."""
     parts = _parts_of(query)
     if parts is None or query.rows is not None:
         return None
+    # Boxes to avoid are made of cells of the question's own grid.
+    coarse = query.space.coarse if shared and not parts.avoided else None
+    coarse = coarse or Coarse(query.space.grid, query.models)
     key = (
-        id(query.space),
-        tuple(map(id, query.models)),
+        id(coarse) if coarse is query.space.coarse else id(query.space),
+        tuple(map(id, coarse.models)),
         query.points,
         parts.same,
         tuple(row.form for row in parts.rows),
@@ -299,7 +289,7 @@ def known_question(query: Query) -> Known | None:
             return None
         whole = [row for row in rows if row is not None]
         # The query is kept too, so that nothing else can get the identities of the key meanwhile.
-        known = DirectQuestion(query, parts, whole), whole, query
+        known = DirectQuestion(query, coarse, parts, whole), whole, query
         with _LOCK:
             _KNOWN[key] = known
             while len(_KNOWN) > _KEPT:

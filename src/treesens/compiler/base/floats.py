@@ -20,6 +20,10 @@ from numpy.typing import NDArray
 Float64Array = NDArray[np.float64]
 
 
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_LARGEST = (2.0 - 2.0**-23) * 2.0**127
+
+
 class NumberType(Enum):
     """IEEE 754 binary32 or binary64."""
 
@@ -29,12 +33,12 @@ class NumberType(Enum):
     @property
     def dtype(self) -> np.dtype[np.float32] | np.dtype[np.float64]:
         """The numpy dtype of the same format."""
-        return np.dtype(np.float32) if self is NumberType.FLOAT32 else np.dtype(np.float64)
+        return _SINGLE if self is NumberType.FLOAT32 else _DOUBLE
 
     @property
     def max(self) -> float:
         """The largest finite value."""
-        return float(np.finfo(self.dtype).max)
+        return _LARGEST if self is NumberType.FLOAT32 else sys.float_info.max
 
     @property
     def tiny(self) -> float:
@@ -74,12 +78,18 @@ def next_down_array(values: object, number_type: NumberType) -> Float64Array:
 
 def next_up(value: float, number_type: NumberType) -> float:
     """The next larger value of the type; `value` must be of the type."""
-    return float(next_up_array(value, number_type))
+    if number_type is NumberType.FLOAT64:
+        return math.nextafter(value, math.inf) + 0.0
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.nextafter(np.float32(value), np.float32(np.inf))) + 0.0
 
 
 def next_down(value: float, number_type: NumberType) -> float:
     """The next smaller value of the type; `value` must be of the type."""
-    return float(next_down_array(value, number_type))
+    if number_type is NumberType.FLOAT64:
+        return math.nextafter(value, -math.inf) + 0.0
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.nextafter(np.float32(value), np.float32(-np.inf))) + 0.0
 
 
 def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:
@@ -103,19 +113,24 @@ def ceil_to(value: Fraction | float, number_type: NumberType) -> float:
     """The smallest finite value of the type that is >= `value`; infinity if there is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return -number_type.max if value < 0 else math.inf
-    exact = Fraction(value)
-    if exact.denominator == 1 and abs(exact.numerator) <= _WHOLE:
-        return float(exact.numerator)
-    largest = number_type.max
-    if exact > Fraction(largest):
+    numerator, denominator = value.as_integer_ratio()
+    if denominator == 1 and abs(numerator) <= _WHOLE:
+        return float(numerator)
+    largest = int(number_type.max)
+    if numerator > largest * denominator:
         return math.inf
-    if exact <= -Fraction(largest):
-        return -largest
+    if numerator <= -largest * denominator:
+        return float(-largest)
+
+    def falls_short(candidate: float) -> bool:
+        whole, parts = candidate.as_integer_ratio()
+        return whole * denominator < numerator * parts
+
     # Integer division rounds to nearest float64 and the cast once more: at most one step off on either side.
-    result = float(number_type.cast(exact.numerator / exact.denominator))
-    while Fraction(result) < exact:
+    result = float(number_type.dtype.type(numerator / denominator)) + 0.0
+    while falls_short(result):
         result = next_up(result, number_type)
-    while result > -largest and Fraction(below := next_down(result, number_type)) >= exact:
+    while result > -largest and not falls_short(below := next_down(result, number_type)):
         result = below
     return result
 

@@ -24,6 +24,11 @@ def reused() -> Iterator[None]:
         _KNOWN.reset(token)
 
 
+def is_reused() -> bool:
+    """Whether `reuse` keeps what it makes: a certificate is to follow."""
+    return _KNOWN.get() is not None
+
+
 def reuse(owner: object, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
     """What `make` makes of an object that does not change; made once per object and key within `reused`."""
     known = _KNOWN.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,26 @@ def lay_on(ensemble: Ensemble, grid: Grid) -> CellEnsemble:
         set_offset=set_offset,
         set_member=set_member,
     )
+
+
+def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
+    """`lay_on` for a grid that refines the model's own, by the numbers that its cuts have there."""
+    if all(new is old for new, old in zip(grid, model.grid, strict=True)):
+        return model
+    if (model.category_set >= 0).any():
+        return lay_on(model.ensemble, grid)
+    # Per feature: where no value goes left (-1), every cut, and where all values do.
+    tables = []
+    for new, old in zip(grid, model.grid, strict=True):
+        found = np.searchsorted(new.cuts, old.cuts).astype(np.int32)
+        if new is not old and not np.isin(old.cuts, new.cuts).all():
+            raise ModelError(f"the grid of `{new.name}` lacks a cut of the model")
+        tables.append(np.concatenate(([-1], found, [len(new.cuts)])))
+    offset = np.cumsum([0, *(len(table) for table in tables)])
+    inner = model.feature >= 0
+    cut = model.cut.copy()
+    cut[inner] = np.concatenate(tables)[offset[model.feature[inner]] + model.cut[inner] + 1]
+    return replace(model, grid=grid, cut=cut)
 
 
 def _cuts(ensemble: Ensemble, grid: Grid) -> NDArray[np.int32]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Rows x trees held at once, so that memory stays flat for long tables.
 _CHUNK = 1 << 21
+_FEW = 16
+"""Rows that are summed up one by one: for more it is faster to take all rows of a tree at once."""
 
 
 def leaves(ensemble: Ensemble, rows: object) -> NDArray[np.int32]:
@@ -95,8 +97,13 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
             base = ensemble.base[output].astype(ensemble.accumulation.base_type.dtype)
             value = added[:, _column(ensemble, output)]
             total = np.full(len(reached), base if ensemble.accumulation.base_first else 0, dtype=kind)
-            for tree in trees:
-                total += value[reached[:, tree]]
+            if len(reached) <= _FEW:
+                # One addition after the other, as in the loop.
+                terms = np.concatenate((total[:, None], value[reached[:, trees]]), axis=1)
+                total = np.add.accumulate(terms, axis=1, dtype=kind)[:, -1].copy()
+            else:
+                for tree in trees:
+                    total += value[reached[:, tree]]
             if ensemble.average != 1:
                 total /= kind.type(ensemble.average)
             if not ensemble.accumulation.base_first:

@@ -25,6 +25,7 @@ from treesens.compiler.base.floats import (
     floor_to,
     floor_to_array,
     next_down,
+    next_down_array,
     next_up,
     next_up_array,
 )
@@ -148,6 +149,12 @@ class FeatureGrid:
         hi = limit if cell == len(self.cuts) else next_down(float(self.cuts[cell]), self.number_type)
         return lo, hi
 
+    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """`interval` of all cells of an ordered feature but the missing one: float64[len(cuts) + 1] each."""
+        limit = self.number_type.max
+        lows = np.concatenate(([-limit], self.cuts))
+        return lows, np.concatenate((next_down_array(self.cuts, self.number_type), [limit]))
+
     def refined(self, extra_cuts: object) -> FeatureGrid:
         """The grid with more strict cuts (values of the number type; those that split no finite values are dropped)."""
         extra = np.asarray(extra_cuts, dtype=np.float64).ravel() + 0.0
@@ -218,6 +225,11 @@ class Grid:
         for f, feature in enumerate(self.features):
             result[:, f] = feature.cell_of(x[:, f])
         return result
+
+    def refined(self, cuts: Sequence[Sequence[float]]) -> Grid:
+        """The grid with more cuts per feature; features without any keep the very grid that they have."""
+        pairs = zip(self.features, cuts, strict=True)
+        return Grid(tuple(f.refined(extra) if len(extra) else f for f, extra in pairs))
 
     def with_missing(self, missing: bool | Sequence[bool]) -> Grid:
         """The grid with missing cells for all, none, or the flagged features."""

@@ -7,20 +7,24 @@ from functools import lru_cache
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.arrays import Int64Array, frozen
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.ensemble import Ensemble
 
 _BITS = 61
 
 
-@lru_cache(maxsize=16)
 def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
     """Leaf values as int64 with their shift, and how many units a sum of them may lie below the exact one.
 
     Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
     """
-    ensemble = model.ensemble
+    return _leaf_values(model.ensemble, output)
+
+
+@lru_cache(maxsize=16)
+def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]:
     scaled = ensemble.scaled_contributions
     column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
     mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
@@ -31,7 +35,7 @@ def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]
     whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
     largest = max(map(abs, exact), default=0) * (ensemble.n_trees + 1) + whole
     drop = max(0, largest.bit_length() - _BITS)
-    values = np.array([v >> drop for v in exact], np.int64)
+    values = frozen([v >> drop for v in exact], np.int64)
     return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray
-from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
+from treesens.compiler.base.floats import NumberType, ceil_to, ceil_to_array, floor_to, floor_to_array
 from treesens.compiler.model.grid import FeatureGrid
 
 
@@ -84,14 +84,25 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
     legal = np.zeros(grid.n_cells, bool)
     if isinstance(domain, ValueDomain):
         legal[grid.cell_of(domain.values)] = True
-    else:
-        ordered = grid.n_cells - (1 if grid.missing else 0)
-        for cell in range(ordered):
+    elif grid.categories:
+        for cell in range(grid.present_cells):
             low, high = cell_range(domain, grid, cell)
             legal[cell] = low <= high
+    else:
+        legal[: grid.present_cells] = _ordered_legal(domain, grid)
     if grid.missing:
         legal[grid.missing_cell] = domain.missing
     return legal
+
+
+def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
+    """Whether `cell_range` is not empty, for all ordered cells at once."""
+    lows, highs = grid.intervals()
+    low, high = np.maximum(lows, domain.low), np.minimum(highs, domain.high)
+    if domain.whole:
+        low = ceil_to_array(np.ceil(low), grid.number_type)
+        high = floor_to_array(np.floor(high), grid.number_type)
+    return np.asarray(low <= high)
 
 
 def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
@@ -147,13 +158,13 @@ def round_value(low: float, high: float, number_type: NumberType) -> float:
 
 def _round_down(low: float, high: float, number_type: NumberType) -> float:
     """For low <= high < 0: a round value near `high`, the end with the smaller magnitude."""
-    exact_low, exact_high = Fraction(low), Fraction(high)
+    (least, unit), (most, parts) = low.as_integer_ratio(), high.as_integer_ratio()
     for decimals in range(50):
-        step = Fraction(10) ** -decimals
-        candidate = (exact_high / step).__floor__() * step
-        if candidate < exact_low:
+        scale = 10**decimals
+        steps = most * scale // parts
+        if steps * unit < least * scale:
             continue
-        value = float(number_type.dtype.type(float(candidate)))
+        value = float(number_type.dtype.type(steps / scale))
         if low <= value <= high:
             return value
     return high

@@ -21,13 +21,25 @@ from treesens.compiler.query.values import DistanceTerm, Place, ValueSum
 
 
 @dataclass(frozen=True, eq=False)
+class Coarse:
+    """The grid that the models need, and the models on it: all that scores see of a space that a question refines."""
+
+    grid: Grid
+    models: tuple[CellEnsemble, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Space:
-    """The input space of a question: one grid and one domain per feature, and the cells that hold a legal value."""
+    """The input space of a question: one grid and one domain per feature, and the cells that hold a legal value.
+
+    `coarse` is the same for all questions over the same inputs, if it is known: every cell of `grid` lies in one of its cells.
+    """
 
     names: tuple[str, ...]
     grid: Grid
     domains: tuple[Domain, ...]
     legal: tuple[BoolArray, ...]
+    coarse: Coarse | None = None
 
 
 @dataclass(frozen=True)
