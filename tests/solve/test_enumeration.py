@@ -12,7 +12,8 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
-from treesens.solve.enumeration import finish_by_enumeration, left_open
+from treesens.solve.bounds import left_open
+from treesens.solve.enumeration import finish_by_enumeration
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

@@ -6,6 +6,7 @@ from math import inf, nextafter, sqrt
 
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
+from treesens.compiler.result import Result, Verdict
 
 
 class ContradictoryBound(Exception):
@@ -42,3 +43,13 @@ def shown_value(objective: Objective, form: float) -> float:
     """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
     value = form * float(objective.unit) + float(objective.offset)
     return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
+
+
+def left_open(result: Result, close: float = 1e-9) -> bool:
+    """Whether there is no verdict, or an optimum without proof; distances may be `close` to their bound."""
+    goal = result.objective
+    if result.verdict is not Verdict.FOUND:
+        return result.verdict is Verdict.UNKNOWN
+    if goal is not None and not goal.kind.startswith("distance"):
+        close = 1e-9
+    return goal is not None and (goal.gap is None or goal.gap > close * max(1.0, abs(goal.value)))

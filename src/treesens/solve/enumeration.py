@@ -22,7 +22,8 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
-from treesens.solve.bounds import shown_value
+from treesens.errors import InternalError
+from treesens.solve.bounds import left_open, shown_value
 from treesens.solve.exact_values import bound_objective, decide_values
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
@@ -48,16 +49,6 @@ _BACKEND = "native"
 def is_small(query: Query) -> bool:
     """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
     return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST
-
-
-def left_open(result: Result, close: float = 1e-9) -> bool:
-    """Whether there is no verdict, or an optimum without proof; distances may be `close` to their bound."""
-    goal = result.objective
-    if result.verdict is not Verdict.FOUND:
-        return result.verdict is Verdict.UNKNOWN
-    if goal is not None and not goal.kind.startswith("distance"):
-        close = 1e-9
-    return goal is not None and (goal.gap is None or goal.gap > close * max(1.0, abs(goal.value)))
 
 
 @dataclass
@@ -365,7 +356,15 @@ def finish_by_enumeration(
 
 
 def better_of(query: Query, one: Result, other: Result) -> Result:
-    """The better of two answers to one question by two searches, with the better bound of both; all attempts of both."""
+    """The better of two answers to one question by two searches, with the better bound of both; all attempts of both.
+
+    Raises `InternalError` if one has proved that there is no answer and the other one has verified one.
+    """
+    if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
+        raise InternalError(
+            f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{query.name}`",
+            remedy="one of them is wrong: please report this with the file and the model",
+        )
     goal, attempts = query.objective, (*one.attempts, *other.attempts)
     first, second = one.objective, other.objective
     if one.verdict is not Verdict.FOUND or goal is None or first is None or second is None:

@@ -15,6 +15,7 @@ from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
+from treesens.solve.bounds import left_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
@@ -44,26 +45,49 @@ def answer(
     """Answers one typed question that wants one answer, with the search that it needs.
 
     The budget is by default the time limit of the options. What the native engine leaves open on a small domain is closed
-    by going through its combinations of cells.
+    by going through its combinations of cells, and what it leaves open of a disjunction by going through its cases.
     """
-    from treesens.solve import enumeration
+    from treesens.solve.cases import cases_of
+    from treesens.solve.enumeration import better_of
     from treesens.solve.refine import CLOSE
+    from treesens.solve.small import answer_small
 
     budget = budget or Budget.of(options.time_limit)
     search = search_for(query)
-    if options.backend not in {"auto", "native"} or not enumeration.is_small(query):
+    if options.backend not in {"auto", "native"}:
         return search(query, options, budget, on_better=on_better)
-    result = search(query, options, budget.share(1 / 2).within(enumeration.FIRST), on_better=on_better)
-    if not enumeration.left_open(result):
+    result = answer_small(query, search, options, budget, on_better)
+    if result is not None and (not left_open(result, CLOSE) or budget.over):
         return result
-    walk = enumeration.walk_combinations
-    if query.objective is not None and query.objective.nearest is not None:
-        from treesens.solve.enumeration_rows import through_rows as walk
-    result = enumeration.finish_by_enumeration(query, options, result, budget, walk=walk, on_better=on_better)
-    if not enumeration.left_open(result, CLOSE) or budget.over:
-        return result
-    again = search(query, options, budget, on_better=on_better)
-    return enumeration.better_of(query, result, again)
+    if cases := cases_of(query):
+        result = _answer_cases(query, cases, result, options, budget, on_better)
+        if not left_open(result, CLOSE) or budget.over:
+            return result
+    last = search(query, options, budget, on_better=on_better)
+    return last if result is None else better_of(query, result, last)
+
+
+def _answer_cases(
+    query: Query,
+    cases: list[Query],
+    before: Result | None,
+    options: Options,
+    budget: Budget,
+    on_better: Callable[[Witness], None] | None,
+) -> Result:
+    """The answer of a short search over all cases of a disjunction at once, then from each case by itself."""
+    from treesens.solve.cases import CASES_SHARE, FIRST, answer_by_cases
+    from treesens.solve.enumeration import better_of
+    from treesens.solve.refine import CLOSE
+
+    def one(case: Query, part: Budget) -> Result:
+        return answer(case, options, part, on_better=on_better)
+
+    whole = search_for(query)(query, options, budget.share(CASES_SHARE).within(FIRST), on_better=on_better)
+    before = whole if before is None else better_of(query, before, whole)
+    if not left_open(before, CLOSE) or budget.over:
+        return before
+    return better_of(query, before, answer_by_cases(query, options, cases, one, budget.share(CASES_SHARE)))
 
 
 def search_for(query: Query) -> Callable[..., Result]:
