@@ -20,6 +20,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
     "audit": ("treesens.commands.audit", "Try every feature and gap on real rows."),
     "gap": ("treesens.commands.gap", "The largest gap of every feature, with its proof."),
+    "sets": (
+        "treesens.commands.sets",
+        "Which sets of features flip the decision: all smallest, and all largest that do not.",
+    ),
     "range": ("treesens.commands.range", "The smallest and the largest score, with their proofs."),
     "robust": ("treesens.commands.robust", "How far rows are from another class, with proofs."),
     "why": ("treesens.commands.why", "Which values of a row decide its class, and what would change it."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,82 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: list[str], wo
     result = treesens("robust", str(model), "--data", str(table), "--label", "label", *arguments)
     assert result.code == 1
     assert words in result.err
+
+
+def three_classes(
+    folder: Path,
+) -> tuple[Path, Path, Callable[[np.ndarray], np.ndarray], dict[str, list[float]], np.ndarray]:
+    """A model of three classes with its predictions and cuts, and rows."""
+    import xgboost as xgb
+
+    x, y = training_set(7)
+    y = y + (x[:, 1] > 2)
+    names = ["f0", "f1", "f2"]
+    booster = xgb.train(
+        {"max_depth": 2, "objective": "multi:softprob", "num_class": 3, "nthread": 1, "eta": 0.7},
+        xgb.DMatrix(x, y, feature_names=names),
+        num_boost_round=2,
+    )
+    model, table = folder / "model.json", folder / "rows.csv"
+    booster.save_model(model)
+    lines = [",".join(names), *(",".join(repr(float(v)) for v in row) for row in x[:6])]
+    table.write_text("\n".join(lines) + "\n")
+    splits = booster.trees_to_dataframe().dropna(subset=["Split"])
+    cuts = {n: splits[splits["Feature"] == n]["Split"].tolist() for n in names}
+
+    def classes(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(booster.predict(xgb.DMatrix(rows, feature_names=names))).argmax(axis=1)
+
+    return model, table, classes, cuts, x[:6]
+
+
+def test_targeted_distances_are_those_of_trying_all_values(tmp_path: Path, treesens: Treesens) -> None:
+    model, table, classes, cuts, x = three_classes(tmp_path)
+    out = tmp_path / "near.csv"
+    base = ("robust", str(model), "--data", str(table), *DOMAIN, "--json")
+    targeted = treesens(*base, "--targeted", "--out", str(out))
+    plain = treesens(*base)
+    assert targeted.code == plain.code == 0, targeted.err
+    found = 0
+    for record, whole, row in zip(targeted.record["rows"], plain.record["rows"], x, strict=True):
+        own = int(classes(row[None])[0])
+        assert {one["target"] for one in record["targets"]} == {str(c) for c in range(3) if c != own}
+        for one in record["targets"]:
+            wanted = int(one["target"])
+            least = nearest(lambda points, c=wanted: np.where(classes(points) == c, 1, 0), cuts, row, 0)
+            if least is None:
+                assert one["verdict"] == "none"
+                continue
+            found += 1
+            assert one["distance"] == one["bound"] == pytest.approx(least, rel=1e-9)
+        assert "targets" not in whole
+        for key in ("verdict", "distance", "bound", "closed"):
+            assert record[key] == whole[key]
+    assert found >= 6
+    for line in csv.DictReader(out.open()):
+        values = np.array([[float(line[name]) for name in ("f0", "f1", "f2")]], np.float32)
+        assert int(classes(values)[0]) == int(line["target"])
+
+
+def test_a_journal_answers_rows_that_were_asked_before(tmp_path: Path, treesens: Treesens) -> None:
+    model, table, *_ = three_classes(tmp_path)
+    journal = tmp_path / "robust.sqlite"
+    base = ("robust", str(model), "--data", str(table), *DOMAIN, "--json")
+    fresh = treesens(*base).record["rows"]
+    first = treesens(*base, "--rows", "1-3", "--journal", str(journal)).record["rows"]
+    assert answers(journal) == 3
+    again = treesens(*base, "--journal", str(journal)).record["rows"]
+    assert answers(journal) == len(fresh)
+    for one, other in ((first, fresh[1:4]), (again, fresh)):
+        assert [{**r, "seconds": 0} for r in one] == [{**r, "seconds": 0} for r in other]
+    # Another norm, class or domain is another question, and other rows are another table.
+    treesens(*base, "--norm", "l1", "--journal", str(journal))
+    assert answers(journal) == 2 * len(fresh)
+    table.write_text(table.read_text() + "0.5,0.5,0.5\n")
+    treesens(*base, "--rows", "0", "--journal", str(journal))
+    assert answers(journal) == 2 * len(fresh) + 1
+
+
+def answers(journal: Path) -> int:
+    with sqlite3.connect(journal) as db:
+        return int(db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])

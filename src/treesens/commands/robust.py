@@ -20,6 +20,7 @@ from treesens.commands.common import (
     split,
     trust_option,
 )
+from treesens.commands.memory import journal_option, remembered
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
@@ -41,12 +42,14 @@ from treesens.report.terminal import say, say_json
     help="The domain of every number. Default: the ranges of the table's columns.",
 )
 @click.option("--radius", "radii", help="Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.")
+@click.option("--targeted", is_flag=True, help="The nearest input of every other class, each with its bound.")
 @click.option("--out", type=click.Path(path_type=Path), help="A CSV file for the nearest inputs of another class.")
 @click.option("--format", "form", help="The format of the model, where its content does not say it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @seed_option()
+@journal_option
 @trust_option
 def command(
     model: Path,
@@ -56,12 +59,14 @@ def command(
     norm: str,
     interval: tuple[str, str] | None,
     radii: str | None,
+    targeted: bool,
     out: Path | None,
     form: str | None,
     time_limit: float,
     replay: str,
     as_json: bool,
     seed: int,
+    journal: Path | None,
     trust_pickle: bool,
 ) -> int:
     """For every row the nearest input of another class, verified, and a proof that none is nearer; and the certified part of
@@ -84,12 +89,18 @@ def command(
     table = read_table(data, label=label)
     rows = None if chosen is None else rows_of(chosen)
     options = RobustOptions(norm, time_limit, seed, interval_of(interval), replays_in_library(replay, loaded))
+    options.targeted = targeted
+    context = (loaded.ensemble.source.sha256, form, table.sha256, label, options.replay_in_library)
     found = None
     with (
+        remembered(journal, time_limit, "robust", *context) as memory,
         interruptible() as interruption,
         tracker("searching", table.rows if rows is None else len(rows)) as advance,
     ):
-        found = robustness(loaded, table, rows, options=options, stop=interruption.event, on_result=lambda _: advance())
+        stop = interruption.event
+        found = robustness(
+            loaded, table, rows, options=options, memory=memory, stop=stop, on_result=lambda _: advance()
+        )
     if found is None:
         return INTERRUPTED
     for warning in found.warnings:
@@ -153,11 +164,14 @@ def _radii(text: str | None, records: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """One line per input that was found, with its row and distance first."""
-    known = [record for record in records if record["point"] is not None]
-    names = list(known[0]["point"]) if known else []
+    """One line per input that was found: its row, the class that was asked for if there are several, distance and values."""
+    targeted = any("targets" in record for record in records)
+    found = [(record["row"], one) for record in records for one in record.get("targets", [record])]
+    known = [(row, one) for row, one in found if one["point"] is not None]
+    names = list(known[0][1]["point"]) if known else []
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["row", "distance", *names])
-        for record in known:
-            writer.writerow([record["row"], repr(record["distance"]), *(record["point"][name] for name in names)])
+        writer.writerow(["row", *(["target"] if targeted else []), "distance", *names])
+        for row, one in known:
+            target = [one["target"]] if targeted else []
+            writer.writerow([row, *target, repr(one["distance"]), *(one["point"][name] for name in names)])

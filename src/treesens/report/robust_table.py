@@ -20,6 +20,10 @@ def show_rows(records: Sequence[dict[str, Any]]) -> None:
         how = "no other class in the domain" if none else record["reason"] or ("closed" if record["closed"] else "")
         numbers = ("–" if record[key] is None else f"{record[key]:.9g}" for key in ("distance", "bound"))
         table.add_row(str(record["row"]), record["class"], *numbers, how)
+        for one in record.get("targets", ()):
+            numbers = ("–" if one[key] is None else f"{one[key]:.9g}" for key in ("distance", "bound"))
+            how = "no input of the domain" if one["verdict"] == "none" else one["reason"]
+            table.add_row("", f"to {one['target']}", *numbers, how or ("closed" if one["closed"] else ""))
     out().print(table)
 
 

@@ -6,9 +6,10 @@ table; questions of one class are compiled once.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -26,12 +27,13 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
 from treesens.studies.questions import declarations_of
-from treesens.studies.running import one_at_a_time
+from treesens.studies.running import Memory, one_at_a_time
 
 NORMS = ("linf", "l2", "l1", "l0")
 
@@ -39,7 +41,7 @@ NORMS = ("linf", "l2", "l1", "l0")
 @dataclass
 class RobustOptions:
     """`time_limit` in seconds for each row. `interval` is the domain of every number; without it the ranges of the table's
-    columns are. Distances are in widths of the domains.
+    columns are. Distances are in widths of the domains. If `targeted` every other class has a distance of its own.
     """
 
     norm: str = "linf"
@@ -48,12 +50,67 @@ class RobustOptions:
     interval: tuple[Fraction, Fraction] | None = None
     replay_in_library: bool = False
     real: Sequence[str] = ()
+    targeted: bool = False
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """What is known of the nearest input of another class: `distance` is that of the verified `point`, and none is nearer than
+    `bound` (infinite where there is none at all). `target` is the class that was asked for, None for any other one.
+    """
+
+    target: str | None
+    verdict: Verdict
+    distance: float | None
+    bound: float | None
+    point: dict[str, Any] | None
+    reason: str
+
+    @property
+    def closed(self) -> bool:
+        """Whether value and bound agree (sums of costs to a millionth), or there is no such input."""
+        if self.verdict is Verdict.NONE:
+            return True
+        if self.distance is None or self.bound is None:
+            return False
+        return self.distance - self.bound <= max(1e-9, 1e-6 * self.distance)
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON."""
+        return {
+            "target": self.target,
+            "verdict": str(self.verdict),
+            "distance": self.distance,
+            "bound": None if self.verdict is Verdict.NONE else self.bound,
+            "closed": self.closed,
+            "point": self.point,
+            "reason": self.reason,
+        }
+
+    @staticmethod
+    def of_record(record: Mapping[str, Any]) -> Nearest:
+        """What `record` has written."""
+        verdict = Verdict(record["verdict"])
+        bound = math.inf if verdict is Verdict.NONE else record["bound"]
+        return Nearest(record["target"], verdict, record["distance"], bound, record["point"], record["reason"])
+
+
+def nearest_of(targets: Sequence[Nearest]) -> Nearest:
+    """The nearest input of any of several classes."""
+    found = [one for one in targets if one.distance is not None]
+    bounds = [one.bound for one in targets]
+    bound = None if None in bounds else min(b for b in bounds if b is not None)
+    if found:
+        best = min(found, key=lambda one: one.distance or 0.0)
+        return replace(best, target=None, bound=bound)
+    left = [one for one in targets if one.verdict is not Verdict.NONE]
+    return replace(left[0] if left else targets[0], target=None, bound=bound)
 
 
 @dataclass(frozen=True)
 class RowRobustness:
     """What is known of one row. `distance` is that of the verified `point`, and no input of another class is nearer than
-    `bound` (infinite where there is none at all). `reason` says why a row has neither.
+    `bound` (infinite where there is none at all). `reason` says why a row has neither. `targets` are the classes one by one.
     """
 
     row: int
@@ -65,15 +122,15 @@ class RowRobustness:
     reason: str
     seconds: float
     correct: bool | None = None
+    targets: tuple[Nearest, ...] = ()
 
     @property
     def closed(self) -> bool:
-        """Whether value and bound agree (sums of costs to a millionth), or there is no such input."""
-        if self.verdict is Verdict.NONE:
-            return True
-        if self.distance is None or self.bound is None:
+        """Whether value and bound of all that was asked agree, or there is no such input."""
+        if self.verdict is None:
             return False
-        return self.distance - self.bound <= max(1e-9, 1e-6 * self.distance)
+        whole = Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason)
+        return whole.closed and all(one.closed for one in self.targets)
 
     def certified(self, radius: float) -> bool:
         """Whether no input within a radius has another class: proved."""
@@ -91,6 +148,7 @@ class RowRobustness:
             "closed": self.closed,
             "point": self.point,
             "reason": self.reason,
+            **({"targets": [one.record() for one in self.targets]} if self.targets else {}),
             "seconds": round(self.seconds, 6),
         }
 
@@ -119,8 +177,9 @@ class RowQuestions:
         if options.norm not in NORMS:
             raise UsageError(f"there is no norm `{options.norm}`", remedy="use " + ", ".join(NORMS))
         self.model, self.table, self.options = model, align_table(model, table), options
+        self.declared = _declarations(model, options)
         self.session = Session(
-            ast.File((*_declarations(model, options), ast.Query(ast.Name("q"), self._find(0, 0)))),
+            ast.File((*self.declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
             Path(),
             load_model=lambda _path, _format: model,
             load_table=lambda _path, _label, _rows: self.table,
@@ -133,9 +192,12 @@ class RowQuestions:
         a = ast.Name("a")
         return ast.Find((ast.Point(a),), (ast.ClassIs(a, label_of_class(self.model.ensemble, index)),))
 
-    def _find(self, index: int, row: int) -> ast.Find:
+    def _find(self, index: int, row: int, *, target: int | None = None) -> ast.Find:
+        """The nearest input of another class than `index`, or of the target."""
         a = ast.Name("a")
-        other = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
+        other: ast.Formula = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
+        if target is not None:
+            other = ast.ClassIs(a, label_of_class(self.model.ensemble, target))
         to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), self.options.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
 
@@ -154,9 +216,12 @@ class RowQuestions:
                 return index
         return None
 
-    def question(self, row: int, predicted: int) -> ResolvedQuestion:
-        """The nearest input of another class than that of the row."""
-        return self._bound(self._find(predicted, row))
+    def question(self, row: int, predicted: int, target: int | None = None) -> tuple[str, ResolvedQuestion]:
+        """The nearest input of another class than that of the row, or of the target: what it depends on besides the files, and
+        the question.
+        """
+        find = self._find(predicted, row, target=target)
+        return identity(ast.File((*self.declared, ast.Query(ast.Name("q"), find)))), self._bound(find)
 
 
 def _declarations(model: LoadedModel, options: RobustOptions) -> tuple[ast.Declaration, ...]:
@@ -178,11 +243,12 @@ def robustness(
     rows: Sequence[int] | None = None,
     *,
     options: RobustOptions | None = None,
+    memory: Memory | None = None,
     stop: threading.Event | None = None,
     on_result: Callable[[RowRobustness], None] | None = None,
 ) -> Robustness:
-    """The robustness of rows (default: all). A set event keeps what is known by then. Raises UsageError for rows that are not
-    in the table."""
+    """The robustness of rows (default: all); `memory` has answers of earlier runs. A set event keeps what is known by then.
+    Raises UsageError for rows that are not in the table."""
     options = options or RobustOptions()
     questions = RowQuestions(model, table, options)
     wanted = range(table.rows) if rows is None else rows
@@ -196,7 +262,9 @@ def robustness(
         if stop is not None and stop.is_set():
             result.interrupted = True
             break
-        found = _one(questions, row, truth, predict, stop)
+        found = _one(questions, row, truth, predict, memory, stop)
+        if stop is not None and stop.is_set() and not found.closed:
+            result.interrupted = True
         result.rows.append(found)
         if on_result is not None:
             on_result(found)
@@ -222,29 +290,53 @@ def _one(
     row: int,
     truth: list[str] | None,
     predict: list[LibraryPredict] | None,
+    memory: Memory | None,
     stop: threading.Event | None,
 ) -> RowRobustness:
-    from treesens.report.records import points_of
-
     start = time.perf_counter()
-    options = questions.options
+    options, classes = questions.options, questions.model.ensemble.classes
     predicted = questions.predicted(row)
     if predicted is None:
         return RowRobustness(row, "", None, None, None, None, "a value is missing that the domain does not allow", 0.0)
-    name = str(questions.model.ensemble.classes[predicted])
-    asked = questions.question(row, predicted)
+    asked = [c for c in range(len(classes)) if c != predicted] if options.targeted else [None]
     mine = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
-    result = answer(asked.query, mine, Budget.of(options.time_limit, stop))
-    goal = result.objective
-    none = result.verdict is Verdict.NONE
-    found = RowRobustness(
-        row,
-        name,
+    found = [_nearest(questions, row, predicted, target, mine, memory, stop) for target in asked]
+    best = nearest_of(found)
+    reason = "" if best.verdict is Verdict.FOUND else best.reason
+    seconds, name = time.perf_counter() - start, str(classes[predicted])
+    known = RowRobustness(row, name, best.verdict, best.distance, best.bound, best.point, reason, seconds)
+    known = replace(known, targets=tuple(found) if options.targeted else ())
+    return known if truth is None else replace(known, correct=truth[row] == name)
+
+
+def _nearest(
+    questions: RowQuestions,
+    row: int,
+    predicted: int,
+    target: int | None,
+    options: Options,
+    memory: Memory | None,
+    stop: threading.Event | None,
+) -> Nearest:
+    """The answer to one question, or the one of an earlier run."""
+    from treesens.report.records import points_of
+
+    identified, asked = questions.question(row, predicted, target)
+    key = f"{identified}\0{options.seed}"
+    record = memory.known(key) if memory is not None else None
+    if record is not None:
+        return Nearest.of_record(record)
+    result = answer(asked.query, options, Budget.of(options.time_limit, stop))
+    goal, none = result.objective, result.verdict is Verdict.NONE
+    found = Nearest(
+        None if target is None else str(questions.model.ensemble.classes[target]),
         result.verdict,
         None if goal is None else goal.value,
-        float("inf") if none else (None if goal is None else goal.bound),
+        math.inf if none else (None if goal is None else goal.bound),
         None if result.witness is None else points_of(asked.query, result.witness)["a"],
         "" if result.verdict is Verdict.FOUND else result.reason,
-        time.perf_counter() - start,
     )
-    return found if truth is None else replace(found, correct=truth[row] == name)
+    # What an interruption has left open is no answer; what the time limit has, is one for this limit.
+    if memory is not None and (found.closed or stop is None or not stop.is_set()):
+        memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
+    return found

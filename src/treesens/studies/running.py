@@ -1,11 +1,11 @@
-"""How studies run: many tasks in threads, and a library that predicts for all of them."""
+"""How studies run: many tasks in threads, a library that predicts for all of them, and what earlier runs have answered."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,14 @@ from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.verify import LibraryPredict
 
 _Done = TypeVar("_Done")
+
+
+class Memory(Protocol):
+    """Answers of earlier runs, by what they depend on."""
+
+    def known(self, key: str) -> dict[str, Any] | None: ...
+
+    def keep(self, key: str, verdict: str, record: dict[str, Any]) -> None: ...
 
 
 def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
