@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
+.PHONY: demo quick test lint format docs fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -46,6 +46,10 @@ lint: $(VENV)/.installed
 	$(BIN)/vulture
 	$(BIN)/clang-format --dry-run -Werror $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
 	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17 -Isrc/treesens/engine
+
+# The site, into build/site: the gallery is asked on the spot, and a warning or a broken link is an error.
+docs: $(VENV)/.installed
+	$(BIN)/python -m mkdocs build --quiet
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

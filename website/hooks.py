@@ -1,0 +1,108 @@
+"""What `make docs` adds to the pages: a gallery whose outputs are made while the site is built, and links out of the folder.
+
+The examples are trained and asked on the spot, so that a page cannot show what the program does not do.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+REPOSITORY = "https://github.com/OWNER/treesens/blob/main/"
+"""Files outside of the documentation are linked in the repository."""
+
+GALLERY = (
+    "single_feature",
+    "two_features",
+    "swing",
+    "expect_holds",
+    "expect_fails",
+    "monotonicity",
+    "recourse",
+    "several",
+    "robustness",
+    "multiclass",
+    "two_models",
+    "count",
+    "clash",
+    "domains",
+)
+"""The examples of the gallery, in their order."""
+
+EXIT_CODES = {0, 5, 10}
+"""Those of an answered file: as expected, undecided, an expectation that does not hold."""
+
+REPORTS = ("report.html", "report.json")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the gallery, and a report to sign beside it."""
+    run(sys.executable, "examples/train.py")
+    pages = [gallery_entry(name) for name in GALLERY]
+    text = "# Gallery\n\nReal questions with their real answers, asked while this page was built.\n\n" + "\n".join(
+        pages
+    )
+    text += REPORT_SECTION
+    files.append(File.generated(config, "gallery.md", content=text))
+    for name, content in sample_report().items():
+        files.append(File.generated(config, f"gallery/{name}", content=content))
+    return files
+
+
+REPORT_SECTION = """
+## A report to sign
+
+`treesens audit` asks every feature of the loan model against the applicants, and writes
+[a page to read and sign](gallery/report.html) with [all records beside it](gallery/report.json). [How to read it](report.md).
+"""
+
+
+def gallery_entry(name: str) -> str:
+    """One example: the remark at its head, its text, and what `treesens check` prints."""
+    path = Path("examples") / f"{name}.sens"
+    text = (ROOT / path).read_text("utf-8")
+    options = ["--core"] if "--core" in text.splitlines()[0] else []
+    command = ["treesens", "check", str(path), *options]
+    shown = run(sys.executable, "-m", *command, allowed=EXIT_CODES)
+    remark, _, question = text.partition("\n")
+    title = name.replace("_", " ").capitalize()
+    return (
+        f"## {title}\n\n{remark.lstrip('# ')}\n\n```sens\n{question.strip()}\n```\n\n"
+        f"```console\n$ {' '.join(command)}\n{shown.strip()}\n```\n"
+    )
+
+
+def sample_report() -> dict[str, bytes]:
+    """The report of an audit of the loan model, and its records."""
+    folder = ROOT / "build" / "site-report"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "report.html"
+    audit = ["audit", "examples/out/loan.json", "--data", "examples/out/applicants.csv", "--label", "label"]
+    options = ["--gap", "0.1", "--time-limit", "5", "--report", str(page), "--date", "2026-01-01", "--quiet"]
+    run(sys.executable, "-m", "treesens", *audit, *options)
+    return {name: (folder / name).read_bytes() for name in REPORTS}
+
+
+def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> str:
+    """What a command prints in 100 columns. Raises `PluginError` if it ends otherwise than allowed."""
+    environment = {"PATH": str(Path(sys.executable).parent), "COLUMNS": "100", "HOME": str(Path.home())}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode not in allowed:
+        raise PluginError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
+    """Links to files outside of the documentation lead into the repository."""
+    del config, files
+    depth = page.file.src_uri.count("/")
+    upwards = "../" * (depth + 1)
+    return re.sub(rf"\]\({re.escape(upwards)}([\w./-]+)(#[\w-]+)?\)", rf"]({REPOSITORY}\1\2)", markdown)
