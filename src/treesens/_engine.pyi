@@ -273,3 +273,45 @@ class RegionGrower:
     ) -> None: ...
     def leaf_region(self, cells: NDArray[np.int32]) -> bytes: ...
     def region(self, cells: NDArray[np.int32]) -> bytes: ...
+
+class ShareSearch:
+    """Branch and bound for a share of a measure; treesens.compiler.measure documents the arrays."""
+
+    def __init__(
+        self,
+        *,
+        root: NDArray[np.int32],
+        feature: NDArray[np.int32],
+        cut: NDArray[np.int32],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        leaf: NDArray[np.int32],
+        default_left: NDArray[np.uint8],
+        category_set: NDArray[np.int32],
+        set_offset: NDArray[np.int64],
+        set_member: NDArray[np.uint8],
+        missing_cell: NDArray[np.int32],
+        cell_count: NDArray[np.int32],
+        values: NDArray[np.int64],
+        base: NDArray[np.int64],
+        varied: NDArray[np.int32],
+        choices: NDArray[np.int32],
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        compared: NDArray[np.int32],
+        apart_counts: bool,
+        apart: NDArray[np.int64],
+        allowed: NDArray[np.uint8],
+        bin: NDArray[np.int32],
+        weight: NDArray[np.int64],
+        parent: NDArray[np.int32],
+        order: NDArray[np.int32],
+        table: NDArray[np.float64],
+    ) -> None: ...
+    def run(self, enough: float, most_boxes: int, seconds: float) -> None: ...
+    def progress(self) -> dict[str, Any]: ...
+    def sample(self, count: int, most_hits: int, seed: int) -> tuple[int, int, int, list[int]]: ...
+    def draw_full(self, count: int, seed: int) -> list[int]: ...
+    def largest_full(self, count: int) -> list[tuple[list[int], list[int], float]]: ...
+    def answers(self, cells: NDArray[np.int32], cell_count: NDArray[np.int32], out: NDArray[np.uint8]) -> None: ...
+    def mass(self, low: NDArray[np.int32], high: NDArray[np.int32], cell_count: NDArray[np.int32]) -> float: ...

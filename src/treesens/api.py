@@ -25,6 +25,7 @@ from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
 from treesens.report.explain import Explanation
+from treesens.share_calls import Count, count
 from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
@@ -218,6 +219,6 @@ def learn_rules(data: Any, label: str | None = None, *, exceptions: float = 0.0)
 
 
 __all__ = [
-    "Answer", "Answers", "Audit", "Diff", "Explanation", "Gap",
-    "audit", "check", "check_text", "diff", "explain", "gap", "info", "learn_rules", "load", "sensitivity",
+    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap",
+    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "sensitivity",
 ]  # fmt: skip

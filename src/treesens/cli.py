@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
     "audit": ("treesens.commands.audit", "Try every feature and gap on real rows."),
     "gap": ("treesens.commands.gap", "The largest gap of every feature, with its proof."),
+    "count": ("treesens.commands.count", "How much of the inputs a feature flips, and who is concerned."),
     "sets": (
         "treesens.commands.sets",
         "Which sets of features flip the decision: all smallest, and all largest that do not.",

@@ -213,14 +213,14 @@ def audit(
     _check_common(time_limit, jobs, seed)
     loaded, names = load(model), tuple(map(str, classes))
     cut = None if threshold is None else check_threshold(threshold)
-    gaps = sizes_of(loaded, _numbers(gap), _numbers(margin), cut, names)
+    gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
     options.threshold, options.classes = cut, names
     options.domain = read_domain(None if domain is None else Path(domain))
     found = None
     with interruptible() as interruption:
         table = table_of(data, label, None)
-        found = run(loaded, table, varied=_sets(vary), gaps=gaps, options=options, stop=interruption.event)
+        found = run(loaded, table, varied=sets_of(vary), gaps=gaps, options=options, stop=interruption.event)
     if found is None:
         raise KeyboardInterrupt
     settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
@@ -261,7 +261,7 @@ def gap(
     found = None
     with interruptible() as interruption:
         table = None if data is None else table_of(data, label, None)
-        found = largest_gaps(load(model), table, varied=_sets(vary), options=options, stop=interruption.event)
+        found = largest_gaps(load(model), table, varied=sets_of(vary), options=options, stop=interruption.event)
     if found is None:
         raise KeyboardInterrupt
     return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
@@ -302,11 +302,12 @@ def _check_common(time_limit: float, jobs: int, seed: int) -> None:
     check_whole("seed", seed, 0, 2**31 - 1)
 
 
-def _sets(vary: Sequence[str | Sequence[str]] | None) -> list[list[str]] | None:
+def sets_of(vary: Sequence[str | Sequence[str]] | None) -> list[list[str]] | None:
+    """Sets of features as lists of names."""
     return None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
 
 
-def _numbers(given: Any) -> list[str]:
+def numbers_of(given: Any) -> list[str]:
     """Numbers as the language writes them. UsageError for what is none."""
     if given is None:
         return []

@@ -11,7 +11,7 @@ FLOORS = [
     {"certify"},
     {"prove"},
     {"overlap"},
-    {"bound", "local", "nearest", "regions"},
+    {"bound", "local", "measure", "nearest", "regions"},
     {"problem", "ensemble"},
 ]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""

@@ -43,5 +43,6 @@ void bind_search(nanobind::module_& m);
 void bind_nested(nanobind::module_& m);
 void bind_regions(nanobind::module_& m);
 void bind_nearest(nanobind::module_& m);
+void bind_measure(nanobind::module_& m);
 
 }  // namespace treesens

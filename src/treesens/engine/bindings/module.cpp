@@ -152,4 +152,5 @@ NB_MODULE(_engine, m) {
     treesens::bind_nested(m);
     treesens::bind_regions(m);
     treesens::bind_nearest(m);
+    treesens::bind_measure(m);
 }

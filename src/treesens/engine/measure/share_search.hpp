@@ -1,0 +1,78 @@
+// How much of a measure is concerned: branch and bound over boxes of cells, and sampling in what it leaves open.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "measure/point_scores.hpp"
+#include "measure/question.hpp"
+#include "measure/tree_measure.hpp"
+
+namespace treesens::measure {
+
+// A box that is decided, or waits for its cut.
+struct Part {
+    Box box;
+    double mass = 0.0;
+    Cut cut;
+};
+
+// Sums of masses, before anything is rounded outwards.
+struct Progress {
+    std::int64_t nodes = 0;
+    std::int64_t open_boxes = 0;
+    std::int64_t full_boxes = 0;
+    double full = 0.0;   // of boxes in which every input is concerned
+    double open = 0.0;   // of boxes that are not decided
+    double stuck = 0.0;  // of those that rounded scores leave open; they count in `open`
+};
+
+struct Sampled {
+    std::int64_t drawn = 0;
+    std::int64_t concerned = 0;
+    std::int64_t maybe = 0;  // that rounded scores leave open
+    std::vector<Cell> hits;  // [rows][features] of concerned inputs, up to a limit
+};
+
+class ShareSearch {
+public:
+    ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question question, MeasureData measure);
+
+    // Goes on until the open mass is at most `enough`, there are `most_boxes` open boxes, or `seconds` are over.
+    void run(double enough, std::int64_t most_boxes, double seconds);
+    Progress progress() const;
+    // Draws `count` inputs of the open boxes, one from each of as many strata of equal mass.
+    Sampled sample(std::int64_t count, std::int64_t most_hits, std::uint64_t seed);
+    // Draws inputs of full boxes, [rows][features].
+    std::vector<Cell> draw_full(std::int64_t count, std::uint64_t seed);
+    // The full boxes, the largest mass first.
+    std::vector<Part> largest_full(std::size_t count) const;
+    // What one input is.
+    Answer at(const Cell* cells) { return point_.at(cells); }
+    double mass(const Box& box) { return measure_.mass(box, free_); }
+    double relative_error() const { return measure_.relative_error(); }
+    std::int32_t features() const { return trees_->features(); }
+
+private:
+    void settle(Part part);
+    Cut choose_cut(const Box& box, const Ranges& ranges);
+    void draw_from(const std::vector<const Part*>& parts, std::int64_t count, std::mt19937_64& random,
+                   const std::function<void(const Cell*)>& take);
+
+    std::unique_ptr<ChoiceTrees> trees_;
+    Question question_;
+    TreeMeasure measure_;
+    BoxRanges ranges_;
+    PointScores point_;
+    std::vector<double> excess_;
+    std::vector<std::uint8_t> free_;
+    std::vector<Part> open_;  // a heap by mass
+    std::vector<Part> full_;
+    std::vector<Part> stuck_;
+    double open_mass_ = 0.0;
+    std::int64_t nodes_ = 0;
+};
+
+}  // namespace treesens::measure

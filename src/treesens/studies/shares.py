@@ -1,0 +1,201 @@
+"""How much: the share of inputs for which changing some features alone flips the decision.
+
+Whether an input is concerned depends on its other features only: some values of the varied ones take it past one side of the
+gap, and others past the other side. It is what `sensitive M to F` asks of a pair, and what the audit asks of a row.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.measure.measure import Measure
+from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
+from treesens.compiler.measure.share import Precision, Share, ShareRun
+from treesens.compiler.measure.sides import sides_of
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.studies.concerned import traits_of, where
+from treesens.studies.decisions import Asked, Decision, decisions_of
+from treesens.studies.measures import MeasureName, check_measure, measure_of, rows_of_domain
+from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, sets_of
+
+_LARGEST = 3
+_FULL_DRAWS = 5_000
+
+
+@dataclass
+class CountOptions:
+    """`time_limit` in seconds for every question; see `Precision` for what is enough. The others are those of the audit."""
+
+    measure: MeasureName = "uniform"
+    time_limit: float = 10.0
+    seed: int = 0
+    precision: Precision = field(default_factory=Precision)
+    real: Sequence[str] = ()
+    threshold: Fraction | None = None
+    classes: Sequence[str] = ()
+    domain: Sequence[ast.Declaration] = ()
+
+
+@dataclass
+class Shares:
+    """Records per (varied set, decision, gap), in the order of the request; those that were not reached are left out."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def count_shares(
+    model: LoadedModel,
+    table: Table | None = None,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    gaps: Sequence[Gap],
+    options: CountOptions,
+    stop: threading.Event | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_progress: Callable[[Masses], None] | None = None,
+) -> Shares:
+    """Counts for every set of features, decision and gap. A set event keeps what is known by then."""
+    check_measure(options.measure, table is not None)
+    table = None if table is None else align_table(model, table)
+    diagnostics = Diagnostics()
+    units = units_of(model, table, sets_of(model, varied), gaps, options, diagnostics)
+    halt = stop or threading.Event()
+    found = Shares(warnings=tuple(item.render() for item in diagnostics))
+    for unit in units:
+        if halt.is_set():
+            break
+        record = count_unit(unit, options, halt, on_progress)
+        found.records.append(record)
+        if on_record is not None:
+            on_record(record)
+    found.interrupted = halt.is_set()
+    return found
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One question: what is varied, what decides, and how large the gap is."""
+
+    varied: tuple[str, ...]
+    decision: Decision
+    gap: Gap
+    question: ResolvedQuestion
+
+
+def units_of(
+    model: LoadedModel,
+    table: Table | None,
+    varied: Sequence[Sequence[str]],
+    gaps: Sequence[Gap],
+    options: CountOptions,
+    diagnostics: Diagnostics | None = None,
+) -> list[Unit]:
+    """The questions, bound: they share one space of cells, and one table if there is one."""
+    decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
+    for decision in decisions:
+        for gap in gaps:
+            decision.check(gap.size)
+    check_features(model, varied)
+    asked = [(tuple(group), decision, gap) for group in varied for decision in decisions for gap in gaps]
+    queries = [
+        ast.Query(ast.Name(f"q{i}"), pair_of(group, decision.clauses(gap.size)))
+        for i, (group, decision, gap) in enumerate(asked)
+    ]
+    declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    bound = bind_study(model, table, (*declared, *queries), diagnostics)
+    return [Unit(*one, question) for one, question in zip(asked, bound, strict=True)]
+
+
+def count_unit(
+    unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
+) -> dict[str, Any]:
+    """The record of one question."""
+    start = time.monotonic()
+    query = unit.question.query
+    measure = measure_of(options.measure, unit.question)
+    search = ShareSearch(query.models[query.points[0].model], sides_of(query), measure)
+    head = {
+        "varied": list(unit.varied),
+        unit.gap.kind: unit.gap.value,
+        **unit.decision.record(),
+        "question": unit.decision.words(unit.gap.size),
+        "measure": options.measure,
+    }
+    if options.measure == "rows":
+        return {**head, **_of_rows(unit, search, measure), "seconds": round(time.monotonic() - start, 6)}
+    run = ShareRun(search, options.precision, options.seed, on_progress)
+    share = run.run(options.time_limit, Budget.of(options.time_limit, stop))
+    return {**head, **_of_share(unit, search, measure, share), "seconds": round(time.monotonic() - start, 6)}
+
+
+def _of_rows(unit: Unit, search: ShareSearch, measure: Measure) -> dict[str, Any]:
+    """Rows are counted one by one."""
+    cells, outside = rows_of_domain(unit.question)
+    answers = search.answers(cells)
+    sure, maybe = int((answers == CONCERNED).sum()), int((answers != NONE).sum())
+    drawn = cells[answers == CONCERNED]
+    traits = traits_of(
+        unit.question.query.space, search.varied, _everyone(measure), drawn, np.full(len(drawn), 1 / max(1, len(drawn)))
+    )
+    return {
+        "lower": sure / len(cells),
+        "upper": maybe / len(cells),
+        "estimate": None,
+        "closed": sure == maybe,
+        "reason": "" if sure == maybe else "scores are too long for exact sums",
+        "rows": len(cells),
+        "rows_outside": outside,
+        "rows_concerned": sure,
+        "who": [trait.record() for trait in traits],
+        "boxes": [],
+    }
+
+
+def _everyone(measure: Measure) -> list[Any]:
+    return [measure.shares(f) for f in range(len(measure.weights))]
+
+
+def _of_share(unit: Unit, search: ShareSearch, measure: Measure, share: Share) -> dict[str, Any]:
+    space, masses = unit.question.query.space, share.masses
+    estimate = None
+    if share.estimate is not None:
+        e = share.estimate
+        estimate = {"value": e.value, "low": e.low, "high": e.high, "delta": e.delta, "draws": e.draws}
+    full = search.draw_full(_FULL_DRAWS, seed=1)
+    open_part = 0.0 if share.estimate is None else max(0.0, share.estimate.value - masses.lower)
+    drawn = np.concatenate([full, share.drawn]) if open_part > 0 and len(share.drawn) else full
+    weights = np.ones(len(drawn))
+    weights[: len(full)] *= masses.lower / max(1, len(full))
+    weights[len(full) :] *= open_part / max(1, len(share.drawn))
+    traits = traits_of(space, search.varied, _everyone(measure), drawn, weights / max(weights.sum(), 1e-300))
+    boxes = [
+        {"share": mass, "where": where(space, search.varied, low, high)}
+        for low, high, mass in search.largest_full(_LARGEST)
+    ]
+    return {
+        "lower": share.lower,
+        "upper": share.upper,
+        "estimate": estimate,
+        "closed": share.closed,
+        "reason": share.reason,
+        "who": [trait.record() for trait in traits],
+        "boxes": boxes,
+        "nodes": masses.nodes,
+        "open_boxes": masses.open_boxes,
+        "full_boxes": masses.full_boxes,
+    }

@@ -1,0 +1,176 @@
+"""`treesens count` and `ts.count` on a model whose every input is predicted by xgboost itself."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treesens as ts
+
+NAMES = ["age", "sex", "hours"]
+
+
+def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "treesens", "count", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder with model and table, and the share of (age, hours) that sex flips, by the rows and by all values."""
+    xgb = pytest.importorskip("xgboost")
+    folder, random = tmp_path_factory.mktemp("count"), np.random.default_rng(5)
+    frame = pd.DataFrame({n: random.integers(0, k, 150) for n, k in zip(NAMES, (9, 2, 6), strict=True)}).astype(float)
+    label = (frame["age"] + 2 * frame["sex"] + frame["hours"] + random.normal(size=150) > 7).astype(int)
+    options = {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 3, "eta": 0.7}
+    booster = xgb.train(options, xgb.DMatrix(frame, label), num_boost_round=6)
+    booster.save_model(folder / "m.json")
+    frame.assign(label=label).to_csv(folder / "d.csv", index=False)
+    concerned = {}
+    for age, hours in itertools.product(range(9), range(6)):
+        rows = pd.DataFrame([[age, sex, hours] for sex in (0, 1)], columns=NAMES).astype(float)
+        margins = booster.predict(xgb.DMatrix(rows), output_margin=True)
+        concerned[age, hours] = bool(margins.max() >= 0.3 and margins.min() <= -0.3)
+    rows = [concerned[int(a), int(h)] for a, h in zip(frame["age"], frame["hours"], strict=True)]
+    return folder, np.mean(list(concerned.values())), np.mean(rows), concerned, frame
+
+
+def asked(folder: Path, *more: object, code: int = 0) -> Any:
+    table = ("--data", folder / "d.csv", "--label", "label")
+    done = run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--json", *more, code=code)
+    return json.loads(done.stdout)["results"][0]
+
+
+@pytest.mark.parametrize("measure", ["uniform", "rows"])
+def test_shares_are_those_of_the_library(small: Any, measure: str) -> None:
+    folder, by_value, by_row, *_ = small
+    record = asked(folder, "--measure", measure)
+    expected = by_value if measure == "uniform" else by_row
+    assert 0 < expected < 1
+    assert record["lower"] - 1e-12 <= expected <= record["upper"] + 1e-12
+    assert record["closed"]
+    assert record["upper"] - record["lower"] <= 0.11 * expected
+
+
+def test_who_is_concerned_is_true_of_the_rows(small: Any) -> None:
+    folder, _, _, concerned, frame = small
+    record = asked(folder, "--measure", "rows")
+    flips = np.array([concerned[int(a), int(h)] for a, h in zip(frame["age"], frame["hours"], strict=True)])
+    assert record["rows_concerned"] == flips.sum()
+    assert record["who"]
+    for trait in record["who"]:
+        relation, value = trait["words"].split("` ")[1].split(" ", 1)
+        column = frame[trait["feature"]]
+        if relation == "in":
+            continue
+        holds = {">=": column >= float(value), "<=": column <= float(value), "=": column == float(value)}[relation]
+        assert trait["concerned"] == pytest.approx(holds[flips].mean(), abs=1e-4)
+        assert trait["all"] == pytest.approx(holds.mean(), abs=1e-4)
+
+
+def test_every_input_of_a_full_box_is_concerned(small: Any) -> None:
+    folder, *_, concerned, _ = small
+    record = asked(folder, "--measure", "uniform", "--epsilon", "0.000001")
+    assert record["boxes"]
+    for box in record["boxes"]:
+        inside = [
+            flips
+            for place, flips in concerned.items()
+            if _within(box["where"], dict(zip(NAMES[::2], place, strict=True)))
+        ]
+        assert inside
+        assert all(inside)
+        assert box["share"] == pytest.approx(len(inside) / len(concerned))
+
+
+def _within(where: dict[str, str], values: dict[str, int]) -> bool:
+    for name, words in where.items():
+        relation, text = words.split(" ", 1)
+        low, high = (float(t) for t in text.strip("[]").split(", ")) if relation == "in" else (float(text),) * 2
+        value = values[name]
+        if not {">=": value >= low, "<=": value <= high, "=": value == low, "in": low <= value <= high}[relation]:
+            return False
+    return True
+
+
+def test_words_on_the_terminal(small: Any) -> None:
+    folder, *_ = small
+    table = ("--data", folder / "d.csv", "--label", "label")
+    shown = run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--measure", "rows").stdout
+    assert "% of those concerned have `" in shown
+    assert "Shares are of the rows of the table" in shown
+    assert run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--quiet").stdout == ""
+
+
+def test_mistakes_end_with_a_remedy(small: Any) -> None:
+    folder, *_ = small
+    assert "add --data FILE" in run(folder / "m.json", "--margin", "0.3", "--measure", "rows", code=1).stderr
+    assert "has no ends" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", code=1).stderr
+    rules = folder / "rules.sens"
+    rules.write_text("feature age: category {0, 1}\nfeature hours: category {0, 1}\nonehot {age, hours}\n")
+    table = ("--data", folder / "d.csv", "--label", "label")
+    assert (
+        "`onehot`" in run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--domain", rules, code=1).stderr
+    )
+    assert "cells" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", "--measure", "cells", "--json").stdout
+
+
+def test_python_says_the_same(small: Any) -> None:
+    folder, *_, frame = small
+    record = asked(folder, "--measure", "uniform")
+    found = ts.count(folder / "m.json", frame, vary=["sex"], margin=0.3)
+    assert (found["lower"], found["upper"]) == ([record["lower"]], [record["upper"]])
+    assert list(found.frame().columns) == ["varied", "margin", "lower", "upper", "estimate", "closed"]
+    assert repr(found) == "<shares of 1 questions: 1 known precisely enough>"
+    with pytest.raises(ts.errors.UsageError, match="one of: uniform, cells"):
+        ts.count(folder / "m.json", frame, vary=["sex"], margin=0.3, measure="chowliu")
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model about which nothing is proved in a moment."""
+    xgb = pytest.importorskip("xgboost")
+    folder, random = tmp_path_factory.mktemp("hard"), np.random.default_rng(1)
+    rows = random.random((400, 12))
+    label = (np.sin(7 * rows).sum(axis=1) + random.normal(size=400) > 3).astype(int)
+    options = {"objective": "binary:logistic", "base_score": 0.5, "max_depth": 6, "eta": 0.3, "nthread": 1}
+    xgb.train(options, xgb.DMatrix(rows, label), num_boost_round=150).save_model(folder / "m.json")
+    pd.DataFrame(rows, columns=[f"f{i}" for i in range(12)]).to_csv(folder / "d.csv", index=False)
+    return folder
+
+
+def test_a_limit_leaves_a_proved_interval_and_exit_code_5(hard: Path) -> None:
+    precise = ("--epsilon", "0.000001", "-t", "1", "--json")
+    done = run(hard / "m.json", "--data", hard / "d.csv", "-v", "f0", "--margin", "0.5", *precise, code=5)
+    record = json.loads(done.stdout)["results"][0]
+    assert 0 <= record["lower"] < record["upper"] <= 1
+    assert not record["closed"]
+    assert record["reason"] == "time"
+
+
+def test_an_interruption_keeps_what_is_known(hard: Path) -> None:
+    line = ["-m", "treesens", "count", hard / "m.json", "--data", hard / "d.csv", "-v", "f0", "--margin", "0.5"]
+    line += ["--epsilon", "0.000001", "-t", "300", "--json"]
+    process = subprocess.Popen(
+        [sys.executable, *map(str, line)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    found = json.loads(stdout)
+    assert found["interrupted"]
+    assert 0 <= found["results"][0]["lower"] < found["results"][0]["upper"] <= 1
