@@ -158,6 +158,14 @@ class Diff:
         return self.found.changed
 
     @property
+    def sensitivities(self) -> list[dict[str, Any]] | None:
+        """Per set of features and gap whether its sensitivity `appears`, `goes`, `stays`, is there `never`, or `unknown`, with
+        what is known of both versions; None without gaps.
+        """
+        known: list[dict[str, Any]] | None = self.record["sensitivities"]
+        return known
+
+    @property
     def columns(self) -> dict[str, list[Any]]:
         """The largest differences, a line per score and direction."""
         return {
@@ -268,19 +276,45 @@ def gap(
 
 
 def diff(
-    old: Any, new: Any, data: Any = None, *, label: str | None = None, time_limit: float = 60.0, seed: int = 0
+    old: Any,
+    new: Any,
+    data: Any = None,
+    *,
+    label: str | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    vary: Sequence[str | Sequence[str]] | None = None,
+    time_limit: float = 60.0,
+    set_limit: float = 5.0,
+    seed: int = 0,
 ) -> Diff:
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain. `time_limit` is in seconds
-    for every search. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
+    seconds for every search, `set_limit` for every set of features and model. UsageError for models whose scores are not of one
+    kind. Ctrl-C returns what is known so far.
     """
+    from treesens.studies.audit_set import AuditOptions
     from treesens.studies.difference import difference
+    from treesens.studies.questions import gaps_of
 
     _check_common(time_limit, 1, seed)
+    check_seconds("set_limit", set_limit)
+    gaps = gaps_of(_numbers(gap), _numbers(margin)) if gap is not None or margin is not None else []
     found = None
     with interruptible() as interruption:
         table = None if data is None else table_of(data, label, None)
-        found = difference(load(old), load(new), table, time_limit=time_limit, seed=seed, stop=interruption.event)
+        found = difference(
+            load(old),
+            load(new),
+            table,
+            time_limit=time_limit,
+            seed=seed,
+            stop=interruption.event,
+            gaps=gaps,
+            varied=_sets(vary),
+            audit=AuditOptions(set_limit, seed=seed),
+        )
     if found is None:
         raise KeyboardInterrupt
     return Diff(found.record(), found.warnings, found.interrupted, found, data)

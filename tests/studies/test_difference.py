@@ -11,6 +11,7 @@ import pytest
 
 import treesens as ts
 from tests.studies.grids import GRID, NAMES, several_classes, two_classes
+from treesens.cli import main as cli
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.studies.difference import difference
@@ -76,6 +77,61 @@ def test_every_score_of_several_classes_is_compared() -> None:
         assert largest.value == pytest.approx(best, abs=1e-9)
     changed = trained.estimator.predict(trained.frame) != other.predict(trained.frame)
     assert sorted(found.changed or []) == np.flatnonzero(changed).tolist()
+
+
+@pytest.fixture(scope="module")
+def retrained(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder, the table, and two models: the first one leans on `p`, the second one on `q` and `r`."""
+    folder = tmp_path_factory.mktemp("retrained")
+    frame = two_classes("xgboost").frame
+    frame.to_csv(folder / "d.csv", index=False)
+    old = boosted(folder, 12, (frame["p"] > 2).astype(int), frame, "old", base_score=0.5)
+    new = boosted(folder, 12, (frame["q"] + frame["r"] > 5).astype(int), frame, "new", base_score=0.5)
+    return folder, frame, old, new
+
+
+def flips(model: Any, feature: str, gap: float) -> bool:
+    """Whether two inputs of the grid that differ in this feature alone lie on both sides of 0.5 by the gap."""
+    chance = np.asarray(model.predict_proba(GRID), float)[:, 1].reshape(6, 6, 6)
+    axis = NAMES.index(feature)
+    return bool(((chance.max(axis) >= 0.5 + gap) & (chance.min(axis) <= 0.5 - gap)).any())
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.25, 0.4])
+def test_sensitivities_appear_and_go_as_the_library_says(retrained: Any, gap: float) -> None:
+    _, frame, old, new = retrained
+    found = ts.diff(old, new, frame, gap=gap, time_limit=5).sensitivities
+    assert found is not None
+    words = {(False, True): "appears", (True, False): "goes", (True, True): "stays", (False, False): "never"}
+    expected = {name: words[flips(old, name, gap), flips(new, name, gap)] for name in NAMES}
+    assert {one["varied"][0]: one["change"] for one in found} == expected
+    assert {"appears", "goes"} <= set(expected.values())
+    for one in found:
+        for side, model in (("old", old), ("new", new)):
+            if one[side]["verdict"] == "found":
+                pair = [[one[side]["points"][point][name] for name in NAMES] for point in ("a", "b")]
+                chances = np.asarray(model.predict_proba(np.array(pair, float)), float)[:, 1]
+                assert chances.max() >= 0.5 + gap - 1e-6
+                assert chances.min() <= 0.5 - gap + 1e-6
+
+
+def test_a_sensitivity_that_appears_fails_the_command(retrained: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, *_ = retrained
+    old, new = (str(folder / name) for name in ("old.json", "new.json"))
+    more = ["--data", str(folder / "d.csv"), "--gap", "0.25", "--fail-on", "sensitivities"]
+
+    def ends_with(*arguments: str) -> Any:
+        with pytest.raises(SystemExit) as ended:
+            cli(["diff", *arguments])
+        return ended.value.code
+
+    assert ends_with(old, new, *more) == 10
+    shown = capsys.readouterr().out
+    assert "appears" in shown
+    assert "goes" in shown
+    assert ends_with(old, old, *more) == 0
+    assert ends_with(old, new, "--gap", "0.25") == 1
+    assert ends_with(old, new, "--vary", "p") == 1
 
 
 def test_models_of_different_kinds_are_refused() -> None:

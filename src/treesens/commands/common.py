@@ -93,6 +93,16 @@ def checked_folder(certificates: Path | None, required: bool) -> Path | None:
     return certificates
 
 
+vary_option = click.option(
+    "--vary",
+    "-v",
+    multiple=True,
+    callback=lambda _context, _option, texts: [split(text) for text in texts] or None,
+    help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
+)
+"""`vary` arrives as a list of sets, None if none is named."""
+
+
 def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
     """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise.
 
@@ -100,13 +110,7 @@ def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
     """
     return lambda function: _decorated(
         study_options(seconds, "Seconds per set.")(function),
-        click.option(
-            "--vary",
-            "-v",
-            multiple=True,
-            callback=lambda _context, _option, texts: [split(text) for text in texts] or None,
-            help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
-        ),
+        vary_option,
         click.option(
             "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
         ),

@@ -7,8 +7,19 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, VIOLATED, seed_option, trust_option
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    SECONDS,
+    VIOLATED,
+    seed_option,
+    split,
+    trust_option,
+    vary_option,
+)
 from treesens.compiler.base.interruption import interruptible
+from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
 
 
@@ -17,9 +28,17 @@ from treesens.report.terminal import say, say_json
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option("--data", type=click.Path(path_type=Path), help="CSV or Parquet: rows to compare, and the domain.")
 @click.option("--label", help="The column that is no input.")
+@click.option("--gap", help="Compare the sensitivities at these gaps in probability, too, e.g. 0.1,0.2; needs --data.")
+@click.option("--margin", help="The same at gaps in raw score, e.g. 0.5,1.")
+@vary_option
 @click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True, help="Seconds for every search.")
 @click.option(
-    "--fail-on", type=click.Choice(["different", "rows"]), help="Exit with 10 if scores, or classes of rows, differ."
+    "--set-limit", type=SECONDS, default=5.0, show_default=True, help="Seconds for every set of features and model."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["different", "rows", "sensitivities"]),
+    help="Exit with 10 if scores, or classes of rows, differ, or if a sensitivity appears.",
 )
 @click.option("--format", "form", help="The format of both files, where their content does not say it.")
 @trust_option
@@ -30,7 +49,11 @@ def command(
     new: Path,
     data: Path | None,
     label: str | None,
+    gap: str | None,
+    margin: str | None,
+    vary: list[list[str]] | None,
     time_limit: float,
+    set_limit: float,
     fail_on: str | None,
     form: str | None,
     trust_pickle: bool,
@@ -38,21 +61,37 @@ def command(
     as_json: bool,
 ) -> int:
     """Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
-    proof; with --data also which rows get another class (of regressors: another value).
+    proof; with --data also which rows get another class (of regressors: another value), and with --gap which sensitivities
+    appear, and which go.
 
-    Exit codes: 0 every largest difference is closed, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
-    interrupted.
+    Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
+    1 usage, 2 unreadable input, 130 interrupted.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
     from treesens.report.records import SCHEMA_VERSION
+    from treesens.studies.audit_set import AuditOptions
     from treesens.studies.difference import difference
+    from treesens.studies.questions import gaps_of
 
+    gaps = gaps_of(split(gap), split(margin)) if gap or margin else []
+    if vary and not gaps:
+        raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
     models = [load(path, form, trust_pickle=trust_pickle) for path in (old, new)]
     table = None if data is None else read_table(data, label=label)
     found = None
     with interruptible() as interruption:
-        found = difference(models[0], models[1], table, time_limit=time_limit, seed=seed, stop=interruption.event)
+        found = difference(
+            models[0],
+            models[1],
+            table,
+            time_limit=time_limit,
+            seed=seed,
+            stop=interruption.event,
+            gaps=gaps,
+            varied=vary,
+            audit=AuditOptions(set_limit, seed=seed),
+        )
     if found is None:
         return INTERRUPTED
     for warning in found.warnings:
@@ -66,9 +105,15 @@ def command(
     rows = record["data"] or {}
     if found.interrupted:
         return INTERRUPTED
-    if (fail_on == "different" and found.verdict == "different") or (fail_on == "rows" and rows.get("changed")):
+    changes = [one.change for one in found.sensitivities or ()]
+    wrong = {
+        "different": found.verdict == "different",
+        "rows": bool(rows.get("changed")),
+        "sensitivities": "appears" in changes,
+    }
+    if fail_on is not None and wrong[fail_on]:
         return VIOLATED
-    return EXPECTED if all(_closed(one) for one in record["scores"]) else INCONCLUSIVE
+    return EXPECTED if all(map(_closed, record["scores"])) and "unknown" not in changes else INCONCLUSIVE
 
 
 def _closed(score: dict[str, Any]) -> bool:
@@ -105,3 +150,26 @@ def _show(record: dict[str, Any]) -> None:
             f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
             f"the largest difference of a score on them is {rows['largest_difference']:.6g}"
         )
+    if record["sensitivities"] is not None:
+        _show_sensitivities(record["sensitivities"])
+
+
+def _show_sensitivities(records: list[dict[str, Any]]) -> None:
+    """What changes first; a line per set of features and gap."""
+    from treesens.report.show import out
+    from treesens.report.tables import Table
+
+    order = ("appears", "goes", "unknown", "stays", "never")
+    several = any("classes" in one for one in records)
+    table = Table(box=None, pad_edge=False)
+    for name in ("varied", "gap", *(("classes",) if several else ()), "sensitivity", "rows that flip", "largest swing"):
+        table.add_column(name)
+    for one in sorted(records, key=lambda one: order.index(one["change"])):
+        sides = [one["old"], one["new"]]
+        rows = " → ".join(str(side["rows_flipped"]) for side in sides)
+        swings = " → ".join("–" if side["max_swing"] is None else f"{side['max_swing']:.4g}" for side in sides)
+        classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
+        table.add_row(
+            ", ".join(one["varied"]), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings
+        )
+    table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))

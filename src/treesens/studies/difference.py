@@ -1,12 +1,14 @@
 """Two versions of a model: are they equal, how far apart are their scores at most, and which rows do they decide differently?
 
 One search per score and direction maximises the difference of the two models at one input. Its pair reaches the value, its
-proof bounds it; a bound of 0 in both directions is a proof that the models are equal on the domain.
+proof bounds it; a bound of 0 in both directions is a proof that the models are equal on the domain. With gaps the audits of
+both are compared as well: which sensitivities appear, and which go.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +30,10 @@ from treesens.grammar.tree import ast
 from treesens.report.records import points_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer
+from treesens.studies.audit_set import AuditOptions
+from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
 from treesens.studies.decisions import label_of_class
+from treesens.studies.questions import Gap
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""
@@ -73,6 +78,7 @@ class Difference:
     rows: int | None = None
     changed: list[int] | None = None
     largest_on_rows: float | None = None
+    sensitivities: list[ChangedSensitivity] | None = None
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -108,6 +114,7 @@ class Difference:
             "bound": self.bound,
             "scores": [one.record() for one in self.largest],
             "data": rows,
+            "sensitivities": None if self.sensitivities is None else [one.record() for one in self.sensitivities],
             "interrupted": self.interrupted,
         }
 
@@ -120,9 +127,19 @@ def difference(
     time_limit: float = 60.0,
     seed: int = 0,
     stop: threading.Event | None = None,
+    gaps: Sequence[Gap] = (),
+    varied: Sequence[Sequence[str]] | None = None,
+    audit: AuditOptions | None = None,
 ) -> Difference:
-    """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs."""
+    """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs.
+
+    With `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared.
+    """
     _comparable(old.ensemble, new.ensemble)
+    if gaps and table is None:
+        raise UsageError(
+            "sensitivities are compared over the ranges of a table", remedy="add --data FILE, or leave out the gaps"
+        )
     if table is not None:
         table = align_table(new, align_table(old, table))
     diagnostics = Diagnostics()
@@ -138,6 +155,10 @@ def difference(
     found.interrupted = halt.is_set()
     if table is not None:
         _compare_rows(found, asked[0][2])
+        if gaps and not halt.is_set():
+            chosen = audit or AuditOptions(seed=seed)
+            found.sensitivities = changed_sensitivities(old, new, table, gaps, chosen, varied=varied, stop=halt)
+            found.interrupted = halt.is_set()
     return found
 
 

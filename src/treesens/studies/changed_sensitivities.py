@@ -1,0 +1,77 @@
+"""Which sensitivities appear with a new version of a model, and which go: the audits of both, side by side.
+
+Both audits ask about the same domain, that of one table. A sensitivity appears if it is proved that no pair flips the old
+version and a verified pair flips the new one; an open answer is neither.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
+from treesens.studies.audit import audit
+from treesens.studies.audit_set import AuditOptions
+from treesens.studies.questions import Gap, sets_of
+
+_WORDS = {
+    ("none", "found"): "appears",
+    ("found", "none"): "goes",
+    ("found", "found"): "stays",
+    ("none", "none"): "never",
+}
+_ABOUT: tuple[str, ...] = ("varied", "gap", "margin", "classes", "question")
+_KEPT: tuple[str, ...] = ("verdict", "proof", "reason", "points", "rows_flipped", "max_swing", "max_swing_bound")
+"""What is told of the record of an audit."""
+
+
+@dataclass(frozen=True)
+class ChangedSensitivity:
+    """One set of features at one gap, and the records of both audits about it."""
+
+    old: dict[str, Any]
+    new: dict[str, Any]
+
+    @property
+    def change(self) -> str:
+        """`appears`, `goes`, `stays`, `never` (proved of both versions), or `unknown` if one answer is open."""
+        return _WORDS.get((self.old["verdict"], self.new["verdict"]), "unknown")
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the pairs in the user's own labels."""
+        about = {
+            name: self.new[name] for name in ("varied", "gap", "margin", "classes", "question") if name in self.new
+        }
+        sides = {name: {key: side.get(key) for key in _KEPT} for name, side in (("old", self.old), ("new", self.new))}
+        return {**about, "change": self.change, **sides}
+
+
+def changed_sensitivities(
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table,
+    gaps: Sequence[Gap],
+    options: AuditOptions,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    stop: threading.Event | None = None,
+) -> list[ChangedSensitivity]:
+    """The audits of both models over one table, question by question; those that both were asked before a stop.
+
+    `varied` are sets of features; by default every feature that a tree of one of the models asks about. The time limit of the
+    options is in seconds for each set and model.
+    """
+    groups = varied if varied is not None else list(dict.fromkeys(sets_of(old, None) + sets_of(new, None)))
+    both = [
+        {_key(item): item for item in audit(m, table, varied=groups, gaps=gaps, options=options, stop=stop).records}
+        for m in (old, new)
+    ]
+    return [ChangedSensitivity(item, both[1][key]) for key, item in both[0].items() if key in both[1]]
+
+
+def _key(record: dict[str, Any]) -> tuple[object, ...]:
+    """What a record is about."""
+    return (*record["varied"], record.get("gap"), record.get("margin"), *map(str, record.get("classes", ())))
