@@ -300,7 +300,7 @@ def diff(
 
     _check_common(time_limit, 1, seed)
     check_seconds("set_limit", set_limit)
-    gaps = gaps_of(_numbers(gap), _numbers(margin)) if gap is not None or margin is not None else []
+    gaps = gaps_of(numbers_of(gap), numbers_of(margin)) if gap is not None or margin is not None else []
     found = None
     with interruptible() as interruption:
         table = None if data is None else table_of(data, label, None)
@@ -312,7 +312,7 @@ def diff(
             seed=seed,
             stop=interruption.event,
             gaps=gaps,
-            varied=_sets(vary),
+            varied=sets_of(vary),
             audit=AuditOptions(set_limit, seed=seed),
         )
     if found is None:

@@ -42,11 +42,9 @@ class ChangedSensitivity:
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the pairs in the user's own labels."""
-        about = {
-            name: self.new[name] for name in ("varied", "gap", "margin", "classes", "question") if name in self.new
-        }
-        sides = {name: {key: side.get(key) for key in _KEPT} for name, side in (("old", self.old), ("new", self.new))}
-        return {**about, "change": self.change, **sides}
+        about = {name: fact for name, fact in self.new.items() if name in _ABOUT}
+        old, new = ({name: side.get(name) for name in _KEPT} for side in (self.old, self.new))
+        return {**about, "change": self.change, "old": old, "new": new}
 
 
 def changed_sensitivities(
