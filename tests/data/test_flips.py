@@ -11,7 +11,7 @@ import pytest
 from tests.data.settings import ask, needs_bench, table
 from treesens.compiler.query.bounds import LogRational
 from treesens.data.flips import Flips, flip_question, flips
-from treesens.solve.data_rows import sweep_rows
+from treesens.solve.data_rows import legal_rows, sweep_rows
 
 pytestmark = needs_bench
 
@@ -51,6 +51,30 @@ def test_extremes_are_those_of_all_changed_rows(features: list[str]) -> None:
         assert int(found.lowest[row]) * unit == exact.min()
         for extreme, reached in ((exact.max(), found.highest_cells[row]), (exact.min(), found.lowest_cells[row])):
             assert exact[combinations.index(tuple(reached))] == extreme
+
+
+def test_rows_keep_their_own_scores_whatever_was_swept_before() -> None:
+    query = ask("query q: sensitive m to f2 margin 0.5", "diabetes_unrobust", "diabetes")["q"]
+    space, model = query.query.space, query.query.models[0]
+    cells = space.grid.cells(query.rows["d"])[:60]
+    expected = model.ensemble.sums_exact(model.leaves(cells)).fractions()[:, 0]
+    for part in (slice(0, 60), slice(0, 20), slice(20, 60), slice(0, 60)):
+        found = flips(model, cells[part], [2], space.legal)
+        unit = Fraction(1, 1 << found.shift)
+        assert [int(v) * unit for v in found.own] == expected[part].tolist()
+
+
+def test_legal_rows_are_those_of_the_table_that_is_asked_about() -> None:
+    query = ask("query q: sensitive m to f2 margin 0.5", "diabetes_unrobust", "diabetes")["q"]
+    rows = query.rows["d"]
+    outside = np.array(rows)
+    outside[3, 2], outside[5, 1] = 1e9, -1e9
+    every = np.arange(len(rows)).tolist()
+    assert legal_rows(query.query, rows).tolist() == every
+    assert legal_rows(query.query, outside).tolist() == [row for row in every if row not in (3, 5)]
+    assert legal_rows(query.query, rows).tolist() == every
+    outside[3, 2] = rows[3, 2]
+    assert legal_rows(query.query, outside).tolist() == [row for row in every if row != 5]
 
 
 def test_a_limit_thins_the_combinations_and_says_so() -> None:

@@ -7,17 +7,19 @@ highest and the lowest score of every row; all margins are then answered by comp
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens import _engine
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.bounds import LogRational
@@ -139,7 +141,7 @@ def flips(
             for column, f in enumerate(chosen):
                 target[1][better, column] = cell[better] if f == widest else combination[others.index(f)]
     base = base_units(model, output, shift)
-    own = _scores(model, cells, values) + base if with_own else np.zeros(rows, np.int64)
+    own = _scores(model, cells, values, output) + base if with_own else np.zeros(rows, np.int64)
     numbers = np.arange(rows) if index is None else index
     return Flips(chosen, numbers, highest + base, lowest + base, high_cells, low_cells, own, shift, slack, complete)
 
@@ -154,11 +156,22 @@ def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
     return max(features, key=lambda f: int(legal[f].sum()))
 
 
-def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array) -> Int64Array:
+_SCORES: WeakKeyDictionary[CellEnsemble, tuple[int, bytes, Int64Array]] = WeakKeyDictionary()
+"""Of every model the scores of the rows that were swept last, with their output and a digest of their cells: every set of
+features is asked about the same rows."""
+
+
+def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: int) -> Int64Array:
+    digest = hashlib.sha256(cells.tobytes()).digest()
+    known = _SCORES.get(model)
+    if known is not None and known[:2] == (output, digest):
+        return known[2]
     result = np.empty(len(cells), np.int64)
     for start in range(0, len(cells), _CHUNK):
         part = slice(start, start + _CHUNK)
         result[part] = values[model.leaves(cells[part])].sum(axis=1)
+    result = frozen(result)
+    _SCORES[model] = output, digest, result
     return result
 
 

@@ -6,14 +6,15 @@ A row that is already a witness is the answer, promising rows seed the search, a
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_value
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import Query, Space
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
@@ -41,8 +42,22 @@ def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
     return None if name is None else (name, query.rows[name])
 
 
+_LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDictionary()
+"""Of every space the table that was looked at last, with its legal rows: studies ask many questions about one table."""
+
+
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
     """The numbers of the rows that are inputs of the question: all values legal, none missing if that is not allowed."""
+    known = _LEGAL.get(query.space)
+    if known is not None and known[0] is rows:
+        return known[1]
+    found = frozen(_legal_rows(query, rows))
+    if not rows.flags.writeable:
+        _LEGAL[query.space] = rows, found
+    return found
+
+
+def _legal_rows(query: Query, rows: FloatArray) -> Int64Array:
     good = np.ones(len(rows), bool)
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         values, place = np.unique(grid.number_type.cast(rows[:, f]), return_inverse=True, equal_nan=True)
