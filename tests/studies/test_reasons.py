@@ -83,6 +83,40 @@ def check_contrast(classes: Any, cuts: dict[str, list[float]], row: np.ndarray, 
     assert {i for i in range(3) if point[0, i] != row[i]} == changed
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path) -> None:
+    booster, classes, cuts = xgboost_model(seed)
+    x = training_set(400 + seed, 12)[0]
+    table, model = table_of(x, tmp_path), load(booster)
+    all_of_them, two = (reasons(model, table, range(len(x)), most=k, options=OPTIONS) for k in (9, 2))
+    several = 0
+    for one, few, row in zip(all_of_them, two, x, strict=True):
+        sufficient = [s for s in sets_of_features() if decides(classes, cuts, row, s)]
+        minimal = [s for s in sufficient if not any(other < s for other in sufficient)]
+        assert one.several is not None
+        assert few.several is not None
+        found = [{NAMES.index(name) for name in reason} for reason in one.several]
+        assert one.complete
+        assert sorted(map(sorted, found)) == sorted(map(sorted, minimal))
+        assert [len(s) for s in found] == sorted(len(s) for s in minimal)
+        assert [len(s) for s in few.several] == sorted(len(s) for s in minimal)[:2]
+        assert few.complete == (len(minimal) <= 2)
+        assert one.features == one.several[0]
+        assert one.smallest
+        assert one.minimal
+        several += len(minimal) > 1
+    assert several >= 1
+
+
+def test_reasons_are_unknown_without_time(tmp_path: Path) -> None:
+    booster, _, _ = xgboost_model(1)
+    options = RobustOptions(time_limit=0.0, interval=OPTIONS.interval)
+    (found,) = reasons(load(booster), table_of(training_set(5, 1)[0], tmp_path), [0], most=5, options=options)
+    assert not found.several
+    assert not found.complete
+    assert found.reason
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_features_that_are_left_out_are_in_no_reason(seed: int, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
@@ -107,11 +141,36 @@ def test_smallest_hitting_sets_are_those_of_trying_all() -> None:
     for _ in range(60):
         sets = [frozenset(rng.choice(7, int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(6)]
         found = hitting_set(sets, lambda: False)
+        assert found is not None
         assert all(found & one for one in sets)
         sizes = [
             len(c) for n in range(8) for c in itertools.combinations(range(7), n) if all(set(c) & one for one in sets)
         ]
         assert len(found) == min(sizes)
+
+
+def test_hitting_sets_hold_no_barred_set() -> None:
+    rng = np.random.default_rng(6)
+    none = 0
+    for _ in range(80):
+        sets, barred = (
+            [frozenset(rng.choice(6, int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(count)]
+            for count in (4, 3)
+        )
+        found = hitting_set(sets, lambda: False, barred)
+        possible = [
+            len(c)
+            for n in range(7)
+            for c in itertools.combinations(range(6), n)
+            if all(set(c) & one for one in sets) and not any(one <= set(c) for one in barred)
+        ]
+        assert (found is None) == (not possible)
+        none += found is None
+        if found is not None:
+            assert all(found & one for one in sets)
+            assert not any(one <= found for one in barred)
+            assert len(found) == min(possible)
+    assert none >= 3
 
 
 def test_rows_and_features_that_there_are_not_are_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ _Other = tuple[Query, Int32Array]
 class Reason:
     """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
     left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at `point`.
+    `several` are the smallest reasons, if more than one was asked for, and `complete` says whether there are no others.
     """
 
     row: int
@@ -50,15 +51,19 @@ class Reason:
     decisions: int
     reason: str
     seconds: float
+    several: tuple[dict[str, Any], ...] | None = None
+    complete: bool = False
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON."""
+        several = {} if self.several is None else {"reasons": list(self.several), "complete": self.complete}
         return {
             "row": self.row,
             "class": self.predicted,
             "sufficient": self.features,
             "minimal": self.minimal,
             "smallest": self.smallest,
+            **several,
             "contrast": None if self.contrast is None else list(self.contrast),
             "point": self.point,
             "decisions": self.decisions,
@@ -132,29 +137,44 @@ class _Row:
                 freed, known = self.changed(better[1]) & freed - {f}, better
         return freed, known
 
-    def smallest(self, usable: Features) -> Features:
-        """A reason of fewest features among the usable ones, by implicit hitting sets; all of them together are one."""
+    def smallest(self, usable: Features) -> Iterator[Features]:
+        """The minimal reasons among the usable features, those of fewest features first, by implicit hitting sets; all usable
+        features together are a reason.
+
+        A set that hits all changes and holds no reason yet, of fewest features, is minimal if it decides the class: a smaller
+        reason inside would hit all changes, too.
+        """
         to_hit: list[Features] = []
-        while True:
-            candidate = hitting_set(to_hit, lambda: self.budget.over)
+        known: list[Features] = []
+        while (candidate := hitting_set(to_hit, lambda: self.budget.over, known)) is not None:
             found = self.other(candidate)
             if found is None:
-                return candidate
+                yield candidate
+                known.append(candidate)
+                continue
             changes, _ = self.contrastive(usable - candidate, usable, found)
             to_hit.append(changes)
 
 
-def hitting_set(sets: Sequence[Features], over: Callable[[], bool]) -> Features:
-    """A smallest set with an element of each of the sets, none of which is empty. Raises where `over` says so."""
-    size = 0
-    while (found := _hit(list(sets), size, over)) is None:
-        size += 1
-    return found
+def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
+    """A smallest set with an element of each of the sets, none of which is empty, that holds none of the barred ones; None if
+    there is none. Raises where `over` says so.
+    """
+    for size in range(len(frozenset[int]().union(*sets)) + 1):
+        found = _hit(list(sets), size, over, frozenset(), barred)
+        if found is not None:
+            return found
+    return None
 
 
-def _hit(sets: list[Features], size: int, over: Callable[[], bool]) -> Features | None:
+def _hit(
+    sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
+) -> Features | None:
+    """`chosen` with up to `size` more elements."""
+    if any(one <= chosen for one in barred):
+        return None
     if not sets:
-        return frozenset()
+        return chosen
     if over():
         raise _TimeUp
     # Sets without a common element need one each.
@@ -168,9 +188,9 @@ def _hit(sets: list[Features], size: int, over: Callable[[], bool]) -> Features 
     if needed > size:
         return None
     for f in sorted(ordered[0], key=lambda f: -sum(f in one for one in sets)):
-        rest = _hit([one for one in sets if f not in one], size - 1, over)
-        if rest is not None:
-            return rest | {f}
+        found = _hit([one for one in sets if f not in one], size - 1, over, chosen | {f}, barred)
+        if found is not None:
+            return found
     return None
 
 
@@ -180,11 +200,14 @@ def reasons(
     rows: Sequence[int],
     *,
     smallest: bool = False,
+    most: int = 1,
     without: Sequence[str] = (),
     options: RobustOptions | None = None,
     stop: threading.Event | None = None,
+    on_result: Callable[[Reason], None] | None = None,
 ) -> list[Reason]:
-    """Why rows have their classes; features of `without` are in no reason. A set event keeps what is known by then.
+    """Why rows have their classes; features of `without` are in no reason. With `most` above 1 the smallest reasons, at most so
+    many. A set event keeps what is known by then.
 
     Raises UsageError for rows and features that there are not.
     """
@@ -201,11 +224,14 @@ def reasons(
             raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
         if stop is not None and stop.is_set():
             break
-        result.append(_reason(questions, row, smallest, barred, Budget.of(options.time_limit, stop)))
+        found = _reason(questions, row, smallest, most, barred, Budget.of(options.time_limit, stop))
+        result.append(found)
+        if on_result is not None:
+            on_result(found)
     return result
 
 
-def _reason(questions: RowQuestions, row: int, smallest: bool, barred: Features, budget: Budget) -> Reason:
+def _reason(questions: RowQuestions, row: int, smallest: bool, most: int, barred: Features, budget: Budget) -> Reason:
     start = time.perf_counter()
     predicted = questions.predicted(row)
     bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
@@ -220,13 +246,15 @@ def _reason(questions: RowQuestions, row: int, smallest: bool, barred: Features,
     others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
     judge = _Row(others, cells, budget, questions.options.seed)
     try:
-        found = _decided(questions, judge, row, smallest, barred, bare)
+        found = _decided(questions, judge, row, smallest, most, barred, bare)
     except _TimeUp:
         found = replace(bare, reason=budget.reason)
     return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
 
 
-def _decided(questions: RowQuestions, judge: _Row, row: int, smallest: bool, barred: Features, bare: Reason) -> Reason:
+def _decided(
+    questions: RowQuestions, judge: _Row, row: int, smallest: bool, most: int, barred: Features, bare: Reason
+) -> Reason:
     from treesens.report.records import label_of, points_of
 
     space = questions.of_class[0].query.space
@@ -243,14 +271,38 @@ def _decided(questions: RowQuestions, judge: _Row, row: int, smallest: bool, bar
     bare = replace(bare, contrast=contrast, point=point)
     if barred and judge.other(usable) is not None:
         return replace(bare, reason="the class depends on features that are left out")
+    kinds = [grid.number_type.dtype for grid in space.grid]
+
+    def shown(features: Features) -> dict[str, Any]:
+        return {space.names[f]: label_of(space.domains[f], float(values[f]), kinds[f]) for f in sorted(features)}
+
+    if most > 1:
+        return _several(judge, usable, most, bare, shown)
     if free is None:
         features: Features = frozenset()
     elif smallest:
-        features = judge.smallest(usable)
+        features = next(judge.smallest(usable))
     else:
         used = questions.model.ensemble.used_features
         order = sorted(usable, key=lambda f: (space.names[f] in used, f))
         features = judge.without_each(order)
-    kinds = [grid.number_type.dtype for grid in space.grid]
-    shown = {space.names[f]: label_of(space.domains[f], float(values[f]), kinds[f]) for f in sorted(features)}
-    return replace(bare, features=shown, minimal=True, smallest=smallest or not features)
+    return replace(bare, features=shown(features), minimal=True, smallest=smallest or not features)
+
+
+def _several(
+    judge: _Row, usable: Features, most: int, bare: Reason, shown: Callable[[Features], dict[str, Any]]
+) -> Reason:
+    """The smallest reasons; when the time is up, those that are known."""
+    found: list[dict[str, Any]] = []
+    complete, reason = False, ""
+    try:
+        search = judge.smallest(usable)
+        while len(found) < most and (one := next(search, None)) is not None:
+            found.append(shown(one))
+        complete = len(found) < most or next(search, None) is None
+    except _TimeUp:
+        reason = judge.budget.reason if len(found) < most else ""
+    first = found[0] if found else None
+    known = bool(found)
+    bare = replace(bare, features=first, minimal=known, smallest=known, reason=reason)
+    return replace(bare, several=tuple(found), complete=complete)
