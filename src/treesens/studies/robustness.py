@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +178,9 @@ class RowQuestions:
         if options.norm not in NORMS:
             raise UsageError(f"there is no norm `{options.norm}`", remedy="use " + ", ".join(NORMS))
         self.model, self.table, self.options = model, align_table(model, table), options
-        self.declared = _declarations(model, options)
+        self._declared = _declarations(model, options)
         self.session = Session(
-            ast.File((*self.declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
+            ast.File((*self._declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
             Path(),
             load_model=lambda _path, _format: model,
             load_table=lambda _path, _label, _rows: self.table,
@@ -216,12 +217,18 @@ class RowQuestions:
                 return index
         return None
 
-    def question(self, row: int, predicted: int, target: int | None = None) -> tuple[str, ResolvedQuestion]:
-        """The nearest input of another class than that of the row, or of the target: what it depends on besides the files, and
-        the question.
-        """
-        find = self._find(predicted, row, target=target)
-        return identity(ast.File((*self.declared, ast.Query(ast.Name("q"), find)))), self._bound(find)
+    def question(self, row: int, predicted: int, target: int | None = None) -> ResolvedQuestion:
+        """The nearest input of another class than that of the row, or of the target."""
+        return self._bound(self._find(predicted, row, target=target))
+
+    def identified(self, row: int, predicted: int, target: int | None = None) -> str:
+        """What the answer to this question depends on besides model and table: its text, and the seed."""
+        find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
+        return f"{self._declarations}\0{find}\0{self.options.seed}"
+
+    @cached_property
+    def _declarations(self) -> str:
+        return identity(ast.File(self._declared))
 
 
 def _declarations(model: LoadedModel, options: RobustOptions) -> tuple[ast.Declaration, ...]:
@@ -321,11 +328,11 @@ def _nearest(
     """The answer to one question, or the one of an earlier run."""
     from treesens.report.records import points_of
 
-    identified, asked = questions.question(row, predicted, target)
-    key = f"{identified}\0{options.seed}"
+    key = "" if memory is None else questions.identified(row, predicted, target)
     record = memory.known(key) if memory is not None else None
     if record is not None:
         return Nearest.of_record(record)
+    asked = questions.question(row, predicted, target)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     goal, none = result.objective, result.verdict is Verdict.NONE
     found = Nearest(

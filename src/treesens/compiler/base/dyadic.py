@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,7 @@ def exact_sum(numbers: ScaledIntegers, axis: int | tuple[int, ...] | None = None
     return ScaledIntegers(np.asarray(total, dtype=values.dtype), numbers.shift)
 
 
+@lru_cache(maxsize=256)
 def ln_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Rationals (lower, upper) around the natural logarithm of x > 0, at most 2**-bits apart; equal for x == 1.
 
