@@ -18,7 +18,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 
-from sklearn import compose, decomposition, impute, pipeline, preprocessing  # isort: skip
+from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 
 
 def raw(numbers_only: bool = False) -> pd.DataFrame:
@@ -89,6 +89,32 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "columns": lambda: fitted(full(), forest(), label="four"),
     "columns, boosted": lambda: fitted(full(), light()),
     "encoders": lambda: fitted(encoders(), hist(), label="value"),
+    "the best columns": lambda: fitted(
+        impute.SimpleImputer(),
+        feature_selection.SelectKBest(k=2),
+        preprocessing.StandardScaler(),
+        forest(),
+        numbers=True,
+    ),
+    "columns of a model": lambda: fitted(
+        impute.SimpleImputer(), feature_selection.SelectFromModel(forest()), forest(), numbers=True
+    ),
+    "columns that vary": lambda: fitted(feature_selection.VarianceThreshold(0.1), hist(), label="value", numbers=True),
+    "columns one after another": lambda: fitted(
+        impute.SimpleImputer(), feature_selection.RFE(forest(), n_features_to_select=2), forest(), numbers=True
+    ),
+    "bins": lambda: fitted(
+        impute.SimpleImputer(), preprocessing.KBinsDiscretizer(5, encode="ordinal"), forest(), numbers=True
+    ),
+    "bins of small floats": lambda: fitted(
+        impute.SimpleImputer(),
+        preprocessing.KBinsDiscretizer(7, encode="ordinal", strategy="uniform", dtype=np.float32),
+        light(),
+        numbers=True,
+    ),
+    "two values": lambda: fitted(
+        impute.SimpleImputer(), preprocessing.Binarizer(threshold=0.25), forest(), numbers=True
+    ),
     "columns dropped": lambda: fitted(columns(("keep", "passthrough", ["whole", "real"])), forest()),
 }
 
@@ -137,7 +163,7 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([impute.SimpleImputer(), decomposition.PCA()], "the step PCA cannot be traced back"),
         ([preprocessing.FunctionTransformer(np.abs)], "applies absolute|applies abs"),
         ([preprocessing.QuantileTransformer(n_quantiles=10)], "QuantileTransformer"),
-        ([preprocessing.KBinsDiscretizer(encode="ordinal")], "KBinsDiscretizer"),
+        ([impute.SimpleImputer(), preprocessing.KBinsDiscretizer()], "KBinsDiscretizer makes a column of every bin"),
         ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
         ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "what another step has changed"),
         ([preprocessing.OneHotEncoder(min_frequency=5, handle_unknown="ignore")], "infrequent"),

@@ -94,9 +94,42 @@ def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
         raise ModelError(
             f"FunctionTransformer applies {name}, which may be anything",
             place=place,
-            remedy="supported: scalers, encoders, imputers; or give the model behind it alone",
+            # Logarithms and powers are monotone, but their last digit is not, and differs between processors.
+            remedy="trees do not need logarithms or powers: leave them out; or give the model behind it alone",
         )
     return list(columns)
+
+
+def _selected(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The columns that a selection of features keeps."""
+    kept = [column for column, keep in zip(columns, step.get_support(), strict=True) if keep]
+    if not kept:
+        raise ModelError(f"{type(step).__name__} keeps no column", place=place, remedy="select at least one")
+    return kept
+
+
+def _bins(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.encode != "ordinal":
+        raise ModelError(
+            f"KBinsDiscretizer makes a column of every bin (encode={step.encode!r})",
+            place=place,
+            remedy="use encode='ordinal': trees split numbers of bins as well",
+        )
+    number = np.float64 if step.dtype is None else step.dtype
+    return [
+        column.mapped(_binned(np.asarray(edges[1:-1], np.float64), number))
+        for column, edges in zip(columns, step.bin_edges_, strict=True)
+    ]
+
+
+def _binned(edges: Float64, number: type) -> Function:
+    return lambda x: np.searchsorted(edges, x.astype(number), side="right").astype(np.float64)
+
+
+def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    del place
+    threshold = step.threshold
+    return [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
@@ -233,6 +266,19 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return result
 
 
+_SELECTIONS = (
+    "GenericUnivariateSelect",
+    "RFE",
+    "RFECV",
+    "SelectFdr",
+    "SelectFpr",
+    "SelectFromModel",
+    "SelectFwe",
+    "SelectKBest",
+    "SelectPercentile",
+    "SequentialFeatureSelector",
+    "VarianceThreshold",
+)
 _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "Pipeline": _pipeline,
     "ColumnTransformer": _column_transformer,
@@ -244,4 +290,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "SimpleImputer": _imputer,
     "OneHotEncoder": _one_hot,
     "OrdinalEncoder": _ordinal,
+    "KBinsDiscretizer": _bins,
+    "Binarizer": _binarized,
+    **dict.fromkeys(_SELECTIONS, _selected),
 }
