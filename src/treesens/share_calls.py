@@ -11,9 +11,9 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.measure.share import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError
 from treesens.live import load, table_of
-from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
-from treesens.studies.measures import MEASURES, MeasureName
-from treesens.study_calls import in_library_of, numbers_of, sets_of
+from treesens.settings import check_seconds, check_threshold, check_whole
+from treesens.studies.measures import MeasureName
+from treesens.study_calls import check_measure_name, in_library_of, numbers_of, sets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def count(
     from treesens.studies.questions import sizes_of
     from treesens.studies.shares import CountOptions, count_shares
 
-    check_choice("measure", measure, MEASURES)
+    check_measure_name(measure)
     check_seconds("time_limit", time_limit)
     check_whole("seed", seed, 0, 2**31 - 1)
     if not (0 < epsilon <= 0.5 and 0 < delta <= 0.5 and 0 <= negligible <= 1):

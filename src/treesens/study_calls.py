@@ -18,6 +18,7 @@ from treesens.settings import check_choice, check_seconds, check_threshold, chec
 if TYPE_CHECKING:
     from treesens.studies.audit import Audit as Run
     from treesens.studies.difference import Difference
+    from treesens.studies.measures import MeasureName
 
 MOST_JOBS = 4096
 
@@ -200,6 +201,7 @@ def audit(
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["emulated", "library"] = "emulated",
+    measure: MeasureName | None = None,
     real: Sequence[str] = (),
     time_limit: float = 5.0,
     jobs: int = 2,
@@ -210,7 +212,8 @@ def audit(
     `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
     model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`.
+    `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
     """
     from treesens.studies.audit import audit as run
     from treesens.studies.audit_set import AuditOptions
@@ -225,6 +228,7 @@ def audit(
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
     options.threshold, options.classes = cut, names
     options.domain = read_domain(None if domain is None else Path(domain))
+    options.measure = None if measure is None else check_measure_name(measure)
     found = None
     with interruptible() as interruption:
         table = table_of(data, label, None)
@@ -318,6 +322,14 @@ def diff(
     if found is None:
         raise KeyboardInterrupt
     return Diff(found.record(), found.warnings, found.interrupted, found, data)
+
+
+def check_measure_name(measure: MeasureName) -> MeasureName:
+    """The name of a measure. UsageError for one that is none."""
+    from treesens.studies.measures import MEASURES
+
+    check_choice("measure", measure, MEASURES)
+    return measure
 
 
 def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:

@@ -174,3 +174,26 @@ def test_an_interruption_keeps_what_is_known(hard: Path) -> None:
     found = json.loads(stdout)
     assert found["interrupted"]
     assert 0 <= found["results"][0]["lower"] < found["results"][0]["upper"] <= 1
+
+
+def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
+    folder, by_value, by_row, *_ = small
+    pages = []
+    page = folder / "audit.html"
+    for measure in ("uniform", "uniform", "rows"):
+        line = ["audit", "m.json", "--data", "d.csv", "--label", "label", "-v", "sex", "--margin", "0.3,3", "-j", "1"]
+        line += ["--measure", measure, "--report", str(page), "--date", "2026-01-01", "-t", "20"]
+        done = subprocess.run(
+            [sys.executable, "-m", "treesens", *line], capture_output=True, text=True, check=False, cwd=folder
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "share of inputs" in done.stdout
+        text = page.read_text()
+        assert '<th scope="col">share of inputs</th>' in text
+        pages.append(text)
+        first, second = (record["share"] for record in json.loads(page.with_suffix(".json").read_text())["results"])
+        expected = by_row if measure == "rows" else by_value
+        low, high = first["lower"], first["upper"]
+        assert low - 1e-12 <= expected <= high + 1e-12
+        assert (second["lower"], second["upper"]) == (0.0, 0.0)  # nothing is so far apart
+    assert pages[0] == pages[1]

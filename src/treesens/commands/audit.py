@@ -31,6 +31,11 @@ from treesens.report.terminal import say, say_json
 @click.option("--label", help="The column that is no input.")
 @click.option("--gap", help="Gaps in probability, e.g. 0.1,0.2 (for a regressor: in its value).")
 @click.option("--margin", help="Gaps in raw score, e.g. 0.5,1.")
+@click.option(
+    "--measure",
+    type=click.Choice(["uniform", "cells", "marginals", "chow-liu", "rows"]),
+    help="Also the share of inputs that flip, by this measure (docs/measures.md).",
+)
 @report_options
 @decision_options
 @trust_option
@@ -43,6 +48,7 @@ def command(
     vary: list[list[str]] | None,
     gap: str | None,
     margin: str | None,
+    measure: str | None,
     report: Path | None,
     pdf: Path | None,
     purpose: Path | None,
@@ -88,6 +94,7 @@ def command(
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replays_in_library(replay, loaded), real=real)
     options.certificates, options.domain = certificates, declared
     options.threshold, options.classes = threshold, classes
+    options.measure = measure  # type: ignore[assignment]
     sets = len(vary) if vary is not None else loaded.ensemble.n_features
     total = len(gaps) * sets * len(decisions_of(loaded.ensemble, options.asked(gaps[0].kind)))
     found = None

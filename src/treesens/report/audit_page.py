@@ -16,6 +16,7 @@ from treesens.report.audit_facts import without_seconds
 from treesens.report.audit_table import gap_of, swing_of
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
+from treesens.report.share_words import MEANINGS, share_of
 from treesens.visible import visible, visible_json
 
 _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
@@ -85,6 +86,8 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         map=heat_map(groups, gaps),
         gap_of=gap_of,
         swing_of=swing_of,
+        share_of=share_of,
+        shares=next((MEANINGS[r["share"]["measure"]] for r in records if r.get("share")), ""),
         certificates=certificates,
         check_command=check_command(certificates, facts["model"]["file"]),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from treesens.report.share_words import share_of
 from treesens.report.show import out
 from treesens.report.tables import Table
 
@@ -61,6 +62,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         ("nearest row", "right"),
         ("distance", "right"),
         ("largest swing", "right"),
+        ("share of inputs", "left"),
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for record in records:
@@ -76,8 +78,9 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
             str(near.get("index", "–")),
             distance_of(record),
             swing_of(record),
+            share_of(record),
         )
-    table.drop_empty("classes")
+    table.drop_empty("classes", "share of inputs")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
     if facts["interrupted"]:
         console.print("interrupted: what is missing was not asked")

@@ -6,34 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from treesens.report.audit_table import classes_of
+from treesens.report.share_words import MEANINGS, estimated, interval, percent
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say
-
-_MEANINGS = {
-    "uniform": "of all inputs of the domain, by length of ranges and number of values",
-    "cells": "of the cells that the model tells apart",
-    "marginals": "of inputs that are drawn feature by feature from the columns of the table",
-    "chow-liu": "of inputs that are drawn from a Chow-Liu tree of the table",
-    "rows": "of the rows of the table",
-}
-
-
-def percent(share: float) -> str:
-    """A share in percent, with four digits that count."""
-    return f"{100 * share:.4g} %" if share > 1e-200 else "0 %"
-
-
-def interval(record: dict[str, Any]) -> str:
-    """What is proved of a share."""
-    low, high = percent(record["lower"]), percent(record["upper"])
-    return low if low == high else f"{low} to {high}"
-
-
-def estimated(record: dict[str, Any]) -> str:
-    """The estimate with its interval, if there is one."""
-    found = record["estimate"]
-    return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
 
 
 def size_of(record: dict[str, Any]) -> str:
@@ -62,9 +38,7 @@ def show_shares(records: Sequence[dict[str, Any]]) -> None:
     table.drop_empty("classes", "estimate", "")
     table.print_fitted(out(), ("seconds",))
     measure = records[0]["measure"]
-    say(
-        f"Shares are {_MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
-    )
+    say(f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision.")
     deltas = {r["estimate"]["delta"] for r in records if r["estimate"] is not None}
     if deltas:
         say(f"The interval in brackets fails to hold the share with a probability of at most {max(deltas):g}.")

@@ -27,7 +27,9 @@ from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_ro
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Asked, Between, Kind
+from treesens.studies.measures import MeasureName
 from treesens.studies.questions import Gap, Questions
+from treesens.studies.shares import CountOptions, Unit, share_record
 from treesens.studies.sweeps import RowSweep
 
 LISTED = 100
@@ -45,6 +47,7 @@ class AuditOptions:
 
     Features in `real` take fractions although their columns hold whole numbers; `domain` declares others. The decision is that
     of the model if there is no `threshold`; `classes` chooses some of its classes (see `decisions_of`).
+    With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap.
     """
 
     time_limit: float = 5.0
@@ -56,6 +59,7 @@ class AuditOptions:
     threshold: Fraction | None = None
     classes: Sequence[str] = ()
     domain: Sequence[ast.Declaration] = ()
+    measure: MeasureName | None = None
 
     def asked(self, kind: Kind) -> Asked:
         """What is asked for, with sizes of this kind."""
@@ -78,6 +82,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.limit = options.time_limit
         self.certificates = options.certificates
+        self.counting = None if options.measure is None else CountOptions(options.measure, self.limit, options.seed)
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
         )
@@ -106,7 +111,20 @@ class SetAudit:
         answers = [(gap, query, self._settled(gap, query, result, swing)) for gap, query, result in answers]
         seconds = time.monotonic() - start
         answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
-        return [self._record(gap, query, result, swing, seconds) for gap, query, result in answers]
+        return [
+            {**self._record(gap, query, result, swing, seconds), **self._share(gap, query, result)}
+            for gap, query, result in answers
+        ]
+
+    def _share(self, gap: Gap, query: ResolvedQuestion, result: Result) -> dict[str, Any]:
+        """How much of the measure is concerned: nothing where there is no pair, searched for otherwise."""
+        if self.counting is None:
+            return {}
+        if result.verdict is Verdict.NONE:
+            none = {"measure": self.counting.measure, "lower": 0.0, "upper": 0.0, "estimate": None, "closed": True}
+            return {"share": none}
+        unit = Unit(self.questions.varied, self.decision, gap, query)
+        return {"share": share_record(unit, self.counting, self.stop)}
 
     def _with_certificates(self, gap: Gap, query: ResolvedQuestion, result: Result) -> Result:
         about = ["_".join(self.questions.varied), *map(str, self.decision.record().get("classes", ()))]

@@ -121,6 +121,15 @@ def units_of(
     return [Unit(*one, question) for one, question in zip(asked, bound, strict=True)]
 
 
+_OF_AUDITS = ("measure", "lower", "upper", "estimate", "closed", "reason", "who")
+
+
+def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> dict[str, Any]:
+    """What an audit tells of a share: nothing that a clock says."""
+    found = count_unit(unit, options, stop)
+    return {name: found[name] for name in _OF_AUDITS}
+
+
 def count_unit(
     unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
 ) -> dict[str, Any]:

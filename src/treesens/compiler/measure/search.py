@@ -63,9 +63,11 @@ class ShareSearch:
             order=measure.order, table=np.concatenate([t.ravel() for t in measure.tables]),
         )  # fmt: skip
 
-    def run(self, seconds: float, *, enough: float = 0.0, most_boxes: int = 1_000_000) -> None:
-        """Goes on for so many seconds, or until at most `enough` of the measure is open."""
-        self._engine.run(enough, most_boxes, seconds)
+    def run(
+        self, seconds: float, *, enough: float = 0.0, most_boxes: int = 1_000_000, most_nodes: int = 1 << 60
+    ) -> None:
+        """Goes on for so many seconds or nodes, or until at most `enough` of the measure is open."""
+        self._engine.run(enough, most_boxes, most_nodes, seconds)
 
     def masses(self) -> Masses:
         """What is proved by now, rounded outwards."""

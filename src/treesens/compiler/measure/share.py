@@ -21,10 +21,13 @@ from treesens.compiler.measure.search import Draws, Masses, ShareSearch
 
 EPSILON, DELTA, NEGLIGIBLE = 0.05, 1e-6, 1e-6
 
-_SLICE = 0.1
+_FIRST_NODES = 512
+_DRAWS_PER_NODE = 8
+"""How many draws take as long as one box."""
 _MOST_BOXES = 1_500_000
 _PILOT = 2_000
-_BLOCK = 20_000
+_BLOCK = 5_000
+_MOMENT = 0.2
 _HITS = 20_000
 
 
@@ -101,28 +104,33 @@ class ShareRun:
         return replace(found, drawn=hits)
 
     def _proved(self, start: float, seconds: float, budget: Budget) -> Masses:
-        """Branch and bound, until the interval is narrow or draws would be done sooner."""
-        slice_, number = min(_SLICE, seconds / 50), 0
+        """Branch and bound, until the interval is narrow or draws would be done sooner. Work is counted, not timed, so that a
+        search that is not ended by time is the same on every machine.
+        """
+        slice_, number = _FIRST_NODES, 0
         while True:
-            self.search.run(min(slice_, budget.left()), most_boxes=_MOST_BOXES)
-            masses, number = self.search.masses(), number + 1
+            masses, number = self._looked_at(slice_, budget), number + 1
             if self.progress is not None:
                 self.progress(masses)
-            gone = time.monotonic() - start
             full = masses.open_boxes == 0 or masses.open_boxes + masses.full_boxes >= _MOST_BOXES
             if self.precision.reached(masses.lower, masses.upper) or budget.over or full:
                 return masses
-            wait = self._seconds_to_draw(masses, number)
-            if wait <= max(gone, 0.02) or gone >= seconds / 2:
+            pilot = self.search.sample(_PILOT, self.seed + 7919 * number)
+            late = time.monotonic() - start >= seconds / 2
+            if late or self._needed(masses, pilot) <= _DRAWS_PER_NODE * masses.nodes:
                 return masses
-            slice_ = max(slice_, gone / 4)
+            slice_ = max(_FIRST_NODES, masses.nodes // 4)
 
-    def _seconds_to_draw(self, masses: Masses, number: int) -> float:
-        """How long draws would take to be precise, by a look at a few."""
-        begin = time.monotonic()
-        pilot = self.search.sample(_PILOT, self.seed + 7919 * number)
-        each = (time.monotonic() - begin) / max(1, pilot.drawn)
-        return each * self._needed(masses, pilot)
+    def _looked_at(self, nodes: int, budget: Budget) -> Masses:
+        """What is proved after so many more boxes. The engine is left often: a Ctrl-C comes through in between."""
+        masses = self.search.masses()
+        last = masses.nodes + nodes
+        while masses.nodes < last and not budget.over:
+            self.search.run(min(_MOMENT, budget.left()), most_boxes=_MOST_BOXES, most_nodes=last - masses.nodes)
+            before, masses = masses, self.search.masses()
+            if masses.open_boxes == 0 or masses.nodes == before.nodes:
+                break
+        return masses
 
     def _needed(self, masses: Masses, pilot: Draws) -> float:
         rate = (pilot.concerned + 0.5) / (pilot.drawn + 1)

@@ -165,9 +165,10 @@ nb::dict progress(const ShareSearch& self) {
     return found;
 }
 
-void run(ShareSearch& self, double enough, std::int64_t most_boxes, double seconds) {
+void run(ShareSearch& self, double enough, std::int64_t most_boxes, std::int64_t most_nodes, double seconds) {
+    require(most_nodes >= 0, "counts are not negative");
     nb::gil_scoped_release release;
-    self.run(enough, most_boxes, seconds);
+    self.run(enough, most_boxes, most_nodes, seconds);
 }
 
 nb::tuple sample(ShareSearch& self, std::int64_t count, std::int64_t most_hits, std::uint64_t seed) {
@@ -219,7 +220,7 @@ void bind_measure(nb::module_& m) {
              "default_left"_a, "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a,
              "values"_a, "base"_a, "varied"_a, "choices"_a, "first"_a, "second"_a, "compared"_a, "apart_counts"_a,
              "apart"_a, "allowed"_a, "bin"_a, "weight"_a, "parent"_a, "order"_a, "table"_a)
-        .def("run", &run, "enough"_a, "most_boxes"_a, "seconds"_a)
+        .def("run", &run, "enough"_a, "most_boxes"_a, "most_nodes"_a, "seconds"_a)
         .def("progress", &progress)
         .def("sample", &sample, "count"_a, "most_hits"_a, "seed"_a)
         .def(

@@ -14,7 +14,7 @@ ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::v
       values_(std::move(values)),
       tables_(tables),
       choices_(std::move(choices)),
-      blocks_(std::min(choices_.count, kBlocks)),
+      blocks_(choices_.count <= kBlocks ? choices_.count : kFewBlocks),
       place_(cells_.size(), -1) {
     for (std::size_t i = 0; i < choices_.features.size(); ++i) {
         place_[choices_.features[i]] = static_cast<std::int32_t>(i);

@@ -55,6 +55,8 @@ constexpr int kLeft = 1;
 constexpr int kRight = 2;
 // Blocks of choices that are compared with each other; up to so many choices stand for themselves.
 constexpr std::int32_t kBlocks = 16;
+// Into so many blocks more choices are put.
+constexpr std::int32_t kFewBlocks = 6;
 
 class ChoiceTrees {
 public:

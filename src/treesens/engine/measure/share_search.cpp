@@ -71,10 +71,11 @@ Cut ShareSearch::choose_cut(const Box& box, const Ranges& ranges) {
     return ranges_.best_cut(box, excess_, share);
 }
 
-void ShareSearch::run(double enough, std::int64_t most_boxes, double seconds) {
+void ShareSearch::run(double enough, std::int64_t most_boxes, std::int64_t most_nodes, double seconds) {
+    const std::int64_t last = nodes_ + std::min(most_nodes, INT64_MAX - nodes_);
     const auto start = std::chrono::steady_clock::now();
     for (std::int64_t step = 1; !open_.empty() && open_mass_ > enough; ++step) {
-        if (static_cast<std::int64_t>(open_.size() + full_.size()) >= most_boxes) return;
+        if (nodes_ >= last || static_cast<std::int64_t>(open_.size() + full_.size()) >= most_boxes) return;
         if (step % 16 == 0) {
             const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
             if (gone.count() >= seconds) return;

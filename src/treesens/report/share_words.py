@@ -1,0 +1,36 @@
+"""Shares of inputs in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MEANINGS = {
+    "uniform": "of all inputs of the domain, by length of ranges and number of values",
+    "cells": "of the cells that the model tells apart",
+    "marginals": "of inputs that are drawn feature by feature from the columns of the table",
+    "chow-liu": "of inputs that are drawn from a Chow-Liu tree of the table",
+    "rows": "of the rows of the table",
+}
+
+
+def percent(share: float) -> str:
+    """A share in percent, with four digits that count."""
+    return f"{100 * share:.4g} %" if share > 1e-200 else "0 %"
+
+
+def interval(record: dict[str, Any]) -> str:
+    """What is proved of a share."""
+    low, high = percent(record["lower"]), percent(record["upper"])
+    return low if low == high else f"{low} to {high}"
+
+
+def estimated(record: dict[str, Any]) -> str:
+    """The estimate with its interval, if there is one."""
+    found = record["estimate"]
+    return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
+
+
+def share_of(record: dict[str, Any]) -> str:
+    """What is known of the share of a record of the audit, the estimate if there is one; empty if nobody asked."""
+    share = record.get("share")
+    return "" if share is None else estimated(share) or interval(share)
