@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -114,6 +115,26 @@ class Editor:
         assert isinstance(found.contents, types.MarkupContent)
         return found.contents.value
 
+    async def fixed(self, found: list[types.Diagnostic]) -> str:
+        """The text after the quick fixes that are offered for messages, applied from the last to the first."""
+        everything = types.Range(types.Position(0, 0), self.position(len(self.text)))
+        params = types.CodeActionParams(
+            types.TextDocumentIdentifier(self.uri), everything, types.CodeActionContext(found)
+        )
+        actions = await self.client.text_document_code_action_async(params) or []
+        edits = []
+        for action in actions:
+            assert isinstance(action, types.CodeAction)
+            assert action.edit is not None
+            assert action.edit.changes is not None
+            edits += action.edit.changes[self.uri]
+        lines = Lines(self.text)
+        text = self.text
+        for edit in sorted(edits, key=lambda one: (one.range.start.line, one.range.start.character), reverse=True):
+            start, end = (lines.offset(at.line, at.character) for at in (edit.range.start, edit.range.end))
+            text = text[:start] + edit.new_text + text[end:]
+        return text
+
     async def formatted(self) -> list[types.TextEdit]:
         options = types.FormattingOptions(tab_size=2, insert_spaces=True)
         params = types.DocumentFormattingParams(types.TextDocumentIdentifier(self.uri), options)
@@ -133,6 +154,7 @@ async def editing(folder: Path) -> AsyncIterator[Editor]:
     assert done.capabilities.completion_provider is not None
     assert done.capabilities.hover_provider
     assert done.capabilities.document_formatting_provider
+    assert done.capabilities.code_action_provider
     client.initialized(types.InitializedParams())
     yield Editor(client, folder)
     await client.shutdown_async(None)
@@ -182,6 +204,22 @@ def test_messages_while_typing(folder: Path) -> None:
         assert codes(await editor.write(GOOD.replace('from "m.json"', "form m.json"))) == ["S015"]
 
     session(folder, script)
+
+
+def test_quick_fixes_write_the_name_that_was_meant(folder: Path) -> None:
+    async def run(editor: Editor) -> None:
+        right = GOOD + "    a.age >= 30 # 𝔘\n    a.sex = Female\n"
+        for wrong in ("a = b except sxe", "a.aeg >= 30", "a.sex = Femal", "magin(a) >= 0.5", "in mm such"):
+            meant = {"sxe": "sex", "aeg": "age", "Femal": "Female", "magin": "margin", "mm": "m"}
+            spelled = next(word for word in meant if re.search(rf"\b{word}\b", wrong))
+            correct = re.sub(rf"\b{spelled}\b", meant[spelled], wrong)
+            assert correct in right
+            found = await editor.write(right.replace(correct, wrong))
+            assert found, wrong
+            assert await editor.fixed(found) == right, [item.message for item in found]
+        assert await editor.fixed(await editor.write(GOOD)) == GOOD
+
+    session(folder, run)
 
 
 def test_columns_are_utf_16_units(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The language server: messages while typing, completion, hover and formatting over the Language Server Protocol.
+"""The language server: messages while typing, quick fixes, completion, hover and formatting over the Language Server Protocol.
 
 Reading a file may take seconds (models are loaded, cavities computed), so it happens on a thread of its own after a pause in
 typing, and its result is dropped when the text has changed meanwhile. Requests are answered on a second thread.
@@ -22,6 +22,7 @@ from pygls.uris import to_fs_path
 from treesens import __version__
 from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
 from treesens.editor.completion import Item, ItemKind, completions
+from treesens.editor.fixes import fix_of
 from treesens.editor.hover import card
 from treesens.editor.library import Library
 from treesens.editor.positions import Lines
@@ -175,6 +176,15 @@ def make_server(*, trust_pickle: bool = False) -> SensServer:
         content = types.MarkupContent(types.MarkupKind.Markdown, found.markdown)
         return types.Hover(content, _range(lines, found.start, found.end))
 
+    kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    @answered
+    async def quick_fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
+        lines = documents.lines(documents.text(params.text_document.uri))
+        found = (_quick_fix(lines, params.text_document.uri, item) for item in params.context.diagnostics)
+        return [action for action in found if action is not None]
+
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     @answered
     async def format_document(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
@@ -198,6 +208,20 @@ def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
     message = f"{item.message}\nhelp: {item.remedy}" if item.remedy else item.message
     severity = _SEVERITY.get(item.severity, types.DiagnosticSeverity.Error)
     return types.Diagnostic(_range(lines, start, end), message, severity, item.code, source="treesens")
+
+
+def _quick_fix(lines: Lines, uri: str, item: types.Diagnostic) -> types.CodeAction | None:
+    """The action that a message of ours proposes."""
+    if item.source != "treesens":
+        return None
+    start, end = (lines.offset(at.line, at.character) for at in (item.range.start, item.range.end))
+    fix = fix_of(item.message, lines.text[start:end])
+    if fix is None:
+        return None
+    edit = types.TextEdit(_range(lines, start + fix.start, start + fix.end), fix.text)
+    return types.CodeAction(
+        fix.title, types.CodeActionKind.QuickFix, [item], is_preferred=True, edit=types.WorkspaceEdit({uri: [edit]})
+    )
 
 
 def _item(lines: Lines, item: Item, rank: int) -> types.CompletionItem:
