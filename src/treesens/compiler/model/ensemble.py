@@ -195,6 +195,11 @@ class Ensemble:
                 products[leaf, w] = self._product(leaf, w)
             return fractions_to_scaled(products)
 
+    @cached_property
+    def scaled_base(self) -> ScaledIntegers:
+        """The base of every output as exact integers, [outputs]."""
+        return to_scaled(self.base)
+
     def contribution(self, leaf: int) -> tuple[Fraction, ...]:
         """What a leaf adds before averaging, exact, one Fraction per value of the leaf."""
         return tuple(self._product(leaf, w) for w in range(self.leaf_value.shape[1]))

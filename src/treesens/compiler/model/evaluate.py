@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import distinct
-from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum, to_scaled
+from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.model.grid import category_codes
 from treesens.compiler.model.kinds import Link
 from treesens.errors import DataError, ModelError
@@ -114,7 +114,7 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
 
 def sum_exact(ensemble: Ensemble, reached: NDArray[np.int32]) -> ScaledIntegers:
     """Exact base * average + sum of contributions for rows of leaves [rows, T]: [rows, n_outputs]."""
-    contributions, base = ensemble.scaled_contributions, to_scaled(ensemble.base)
+    contributions, base = ensemble.scaled_contributions, ensemble.scaled_base
     columns = []
     for output in range(ensemble.n_outputs):
         trees = _trees_of(ensemble, output)

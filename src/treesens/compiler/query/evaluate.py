@@ -94,6 +94,12 @@ def objective_value(objective: Objective, x: Inputs) -> Fraction:
 
 def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
     """Whether a linear constraint holds (exactly), and by how much, as a float for messages."""
+    value, above, (low, high) = _compared(constraint, x)
+    return above, float(value - (low + high) / 2)
+
+
+def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fraction, Fraction]]:
+    """The value of the form, whether it satisfies the bound, and an enclosure of the bound that tells."""
     value = form_value(constraint.form, x)
     bits = 128
     while True:
@@ -102,7 +108,7 @@ def slack(constraint: AtLeast, x: Inputs) -> tuple[bool, float]:
         if constraint.strict and low == high:
             below = value <= low
         if above or below:
-            return above, float(value - (low + high) / 2)
+            return value, above, (low, high)
         bits *= 2
 
 
@@ -116,7 +122,7 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
         case CellSet():
             return bool(constraint.mask[x.cells[constraint.point, constraint.feature]])
         case AtLeast():
-            return slack(constraint, x)[0]
+            return _compared(constraint, x)[1]
         case Difference():
             return difference_holds(
                 constraint, x.values[constraint.left, constraint.feature], x.values[constraint.right, constraint.other]
