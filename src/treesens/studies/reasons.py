@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.robustness import RobustOptions, RowQuestions
+
+_LOOK = 30_000
+"""Work of the local search before the first proof: half of the decisions end with one."""
 
 Features = frozenset[int]
 _Other = tuple[Query, Int32Array]
@@ -85,15 +88,26 @@ class _Row:
     budget: Budget
     seed: int
     decisions: int = 0
+    known: list[_Other] = field(default_factory=list)
+    """Inputs of another class that were found for this row."""
 
     def other(self, fixed: Iterable[int]) -> _Other | None:
         """Such an input; None: it is proved that there is none."""
         kept = sorted(fixed)
+        for one in self.known:
+            if not (one[1][0, kept] != self.cells[kept]).any():
+                return one
+        found = self._search(kept)
+        if found is not None:
+            self.known.append(found)
+        return found
+
+    def _search(self, kept: Sequence[int]) -> _Other | None:
         for query in self.queries:
             self.decisions += 1
             sets = tuple(CellSet(0, f, self._only(query, f)) for f in kept)
             asked = replace(query, constraints=(*query.constraints, *sets))
-            found = decide_directly(asked, self.budget, seed=self.seed)
+            found = decide_directly(asked, self.budget, seed=self.seed, look=_LOOK)
             if found is not None and found.cells is not None:
                 return query, found.cells
             if found is not None and found.none:

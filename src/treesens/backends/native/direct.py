@@ -141,14 +141,22 @@ class DirectQuestion:
         return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
 
     def search(
-        self, cells: QuestionCells, bound: Int64Array, hints: Int32Array | None, seed: int, memory: int | None
+        self,
+        cells: QuestionCells,
+        bound: Int64Array,
+        hints: Int32Array | None,
+        seed: int,
+        memory: int | None,
+        look: int = -1,
     ) -> Any:
-        """The engine's search; None if a domain is empty: the compiler says that better."""
+        """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
+        `look` units of work before the first proof (-1: what it wants).
+        """
         allowed = cells.allowed()
         if allowed is None:
             return None
         asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
-        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, -1)
+        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, look)
 
     def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
@@ -229,15 +237,25 @@ _LOCK = threading.Lock()
 
 
 def decide_directly(
-    query: Query, budget: Budget, *, hints: Int32Array | None = None, seed: int = 0, memory: int | None = None
+    query: Query,
+    budget: Budget,
+    *,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+    look: int = -1,
 ) -> DirectOutcome | None:
-    """Whether a question without an objective has an answer; None where it has to take the way through the IR."""
+    """Whether a question without an objective has an answer; None where it has to take the way through the IR. Where most
+    questions have none, a short `look` for an answer before the first proof is enough (-1: as long as it wants).
+    """
     shared = not is_reused()
-    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared))
+    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared, look=look))
     return None if asked is None else asked.question.decide(asked.search, asked.cells, budget)
 
 
-def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None, *, shared: bool = False) -> Asked | None:
+def ask(
+    query: Query, hints: Int32Array | None, seed: int, memory: int | None, *, shared: bool = False, look: int = -1
+) -> Asked | None:
     """The search for a question; None where it has to take the way through the IR. One that is `shared` with other questions
     proves nothing about the cells of this one's own grid.
     """
@@ -245,7 +263,7 @@ def ask(query: Query, hints: Int32Array | None, seed: int, memory: int | None, *
     if known is None:
         return None
     cells = known.cells(query)
-    search = known.question.search(cells, known.bound, hints, seed, memory)
+    search = known.question.search(cells, known.bound, hints, seed, memory, look)
     return None if search is None else Asked(known.question, cells, search, known.rows)
 
 
