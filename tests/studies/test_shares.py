@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs
+from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
 from treesens.compiler.measure.search import ShareSearch
 from treesens.compiler.measure.sides import sides_of
 from treesens.data.tables import read_table
@@ -138,3 +138,48 @@ def test_rows_are_the_rows_that_the_audit_finds(make: Any) -> None:
             key = tuple(record["varied"]), str(record.get("classes")), record[case.kind]
             assert record["rows_concerned"] == flipped[key]
             assert record["lower"] == record["upper"] == record["rows_concerned"] / record["rows"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_missing_values_have_the_share_that_the_measure_gives_them(seed: int) -> None:
+    """xgboost with NaN: by marginals as frequent as in the rows, as a cell of its own, and without any share by uniform."""
+    import xgboost as xgb
+
+    from treesens.grammar.parsing.parser import parse
+    from treesens.grammar.tree import ast
+    from treesens.live import load
+
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(random.integers(0, 4, (150, FEATURES)).astype(float), columns=NAMES)
+    label = (frame.sum(axis=1) + random.normal(size=150) > 6).astype(int)
+    for name in NAMES[1:]:
+        frame.loc[random.random(150) < 0.2, name] = np.nan
+    settings = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.8, "base_score": 0.5, "nthread": 1}
+    booster = xgb.train(settings, xgb.DMatrix(frame, label), num_boost_round=5)
+
+    def scores(rows: Any) -> Any:
+        data = xgb.DMatrix(pd.DataFrame(rows, columns=NAMES))
+        return np.asarray(booster.predict(data, output_margin=True), np.float64).reshape(-1, 1)
+
+    case = Case("missing", load(booster), frame, scores, "margin", ["0.123"], [crosses])
+    text = "".join(f"feature {name}: integer in [0, 3] or missing\n" for name in NAMES[1:])
+    domain = tuple(item for item in parse(text).declarations if isinstance(item, ast.Feature))
+    options = [np.arange(4.0)] + [np.array([0.0, 1.0, 2.0, 3.0, np.nan])] * 3
+    for varied in ((0,), (1,), (1, 2)):
+        (unit,) = units(case, varied, "0.123", domain=domain)
+        found = concerned_inputs(case, options, varied, 0.123, crosses)
+        if found is None:
+            continue
+        places, others = list(found), [f for f in range(FEATURES) if f not in varied]
+        rows = [np.array([frame[n].isna().mean() if np.isnan(v) else (frame[n] == v).mean() for v in options[f]])
+                for f, n in enumerate(NAMES)]  # fmt: skip
+        even = [np.full(4, 0.25)] + [np.array([0.25] * 4 + [0.0])] * 3
+        for measure, weights in (("marginals", rows), ("uniform", even)):
+            truth = sum(
+                np.prod([weights[f][at] for f, at in zip(others, place, strict=True)])
+                for place, is_concerned in places
+                if is_concerned
+            )
+            for low, high in intervals(unit, measure):  # type: ignore[arg-type]
+                assert low - 1e-12 <= truth <= high + 1e-12
+            assert high - low < 1e-9

@@ -25,6 +25,7 @@ _FIRST_NODES = 512
 _DRAWS_PER_NODE = 8
 """How many draws take as long as one box."""
 _MOST_BOXES = 1_500_000
+_MOST_BYTES = 400_000_000
 _PILOT = 2_000
 _BLOCK = 5_000
 _MOMENT = 0.2
@@ -94,7 +95,7 @@ class ShareRun:
     def run(self, seconds: float, budget: Budget) -> Share:
         """Searches and draws for `seconds`, of which the budget has the end."""
         start = time.monotonic()
-        masses = self._proved(start, seconds, budget)
+        masses = self._proved(seconds, budget)
         if self.precision.reached(masses.lower, masses.upper) or masses.open_boxes == 0:
             return Share(masses.lower, masses.upper, None, True, "", masses, time.monotonic() - start)
         estimate, hits = self._estimated(masses, budget)
@@ -103,30 +104,34 @@ class ShareRun:
         found = Share(masses.lower, masses.upper, estimate, done, reason, masses, time.monotonic() - start)
         return replace(found, drawn=hits)
 
-    def _proved(self, start: float, seconds: float, budget: Budget) -> Masses:
+    def _proved(self, seconds: float, budget: Budget) -> Masses:
         """Branch and bound, until the interval is narrow or draws would be done sooner. Work is counted, not timed, so that a
         search that is not ended by time is the same on every machine.
         """
-        slice_, number = _FIRST_NODES, 0
+        slice_, number, half = _FIRST_NODES, 0, budget.within(seconds / 2)
         while True:
-            masses, number = self._looked_at(slice_, budget), number + 1
+            masses, number = self._looked_at(slice_, half), number + 1
             if self.progress is not None:
                 self.progress(masses)
-            full = masses.open_boxes == 0 or masses.open_boxes + masses.full_boxes >= _MOST_BOXES
+            full = masses.open_boxes == 0 or masses.open_boxes + masses.full_boxes >= self._most_boxes
             if self.precision.reached(masses.lower, masses.upper) or budget.over or full:
                 return masses
             pilot = self.search.sample(_PILOT, self.seed + 7919 * number)
-            late = time.monotonic() - start >= seconds / 2
-            if late or self._needed(masses, pilot) <= _DRAWS_PER_NODE * masses.nodes:
+            if half.over or self._needed(masses, pilot) <= _DRAWS_PER_NODE * masses.nodes:
                 return masses
             slice_ = max(_FIRST_NODES, masses.nodes // 4)
+
+    @property
+    def _most_boxes(self) -> int:
+        """Boxes that fit the memory: two cells for every feature, and what belongs to a box."""
+        return min(_MOST_BOXES, _MOST_BYTES // (8 * self.search.features + 150))
 
     def _looked_at(self, nodes: int, budget: Budget) -> Masses:
         """What is proved after so many more boxes. The engine is left often: a Ctrl-C comes through in between."""
         masses = self.search.masses()
         last = masses.nodes + nodes
         while masses.nodes < last and not budget.over:
-            self.search.run(min(_MOMENT, budget.left()), most_boxes=_MOST_BOXES, most_nodes=last - masses.nodes)
+            self.search.run(min(_MOMENT, budget.left()), most_boxes=self._most_boxes, most_nodes=last - masses.nodes)
             before, masses = masses, self.search.masses()
             if masses.open_boxes == 0 or masses.nodes == before.nodes:
                 break

@@ -16,7 +16,7 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
 from treesens.errors import UsageError
 
-MOST_CHOICES = 1 << 16
+MOST_CHOICES = 1 << 14
 """Combinations of legal cells of the varied features."""
 
 _BITS = 58
