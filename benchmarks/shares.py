@@ -1,0 +1,125 @@
+"""How much of the inputs is concerned: a sample of the published instances that are `found`, and a family of small models.
+
+    PYTHONPATH=. python benchmarks/shares.py --bench ../shared/bench --seconds 60 > out.jsonl
+    PYTHONPATH=. python benchmarks/shares.py --family > family.jsonl
+
+Every line has CPU seconds, the proved interval and the estimate of one instance, by `uniform` and by `marginals`.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from tests.compiler.measure.xcount import ensemble_of, searches
+
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.measure.search import ShareSearch
+from treesens.compiler.measure.share import Precision, Share, ShareRun
+from treesens.compiler.measure.sides import sides_of
+from treesens.data.alignment import align_table
+from treesens.data.tables import read_table
+from treesens.frontends.registry import load
+from treesens.studies.measures import measure_of
+from treesens.studies.questions import gaps_of
+from treesens.studies.shares import CountOptions, Unit, units_of
+
+DATA = {
+    "adult": "adult", "churn": "churn", "german": "german_credit", "pimadiabetes": "pimadiabetes",
+    "breast": "breast_cancer", "diabetes": "diabetes",
+}  # fmt: skip
+
+
+def cpu() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+
+def counted(unit: Unit, measure: Any, seconds: float, precision: Precision) -> tuple[Share, float]:
+    """A share, and the CPU seconds that it took."""
+    begin = cpu()
+    query = unit.question.query
+    search = ShareSearch(query.models[0], sides_of(query), measure_of(measure, unit.question))
+    share = ShareRun(search, precision).run(seconds, Budget.of(seconds))
+    return share, cpu() - begin
+
+
+def line(share: Share, seconds: float, **about: Any) -> None:
+    estimate = share.estimate
+    facts = {
+        **about, "lower": share.lower, "upper": share.upper, "open": share.masses.open, "nodes": share.masses.nodes,
+        "estimate": None if estimate is None else [estimate.value, estimate.low, estimate.high],
+        "draws": 0 if estimate is None else estimate.draws, "closed": share.closed, "cpu": round(seconds, 2),
+        "wall": round(share.seconds, 2),
+    }  # fmt: skip
+    print(json.dumps(facts), flush=True)
+
+
+def published(bench: Path, every: int, seconds: float) -> None:
+    """Every n-th instance that is found, of models whose data are here."""
+    found = [json.loads(text) for text in (bench / "verdicts.jsonl").read_text().splitlines()]
+    found = [i for i in found if i["verdict"] == "found" and i["model"].split("_")[0] in DATA]
+    for instance in found[::every]:
+        model = load(bench / "models" / f"{instance['model']}.json", None)
+        table = read_table(bench / "data" / DATA[instance["model"].split("_")[0]] / "train.csv", label="label")
+        table = align_table(model, table)
+        name = model.ensemble.feature_names[instance["feature"]]
+        gaps = gaps_of([], [str(instance["margin"])])
+        (unit,) = units_of(model, table, [[name]], gaps, CountOptions())
+        for measure in ("uniform", "marginals"):
+            share, took = counted(unit, measure, seconds, Precision(0.05, 1e-6))
+            line(share, took, **{**instance, "name": name, "measure": measure})
+
+
+def nodes_of(tree: Any, node: int = 0) -> Any:
+    """A tree of scikit-learn as [feature, threshold, low, high], or a number."""
+    if tree.feature[node] < 0:
+        return 0.1 * float(tree.value[node, 0, 0])
+    sides = (nodes_of(tree, int(child)) for child in (tree.children_left[node], tree.children_right[node]))
+    return [int(tree.feature[node]), float(tree.threshold[node]), *sides]
+
+
+def family() -> None:
+    """Boosters of 1 to 30 trees of depth 3 on the diabetes data of scikit-learn, asked XCount's question: the
+    cells that differ by 2 from one a step away in feature 2. A search per cell of the feature;
+    epsilon 0.01 and delta 1e-6 for all together.
+    """
+    from sklearn.datasets import load_diabetes
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    rows, target = load_diabetes(return_X_y=True)
+    booster = GradientBoostingRegressor(n_estimators=30, max_depth=3, random_state=0).fit(rows, target)
+    trees = [nodes_of(tree.tree_) for tree in booster.estimators_[:, 0]]
+    for count in range(1, 31):
+        ensemble, begin = ensemble_of(trees[:count]), cpu()
+        model = ensemble.on(ensemble.grid())
+        parts = list(searches(model, 2, 2, 3))
+        low = high = 0.0
+        for search, others in parts:
+            precision = Precision(0.01, 1e-6 / len(parts), 1e-5)
+            share = ShareRun(search, precision).run(5.0, Budget.of(5.0))
+            found = share.estimate
+            low += others * (share.lower if found is None else found.low)
+            high += others * (share.upper if found is None else found.high)
+        precise = bool(high - low <= 0.01 * (high + low) + 1e-6)
+        print(
+            json.dumps({"trees": count, "low": low, "high": high, "precise": precise, "cpu": round(cpu() - begin, 3)})
+        )
+
+
+@click.command()
+@click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
+@click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
+@click.option("--seconds", type=float, default=60.0, show_default=True)
+@click.option("--family", "of_family", is_flag=True, help="The family of small models instead.")
+def main(bench: Path, every: int, seconds: float, of_family: bool) -> None:
+    start = time.monotonic()
+    family() if of_family else published(bench, every, seconds)
+    click.echo(f"{time.monotonic() - start:.0f} s", err=True)
+
+
+if __name__ == "__main__":
+    main()
