@@ -183,3 +183,26 @@ def test_missing_values_have_the_share_that_the_measure_gives_them(seed: int) ->
             for low, high in intervals(unit, measure):  # type: ignore[arg-type]
                 assert low - 1e-12 <= truth <= high + 1e-12
             assert high - low < 1e-9
+
+
+@pytest.mark.parametrize("make", CASES)
+@pytest.mark.parametrize("bits", [5, 12, 20])
+def test_scores_too_long_for_exact_sums_leave_the_interval_true(
+    make: Any, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer bits than a model has: what rounding leaves open stays open, and nothing else changes."""
+    monkeypatch.setattr("treesens.compiler.measure.sides._BITS", bits)
+    open_ones = 0
+    for seed in range(4):
+        case = make(np.random.default_rng(500 + seed))
+        options = [np.unique(case.frame[name]) for name in NAMES]
+        for unit, concerned in zip(units(case, (0,), case.sizes[0]), case.concerned, strict=True):
+            found = concerned_inputs(case, options, (0,), float(case.sizes[0]), concerned)
+            if found is None:
+                continue
+            weights = weights_of(case, "uniform", options)
+            truth = sum(np.prod([weights[f][at] for f, at in enumerate(place, start=1)]) for place, hit in found if hit)
+            for low, high in intervals(unit, "uniform"):
+                assert low - 1e-12 <= truth <= high + 1e-12
+            open_ones += high - low > 1e-9
+    assert bits > 5 or open_ones

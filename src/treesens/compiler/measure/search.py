@@ -13,8 +13,8 @@ from treesens.compiler.measure.measure import Measure
 from treesens.compiler.measure.sides import Row, Sides
 from treesens.compiler.model.cells import CellEnsemble
 
-NONE, MAYBE, CONCERNED = 0, 1, 2
-"""What an input is; `MAYBE` only where scores are rounded."""
+NONE, CONCERNED = 0, 2
+"""What an input is; 1 is open, which it can be only where scores are rounded."""
 
 _ROUNDINGS = 2.0**-50
 _FEW = 8
@@ -105,7 +105,7 @@ class ShareSearch:
         return [(np.array(low, np.int32), np.array(high, np.int32), mass) for low, high, mass in found]
 
     def answers(self, cells: Int32Array) -> Any:
-        """NONE, MAYBE or CONCERNED for every row of cells, uint8[rows]."""
+        """NONE, CONCERNED or open for every row of cells, uint8[rows]."""
         out = np.empty(len(cells), np.uint8)
         self._engine.answers(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out

@@ -40,8 +40,8 @@ class ShareSearch {
 public:
     ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question question, MeasureData measure);
 
-    // Goes on until the open mass is at most `enough`, there are `most_boxes` boxes, `most_nodes` more were looked at, or
-    // `seconds` are over.
+    // Goes on until the open mass is at most `enough`, there are `most_boxes` boxes, `most_nodes` more were looked at,
+    // or `seconds` are over.
     void run(double enough, std::int64_t most_boxes, std::int64_t most_nodes, double seconds);
     Progress progress() const;
     // Draws `count` inputs of the open boxes, one from each of as many strata of equal mass.
