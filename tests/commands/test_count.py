@@ -197,3 +197,20 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
         assert low - 1e-12 <= expected <= high + 1e-12
         assert (second["lower"], second["upper"]) == (0.0, 0.0)  # nothing is so far apart
     assert pages[0] == pages[1]
+
+
+def test_an_audit_says_at_once_what_it_cannot_count(small: Any) -> None:
+    folder, *_ = small
+    rules = folder / "audit_rules.sens"
+    rules.write_text("feature age: category {0, 1}\nfeature hours: category {0, 1}\nonehot {age, hours}\n")
+    ends = folder / "ends.sens"
+    ends.write_text("feature age: real in [0, inf)\n")
+    for domain, message in ((rules, "`onehot`"), (ends, "has no ends")):
+        line = ["audit", folder / "m.json", "--data", folder / "d.csv", "--label", "label", "-v", "sex"]
+        line += ["--measure", "uniform", "--domain", domain]
+        done = subprocess.run(
+            [sys.executable, "-m", "treesens", *map(str, line)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr

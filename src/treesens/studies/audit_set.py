@@ -29,7 +29,7 @@ from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.measures import MeasureName
 from treesens.studies.questions import Gap, Questions
-from treesens.studies.shares import CountOptions, Unit, share_record
+from treesens.studies.shares import CountOptions, Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep
 
 LISTED = 100
@@ -83,6 +83,9 @@ class SetAudit:
         self.limit = options.time_limit
         self.certificates = options.certificates
         self.counting = None if options.measure is None else CountOptions(options.measure, self.limit, options.seed)
+        if options.measure is not None:
+            # Before any search: an audit must not end in an error after all of its work.
+            check_countable(questions.gaps[0][1], options.measure)
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
         )

@@ -130,6 +130,13 @@ def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> di
     return {name: found[name] for name in _OF_AUDITS}
 
 
+def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
+    """UsageError for a question that shares are not counted of, and for a measure that its domain does not have."""
+    sides_of(question.query)
+    if measure == "uniform":
+        measure_of(measure, question)
+
+
 def count_unit(
     unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
 ) -> dict[str, Any]:
