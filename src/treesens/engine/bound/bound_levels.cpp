@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
@@ -117,10 +118,27 @@ std::int64_t BoundLevel::upper(const Problem& p, const Goal& goal) const {
     return static_cast<std::int64_t>(std::clamp<__int128>(upper, INT64_MIN, INT64_MAX));
 }
 
-bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome) {
-    const std::int64_t before = messages.bound();
+// The least upper bound is where the bound at that very level is least: below it the multipliers would give up the
+// objective for rows that are far from being met.
+void BoundLevel::count_slack_from(std::int64_t upper, const Goal& goal) {
+    const double above = static_cast<double>(upper) - static_cast<double>(level_);
+    for (std::size_t m = 0; m < set_->rows.size(); ++m) {
+        for (const std::int32_t r : set_->rows[m]) {
+            if (goal.soft[r]) row_slack_[m] -= std::ldexp(above, set_->shift[m]);
+        }
+    }
+}
+
+bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
+                                     const Optimised* of) {
+    const auto measure = [&] {
+        const std::int64_t upper = of == nullptr ? INT64_MAX : BoundLevel::upper(of->problem, of->goal);
+        return std::pair<std::int64_t, std::int64_t>(upper, messages.bound());
+    };
+    const auto before = measure();
     const std::vector<std::int32_t> old = messages.multipliers();
     messages.best_rows(x, row_slack_);
+    if (before.first < INT64_MAX && before.first > level_) count_slack_from(before.first, of->goal);
     const std::vector<std::int32_t> next = step_multipliers(old, row_slack_, step);
     if (next == old) {
         // In a corner nothing moves however long the step is: without a limit it grows until the projection is lost.
@@ -133,7 +151,7 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     outcome = messages.sweep(true, domains, control);
     ++statistics.sweeps;
     if (outcome != Sweep::open) return true;
-    if (messages.bound() < before) {
+    if (measure() < before) {
         step = std::min(step * 1.6, kLongestStep);
         return true;
     }

@@ -28,6 +28,12 @@ struct BoundLevelStatistics {
     std::int64_t sweeps = 0;
 };
 
+// The question whose upper bound the multipliers are to lower.
+struct Optimised {
+    const Problem& problem;
+    const Goal& goal;
+};
+
 class BoundLevel {
 public:
     BoundLevel(const Problem& problem, const Goal& goal, std::shared_ptr<const FactorSet> set,
@@ -35,15 +41,18 @@ public:
 
     Messages messages;
     BoundLevelStatistics statistics;
-    std::int64_t loaded = -1;  // the node whose state is in `messages`
-    double step = 1.0 / 16;    // of the multipliers
-    bool warm = false;         // the messages of an earlier run are to be kept at the first reset
+    std::int64_t loaded = -1;       // the node whose state is in `messages`
+    std::vector<Station> stations;  // nodes above it that were left towards it, the nearest last
+    double step = 1.0 / 16;         // of the multipliers
+    bool warm = false;              // the messages of an earlier run are to be kept at the first reset
     // Takes the constants of the rows for the threshold t of the soft rows.
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.
     std::int64_t upper(const Problem& problem, const Goal& goal) const;
     // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
-    bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome);
+    // The bound that counts is the one at the level, or (`of`) upper().
+    bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
+                             const Optimised* of = nullptr);
     // Seldom worth its time: few of the nodes that it tried were pruned. Rows with multipliers of their own take
     // several sweeps more, and have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a
     // twelfth).
@@ -52,6 +61,8 @@ public:
     }
 
 private:
+    void count_slack_from(std::int64_t upper, const Goal& goal);
+
     std::shared_ptr<const FactorSet> set_;
     std::int64_t level_ = 0;
     std::vector<double> row_slack_;

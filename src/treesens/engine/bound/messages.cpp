@@ -91,7 +91,6 @@ void Messages::reset(const Domains& domains, bool keep) {
 }
 
 void Messages::save(Saved& out) const {
-    out.present = true;
     out.reduced = reduced_;
     out.alive = alive_;
     out.multiplier = multiplier_;
@@ -105,6 +104,30 @@ void Messages::restore(const Saved& saved) {
     domains_ = saved.domains;
     empty_ = false;
     set_constants(row_constant_);
+    refresh();
+}
+
+SavedMessages Messages::saved_messages() const {
+    return {std::vector<float>(reduced_.begin(), reduced_.end()), multiplier_};
+}
+
+void Messages::go_to(const Domains& domains, const Station* station, const SavedMessages* start) {
+    if (start != nullptr) {
+        set_multipliers(start->multiplier);
+        reduced_.assign(start->reduced.begin(), start->reduced.end());
+    }
+    if (station == nullptr) {
+        reset(domains, true);
+        return;
+    }
+    alive_ = station->alive;
+    domains_ = station->domains;
+    empty_ = false;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (domains_.same(domains, v)) continue;
+        domains_.copy(domains, v);
+        if (!drop_entries(v)) empty_ = true;
+    }
     refresh();
 }
 

@@ -18,16 +18,27 @@
 
 namespace treesens::search {
 
-// What a node leaves behind for its children.
+// What nodes start from: messages and multipliers of a node above. Any messages give a bound, so that they are kept
+// rounded to 24 bits; a float of a whole number is whole.
+struct SavedMessages {
+    std::vector<float> reduced;  // r
+    std::vector<std::int32_t> multiplier;
+    std::int64_t bytes() const { return static_cast<std::int64_t>(4 * (reduced.size() + multiplier.size())); }
+};
+
+// A node that the entries which are left can be brought back to: what was dropped below it lies behind them.
+struct Station {
+    std::int64_t node = -1;
+    std::vector<std::int32_t> alive;  // [factors]
+    Domains domains;
+};
+
+// A state to come back to as it was, from below.
 struct Saved {
-    bool present = false;
     std::vector<double> reduced;      // r
     std::vector<std::int32_t> alive;  // [factors]
     std::vector<std::int32_t> multiplier;
     Domains domains;
-    std::int64_t bytes() const {
-        return static_cast<std::int64_t>(8 * reduced.size() + 4 * alive.size()) + domains.bytes();
-    }
 };
 
 enum class Sweep { open, pruned, stopped };
@@ -52,6 +63,11 @@ public:
     void refresh();
     void save(Saved& out) const;
     void restore(const Saved& saved);
+    SavedMessages saved_messages() const;
+    Station station(std::int64_t node) const { return {node, alive_, domains_}; }
+    // Goes to a node below a station (null: below the root), which must be in order: nothing above it was visited
+    // since. Starts from `start`, or from the messages at hand where it is null.
+    void go_to(const Domains& domains, const Station* station, const SavedMessages* start);
     const std::vector<double>& reduced() const { return reduced_; }
     void set_reduced(const std::vector<double>& r) { reduced_ = r; }
 

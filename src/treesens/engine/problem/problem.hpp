@@ -33,15 +33,30 @@ public:
             release(bytes);
             throw MemoryLimit();
         }
-        std::int64_t peak = peak_.load(std::memory_order_relaxed);
-        while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
-        }
+        raise_peak(used);
+    }
+    // The same, but tells instead of throwing.
+    bool try_charge(std::int64_t bytes) {
+        if (room() < bytes) return false;
+        charge_anyway(bytes);
+        return true;
+    }
+    // For what may not fail; the caller keeps it small.
+    void charge_anyway(std::int64_t bytes) {
+        const std::int64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        raise_peak(used);
     }
     void release(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
     std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     std::int64_t room() const { return limit_ < 0 ? INT64_MAX : limit_ - used_.load(std::memory_order_relaxed); }
 
 private:
+    void raise_peak(std::int64_t used) {
+        std::int64_t peak = peak_.load(std::memory_order_relaxed);
+        while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+        }
+    }
+
     std::int64_t limit_;
     std::atomic<std::int64_t> used_{0};
     std::atomic<std::int64_t> peak_{0};

@@ -1,63 +1,82 @@
-// The open subtrees of a prover: backtracking, and subtrees that change hands.
-#include <algorithm>
+// The open subtrees of a prover: two children of a node, what they start from, and subtrees that change hands.
+#include <utility>
 
 #include "prove/prover.hpp"
 
 namespace treesens::search {
 
+void Prover::split(const Split& cut) {
+    const Cell last = problem_.size[cut.variable] - 1;
+    const bool low_first = x_[cut.variable] <= cut.cut;
+    OpenNode other;
+    other.upper = node_upper_;
+    other.variable = cut.variable;
+    other.path = path_;
+    other.path.push_back(node_id_);
+    leave_messages(other);
+    other.domains = node_;
+    OpenNode first = other;
+    first.domains.keep(cut.variable, low_first ? 0 : cut.cut + 1, low_first ? cut.cut : last);
+    other.domains.keep(cut.variable, low_first ? cut.cut + 1 : 0, low_first ? last : cut.cut);
+    open_.put_off(std::move(other));
+    if (open_.goes_on(first.upper, level_)) {
+        visit(std::move(first));
+        return;
+    }
+    open_.put_off(std::move(first));
+    next();
+}
+
+// What the children start from: the messages of this node where there are any, else what it started from itself.
+void Prover::leave_messages(OpenNode& child) {
+    child.start = start_;
+    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
+        BoundLevel& bound_level = *bound_levels_[i];
+        if (bound_level.loaded != node_id_) continue;
+        bound_level.messages.sync(node_);
+        const Messages& m = bound_level.messages;
+        const std::int64_t bytes =
+            static_cast<std::int64_t>(4 * (m.reduced().size() + m.set().factors())) + node_.bytes() + 256;
+        // Without room the children start from an older ancestor: slower, not wrong.
+        if (budget_.room() < 2 * bytes || !budget_.try_charge(bytes)) continue;
+        bound_level.stations.push_back(m.station(node_id_));
+        MemoryBudget& budget = budget_;
+        child.start[i] = std::shared_ptr<const SavedMessages>(new SavedMessages(m.saved_messages()),
+                                                              [&budget, bytes](const SavedMessages* saved) {
+                                                                  budget.release(bytes);
+                                                                  delete saved;
+                                                              });
+    }
+}
+
 void Prover::prune(const Messages* pruned_by) {
     audit_.prune(node_, level_, pruned_by);
     pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
-    backtrack();
+    next();
 }
 
-void Prover::backtrack() {
-    while (!frames_.empty() && !frames_.back().pending) {
-        for (const Saved& s : frames_.back().saved) {
-            if (s.present) budget_.release(s.bytes());
-        }
-        frames_.pop_back();
-    }
-    if (frames_.empty()) {
+void Prover::next() {
+    if (open_.empty()) {
         finished_ = true;
         return;
     }
-    Frame& frame = frames_.back();
-    frame.pending = false;
-    visit(std::move(frame.other), frame.upper);
+    visit(open_.take());
 }
 
-bool Prover::donate(Subproblem& out) {
-    const auto frame = std::find_if(frames_.begin(), frames_.end(), [](const Frame& f) { return f.pending; });
-    if (finished_ || frame == frames_.end()) return false;
-    frame->pending = false;
-    out.upper = frame->upper;
-    out.domains = std::move(frame->other);
-    out.start.assign(bound_levels_.size(), Saved());
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
-        for (auto f = std::make_reverse_iterator(frame + 1); f != frames_.rend() && !out.start[i].present; ++f) {
-            if (!f->saved[i].present) continue;
-            out.start[i].present = true;
-            out.start[i].reduced = f->saved[i].reduced;
-            out.start[i].multiplier = f->saved[i].multiplier;
-        }
-    }
-    return true;
+bool Prover::donate(OpenNode& out) {
+    return !finished_ && open_.give(out);
 }
 
-void Prover::adopt(Subproblem subproblem) {
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
-        // Which entries are alive follows from the domains; only the messages are taken over.
-        const Saved& start = subproblem.start[i];
-        bound_levels_[i]->warm = start.present;
-        bound_levels_[i]->loaded = -1;
-        if (!start.present) continue;
-        bound_levels_[i]->messages.set_multipliers(start.multiplier);
-        bound_levels_[i]->messages.set_reduced(start.reduced);
+void Prover::adopt(OpenNode subtree) {
+    for (const auto& bound_level : bound_levels_) {
+        // The numbers of its nodes above are another prover's: which entries are left follows from the domains.
+        bound_level->stations.clear();
+        bound_level->loaded = -1;
     }
+    subtree.path.clear();
     finished_ = false;
     adopted_ = true;
-    visit(std::move(subproblem.domains), subproblem.upper);
+    visit(std::move(subtree));
 }
 
 }  // namespace treesens::search

@@ -16,23 +16,41 @@ constexpr int kNodeSweeps = 4;
 constexpr int kRootSteps = 20;
 constexpr int kNodeSteps = 1;
 constexpr std::int64_t kMisses = 100;
-
 // Sweeps go on while at this pace the rest of the bound would be gone in so many more.
 constexpr std::int64_t kPatience = 30;
+
+// Measured (ADR 0012). A decision wants a point, or everything: depth-first. The least of several slacks is raised by
+// staying where points are good; a single objective is found by local search alone.
+Dive dive_of(Mode mode) {
+    switch (mode) {
+        case Mode::decide:
+            return {};
+        case Mode::objective:
+            return {0.25, 1};
+        case Mode::slack:
+            return {1, 8};
+    }
+    return {};
+}
+
+// A row without terms says nothing; with a multiplier of its own it would take weight from the others.
+bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
+    return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
+}
 
 }  // namespace
 
 FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget) {
     FactorSets sets;
     const std::vector<int> shift = row_shifts(p, goal);
+    const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
     std::vector<RowSum> rows;
     std::vector<int> row_shift;
     for (std::int32_t r = 0; r < p.rows; ++r) {
-        if (!goal.counts(p, r)) continue;
+        if (!goal.counts(p, r) || (cancelling.empty() && always_holds(p, goal, r))) continue;
         rows.push_back({r});
         row_shift.push_back(shift[r]);
     }
-    const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
     if (!cancelling.empty()) {
         int lowest = shift[cancelling[0][0]];
         for (std::int32_t r : cancelling[0]) lowest = std::min(lowest, shift[r]);
@@ -75,6 +93,7 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       gap_(gap),
       budget_(budget),
       branching_(problem, clauses),
+      open_(dive_of(goal.mode), budget),
       x_(problem.variables(), 0),
       slack_(problem.rows, 0),
       audit_(problem, forest, clauses, goal) {
@@ -89,7 +108,10 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
         bound_levels_.push_back(std::make_unique<BoundLevel>(problem, goal, sets.full, start, budget));
         full_.push_back(bound_levels_.back().get());
     }
-    visit(Domains(problem), INT64_MAX);
+    OpenNode root;
+    root.domains = Domains(problem);
+    root.start.resize(bound_levels_.size());
+    visit(std::move(root));
     finished_ = how == Start::idle;
 }
 
@@ -106,12 +128,8 @@ const char* Prover::phase_name() const {
 }
 
 std::int64_t Prover::proved_upper() const {
-    std::int64_t bound = pruned_upper_;
-    if (!finished_) bound = std::max(bound, node_upper_);
-    for (const Frame& f : frames_) {
-        if (f.pending) bound = std::max(bound, f.upper);
-    }
-    return bound;
+    const std::int64_t bound = std::max(pruned_upper_, open_.upper());
+    return finished_ ? bound : std::max(bound, node_upper_);
 }
 
 std::int64_t Prover::upper(const Incumbent& incumbent) const {
@@ -163,10 +181,13 @@ void Prover::step(Incumbent& incumbent, LocalSearch& polisher, Control& control)
     }
 }
 
-void Prover::visit(Domains domains, std::int64_t upper) {
-    node_ = std::move(domains);
+void Prover::visit(OpenNode node) {
+    node_ = std::move(node.domains);
     node_id_ = next_id_++;
-    node_upper_ = upper;
+    node_upper_ = node.upper;
+    node_variable_ = node.variable;
+    path_ = std::move(node.path);
+    start_ = std::move(node.start);
     phase_ = Phase::enter;
     bound_level_ = nullptr;
     entered_tier_ = false;
@@ -174,10 +195,10 @@ void Prover::visit(Domains domains, std::int64_t upper) {
 
 void Prover::enter() {
     ++statistics_.nodes;
-    statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(frames_.size()));
+    statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(path_.size()));
     audit_.enter(node_);
     changed_.clear();
-    if (!frames_.empty()) changed_.push_back(frames_.back().variable);
+    if (node_variable_ >= 0) changed_.push_back(node_variable_);
     if (!clauses_.propagate(node_, changed_)) {
         ++statistics_.pruned_by_clauses;
         prune();
@@ -203,35 +224,34 @@ void Prover::enter() {
     }
     bound_level_ = full_[0];
     for (BoundLevel* t : full_) {
-        if (frames_.empty() || t->loaded == frames_.back().id) bound_level_ = t;
+        if (path_.empty() || t->loaded == path_.back()) bound_level_ = t;
     }
     phase_ = Phase::full;
 }
 
-// Brings the state of a bound_level to this node: from the parent if it is still there, else from the nearest ancestor
-// that saved one.
+// Brings the state of a bound_level to this node: from the parent if it is still there, else from the nearest node
+// above that its entries can be brought back to, with the messages that the nearest node above left.
 void Prover::load(BoundLevel& bound_level) {
     bound_level.set_level(problem_, goal_, level_);
-    if (bound_level.loaded == node_id_) {
-        bound_level.messages.sync(node_);
-        return;
-    }
-    const std::size_t index =
-        static_cast<std::size_t>(std::find_if(bound_levels_.begin(), bound_levels_.end(),
-                                              [&](const auto& t) { return t.get() == &bound_level; }) -
-                                 bound_levels_.begin());
-    const bool from_parent = bound_level.loaded >= 0 && !frames_.empty() && bound_level.loaded == frames_.back().id;
-    if (!from_parent) {
-        auto frame =
-            std::find_if(frames_.rbegin(), frames_.rend(), [&](const Frame& f) { return f.saved[index].present; });
-        if (frame != frames_.rend()) {
-            bound_level.messages.restore(frame->saved[index]);
-        } else {
-            bound_level.messages.reset(node_, bound_level.warm);
-        }
+    const bool from_parent = bound_level.loaded >= 0 && !path_.empty() && bound_level.loaded == path_.back();
+    if (bound_level.loaded != node_id_ && !from_parent) {
+        std::vector<Station>& stations = bound_level.stations;
+        const auto is_above = [&](const Station& s) { return std::binary_search(path_.begin(), path_.end(), s.node); };
+        while (!stations.empty() && !is_above(stations.back())) stations.pop_back();
+        const SavedMessages* start = start_[index_of(bound_level)].get();
+        if (start == nullptr && bound_level.loaded < 0 && !bound_level.warm)
+            bound_level.messages.reset(node_, false);
+        else
+            bound_level.messages.go_to(node_, stations.empty() ? nullptr : &stations.back(), start);
     }
     bound_level.loaded = node_id_;
     bound_level.messages.sync(node_);
+}
+
+std::size_t Prover::index_of(const BoundLevel& bound_level) const {
+    const auto is_it = [&](const auto& t) { return t.get() == &bound_level; };
+    return static_cast<std::size_t>(std::find_if(bound_levels_.begin(), bound_levels_.end(), is_it) -
+                                    bound_levels_.begin());
 }
 
 void Prover::tighten(const BoundLevel& bound_level) {
@@ -296,7 +316,9 @@ BoundLevel& Prover::side_for_point() {
 void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     Sweep outcome = Sweep::open;
     ++statistics_.multiplier_steps;
-    const bool better = bound_level_->improve_multipliers(x_, node_, control, outcome);
+    const Optimised question{problem_, goal_};
+    const Optimised* optimised = goal_.mode == Mode::objective ? &question : nullptr;
+    const bool better = bound_level_->improve_multipliers(x_, node_, control, outcome, optimised);
     ++steps_;
     if (outcome == Sweep::stopped) return;
     if (outcome == Sweep::pruned) {
@@ -342,24 +364,24 @@ void Prover::branch(Incumbent& incumbent) {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
     }
-    Split split;
-    if (bound_level_ != nullptr) split = branching_.by_deficit(bound_level_->messages, node_, x_);
-    if (split.variable < 0) split = branching_.by_clause(node_, x_);
-    if (split.variable < 0 && bound_level_ == collapsed_ && !full_.empty()) {
+    Split cut;
+    if (bound_level_ != nullptr) cut = branching_.by_deficit(bound_level_->messages, node_, x_);
+    if (cut.variable < 0) cut = branching_.by_clause(node_, x_);
+    if (cut.variable < 0 && bound_level_ == collapsed_ && !full_.empty()) {
         // The point is the best of the collapsed bound and still no solution: only the full rows can tell why.
         bound_level_ = &side_for_point();
         phase_ = Phase::full;
         entered_tier_ = false;
         return;
     }
-    if (split.variable < 0 && bound_level_ != nullptr) split = branching_.by_spread(bound_level_->messages, node_);
-    if (split.variable < 0 && !clauses_.satisfied(x_.data())) {
+    if (cut.variable < 0 && bound_level_ != nullptr) cut = branching_.by_spread(bound_level_->messages, node_);
+    if (cut.variable < 0 && !clauses_.satisfied(x_.data())) {
         // Removed cells left a clause without a literal.
         ++statistics_.pruned_by_clauses;
         prune();
         return;
     }
-    if (split.variable < 0) {
+    if (cut.variable < 0) {
         // All rows are constant over the node and the point satisfies the clauses: it has been decided exactly.
         ++statistics_.closed;
         for (std::int32_t v = 0; v < problem_.variables(); ++v) {
@@ -373,36 +395,10 @@ void Prover::branch(Incumbent& incumbent) {
         // What lies in cells that were removed stays below the level, and may be better than what is left.
         const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
         pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
-        backtrack();
+        next();
         return;
     }
-    Frame frame;
-    frame.id = node_id_;
-    frame.domains = node_;
-    frame.other = node_;
-    frame.variable = split.variable;
-    frame.pending = true;
-    frame.upper = node_upper_;
-    frame.saved.resize(bound_levels_.size());
-    const Cell last = problem_.size[split.variable] - 1;
-    const bool low_first = x_[split.variable] <= split.cut;
-    Domains first = node_;
-    first.keep(split.variable, low_first ? 0 : split.cut + 1, low_first ? split.cut : last);
-    frame.other.keep(split.variable, low_first ? split.cut + 1 : 0, low_first ? last : split.cut);
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
-        if (bound_levels_[i]->loaded != node_id_) continue;
-        const Messages& m = bound_levels_[i]->messages;
-        const std::int64_t bytes =
-            static_cast<std::int64_t>(8 * m.reduced().size() + 4 * m.set().factors()) + node_.bytes();
-        // Without room the children start from an older ancestor: slower, not wrong.
-        if (budget_.room() < 2 * bytes) continue;
-        budget_.charge(bytes);
-        bound_levels_[i]->messages.sync(node_);
-        m.save(frame.saved[i]);
-    }
-    const std::int64_t upper = node_upper_;
-    frames_.push_back(std::move(frame));
-    visit(std::move(first), upper);
+    split(cut);
 }
 
 }  // namespace treesens::search

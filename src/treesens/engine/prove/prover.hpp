@@ -1,5 +1,6 @@
-// The proof side: depth-first branch and bound over the domains with the bound_levels' bounds. One resumable state:
-// run() goes on where the last call stopped.
+// The proof side: branch and bound over the domains with the bound levels' bounds; depth-first where a question is
+// decided, best-first with dives where something is optimised (ADR 0012). One resumable state: run() goes on where the
+// last call stopped.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
 #include "prove/gap.hpp"
+#include "prove/open_nodes.hpp"
 #include "prove/recheck.hpp"
 
 namespace treesens::search {
@@ -28,13 +30,6 @@ FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const
 // nothing collapses).
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
-
-// A subtree that nobody has begun: what is possible in it, and where to start from.
-struct Subproblem {
-    Domains domains;
-    std::int64_t upper = INT64_MAX;
-    std::vector<Saved> start;  // [bound_levels]: messages and multipliers of the nearest ancestor that saved them
-};
 
 class Prover {
 public:
@@ -59,10 +54,10 @@ public:
     std::int64_t audited() const { return audit_.nodes(); }
     // A bound for the whole problem from its root.
     std::int64_t root_upper() const { return root_upper_; }
-    // Gives away the shallowest subtree that was put off; false when there is none.
-    bool donate(Subproblem& out);
+    // Gives away a subtree that was put off; false when there is none.
+    bool donate(OpenNode& out);
     // Takes over a subtree of another prover of the same problem; only when finished.
-    void adopt(Subproblem subproblem);
+    void adopt(OpenNode subtree);
     std::int64_t work() const;
     const ProverStatistics& statistics() const { return statistics_; }
     const std::vector<std::unique_ptr<BoundLevel>>& bound_levels() const { return bound_levels_; }
@@ -73,30 +68,23 @@ public:
 
 private:
     enum class Phase { enter, collapsed, full, multipliers, branch };
-    struct Frame {
-        std::int64_t id;
-        Domains domains;
-        Domains other;  // of the child that is still to be visited
-        std::int32_t variable;
-        bool pending;
-        std::int64_t upper;
-        std::vector<Saved> saved;
-    };
-
     void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void enter();
     void sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
     void load(BoundLevel& bound_level);
+    std::size_t index_of(const BoundLevel& bound_level) const;
     void prune(const Messages* pruned_by = nullptr);
     void check_point(const Score& score) const;
-    void backtrack();
-    void visit(Domains domains, std::int64_t upper);
+    void next();
+    void visit(OpenNode node);
+    void leave_messages(OpenNode& child);
+    void split(const Split& cut);
     void decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void tighten(const BoundLevel& bound_level);
     BoundLevel& side_for_point();
-    bool at_root() const { return frames_.empty() && !adopted_; }
+    bool at_root() const { return path_.empty() && !adopted_; }
 
     const Problem& problem_;
     const Forest& forest_;
@@ -109,8 +97,11 @@ private:
     BoundLevel* collapsed_ = nullptr;
     std::vector<BoundLevel*> full_;
 
-    std::vector<Frame> frames_;
-    Domains node_;
+    OpenNodes open_;
+    Domains node_;  // the node at work
+    std::int32_t node_variable_ = -1;
+    std::vector<std::int64_t> path_;
+    std::vector<std::shared_ptr<const SavedMessages>> start_;
     std::int64_t node_id_ = 0;
     std::int64_t next_id_ = 0;
     std::int64_t node_upper_ = INT64_MAX;

@@ -58,7 +58,11 @@ void WorkSharing::run_worker(Prover& prover, Incumbent& incumbent, LocalSearch& 
     try {
         const std::int64_t last = prover.work() + work;
         while (!over_ && !control.paused()) {
-            if (prover.finished() && !receive(prover, control)) return;
+            if (prover.finished()) {
+                if (!receive(prover, control)) return;
+                // Cells of the subtree were taken away for the level of the giver: it must be no higher than ours.
+                exchange(incumbent);
+            }
             prover.run(quantum_, -1, incumbent, polisher, control);
             exchange(incumbent);
             const bool answered =
@@ -82,7 +86,7 @@ void WorkSharing::end() {
 }
 
 bool WorkSharing::receive(Prover& prover, Control& control) {
-    Subproblem mine;
+    OpenNode mine;
     {
         std::unique_lock<std::mutex> lock(mutex_);
         ++idle_workers_;
@@ -109,7 +113,7 @@ void WorkSharing::donate(Prover& prover) {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (narrow<int>(waiting_.size()) >= idle_workers_) return;
     }
-    Subproblem put_off;
+    OpenNode put_off;
     if (!prover.donate(put_off)) return;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -133,7 +137,7 @@ std::int64_t WorkSharing::proved_upper() const {
     if (subtree_lost_) return first_.root_upper();
     std::int64_t bound = first_.proved_upper();
     for (const auto& h : helpers_) bound = std::max(bound, h->prover.proved_upper());
-    for (const Subproblem& s : waiting_) bound = std::max(bound, s.upper);
+    for (const OpenNode& s : waiting_) bound = std::max(bound, s.upper);
     return std::min(bound, first_.root_upper());
 }
 

@@ -65,9 +65,9 @@ private:
 
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Subproblem> waiting_;  // guarded by mutex_ while threads run
-    Incumbent best_;                  // guarded by mutex_
-    std::exception_ptr error_;        // guarded by mutex_
+    std::deque<OpenNode> waiting_;  // guarded by mutex_ while threads run
+    Incumbent best_;                // guarded by mutex_
+    std::exception_ptr error_;      // guarded by mutex_
     bool subtree_lost_ =
         false;         // guarded by mutex_: a subtree may have been lost on its way, so nothing is proved any more
     int workers_ = 0;  // threads of this run
