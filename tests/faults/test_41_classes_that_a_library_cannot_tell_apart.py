@@ -1,0 +1,75 @@
+"""Fault 41: a class that leads by the last digit of its margin was "found", and the library predicted another class.
+
+LightGBM predicts the class of the greatest probability. 0.3 and 0.1 + 0.2 differ by 6e-17 as margins, and not as probabilities.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treesens as ts
+
+lightgbm = pytest.importorskip("lightgbm")
+VALUES = {0: ("0.3", "0"), 1: ("-1", "0"), 2: ("0.1", "0.2")}
+"""Leaf values of the two trees of each class."""
+
+
+def model(folder: Path, values: dict[int, tuple[str, str]]) -> Path:
+    """A booster of three classes and two rounds, whose trees have the same value in both leaves."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (200, 1)).astype(float)
+    y = np.where(x[:, 0] > 0, rng.integers(0, 3, 200), rng.integers(0, 2, 200))
+    options = {"objective": "multiclass", "num_class": 3, "num_leaves": 2, "verbosity": -1, "min_data_in_leaf": 1}
+    trained = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=["x"]), num_boost_round=2)
+    order = iter(enumerate(re.findall(r"^leaf_value=.*$", trained.model_to_string(), re.MULTILINE)))
+
+    def written(_: re.Match[str]) -> str:
+        tree, _old = next(order)
+        value = values[tree % 3][tree // 3]
+        return f"leaf_value={value} {value}"
+
+    text = re.sub(r"^leaf_value=.*$", written, trained.model_to_string(), flags=re.MULTILINE)
+    text = re.sub(r"^tree_sizes=.*\n", "", text, flags=re.MULTILINE)
+    path = folder / "m.txt"
+    path.write_text(text)
+    return path
+
+
+def predicted(path: Path) -> set[int]:
+    """The classes that the library itself predicts."""
+    return set(lightgbm.Booster(model_file=str(path)).predict([[0.0], [1.0]]).argmax(axis=1).tolist())
+
+
+def verdict(path: Path, wanted: int, backend: str = "native") -> str:
+    text = f'model m from "{path.name}"\nfeature x: integer in [0, 1]\nquery q: find a such that class(a) = {wanted}\n'
+    file = path.with_name("q.sens")
+    file.write_text(text)
+    return str(ts.check(file, backend=backend, time_limit=5)["q"].verdict)
+
+
+def test_a_lead_that_no_probability_shows_is_not_found(tmp_path: Path) -> None:
+    path = model(tmp_path, VALUES)
+    raw = lightgbm.Booster(model_file=str(path)).predict([[0.0]], raw_score=True)[0]
+    assert 0 < raw[2] - raw[0] < 1e-15
+    assert predicted(path) == {0}
+    assert verdict(path, 2) != "found"
+    assert verdict(path, 2, "z3") != "found"
+
+
+@pytest.mark.parametrize("more", ["0.2000000000000028", "0.20001", "0.5"])
+def test_a_lead_that_probabilities_show_is_found(tmp_path: Path, more: str) -> None:
+    path = model(tmp_path, {**VALUES, 2: ("0.1", more)})
+    assert predicted(path) == {2}
+    assert verdict(path, 2) == "found"
+    assert verdict(path, 0) == "none"
+
+
+def test_the_first_class_wins_ties(tmp_path: Path) -> None:
+    path = model(tmp_path, {**VALUES, 2: ("0.3", "0")})
+    assert predicted(path) == {0}
+    assert verdict(path, 0) == "found"
+    assert verdict(path, 2) == "none"
