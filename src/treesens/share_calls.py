@@ -13,11 +13,11 @@ from treesens.errors import UsageError
 from treesens.live import load, table_of
 from treesens.settings import check_seconds, check_threshold, check_whole
 from treesens.studies.measures import MeasureName
-from treesens.study_calls import check_measure_name, in_library_of, numbers_of, sets_of
+from treesens.study_calls import Records, check_measure_name, numbers_of, sets_of
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class Count(Records):
     """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
 
     records: list[dict[str, Any]]
@@ -37,24 +37,9 @@ class Count:
         columns["estimate"] = [None if r["estimate"] is None else r["estimate"]["value"] for r in self.records]
         return {**columns, "closed": [r["closed"] for r in self.records]}
 
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def frame(self) -> Any:
-        """The numbers as a frame of the library that the data came in; as columns without one."""
-        return in_library_of(self.source, self.columns)
-
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
         return f"<shares of {len(self.records)} questions: {closed} known precisely enough>"
-
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
-
-        return columns_html(self.columns)
 
 
 def count(

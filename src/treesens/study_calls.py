@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +24,41 @@ if TYPE_CHECKING:
 MOST_JOBS = 4096
 
 
+class Columns(ABC):
+    """What a study says as columns of numbers: a frame, and a table in a notebook."""
+
+    source: Any
+    """The data, whose library the frame is of."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def frame(self) -> Any:
+        """The numbers as a frame of the library that the data came in; as columns if they came from a file, or without data."""
+        return in_library_of(self.source, self.columns)
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import columns_html
+
+        return columns_html(self.columns)
+
+
+class Records(Columns):
+    """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
+
+    records: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Records):
     """A finished audit: `records` one per (set of features, decision, gap), as `treesens audit --json` prints them.
 
     `frame()` has their numbers as columns; `audit[name]` is one of these columns.
@@ -43,16 +77,6 @@ class Audit:
         from treesens.studies.audit import columns_of
 
         return columns_of(self.records)
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def frame(self) -> Any:
-        """The numbers as a frame of the library that the data came in; as columns if they came from a file."""
-        return in_library_of(self.source, self.columns)
 
     def report(
         self,
@@ -89,14 +113,9 @@ class Audit:
         found = sum(record["verdict"] == "found" for record in self.records)
         return f"<audit of {len(self.records)} questions: {found} found{', interrupted' if self.interrupted else ''}>"
 
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
-
-        return columns_html(self.columns)
-
 
 @dataclass(frozen=True, eq=False)
-class Gap:
+class Gap(Records):
     """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
 
     records: list[dict[str, Any]]
@@ -113,28 +132,13 @@ class Gap:
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
         return {**columns, **{name: [r[name] for r in self.records] for name in names}}
 
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def frame(self) -> Any:
-        """The numbers as a frame of the library that the data came in; as columns without one."""
-        return in_library_of(self.source, self.columns)
-
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
         return f"<largest gaps of {len(self.records)} questions: {closed} closed>"
 
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
-
-        return columns_html(self.columns)
-
 
 @dataclass(frozen=True, eq=False)
-class Diff:
+class Diff(Columns):
     """Two models compared: `record` as `treesens diff --json` prints it."""
 
     record: dict[str, Any]
@@ -174,19 +178,10 @@ class Diff:
             for name in ("score", "direction", "largest", "bound")
         }
 
-    def frame(self) -> Any:
-        """The largest differences as a frame of the library that the data came in; as columns without one."""
-        return in_library_of(self.source, self.columns)
-
     def __repr__(self) -> str:
         rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
         proved = "" if self.bound is None else f", at most {self.bound:.6g} apart"
         return f"<two models: {self.verdict}{proved}{rows}>"
-
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
-
-        return columns_html(self.columns)
 
 
 def audit(
