@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
     "diff": ("treesens.commands.diff", "Compare two models: equal, or how far apart, with proofs; which rows change."),
+    "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
     "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),
