@@ -25,8 +25,8 @@ class Memory(Protocol):
 
 
 def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[tuple[int, _Done]]:
-    """Runs tasks in threads: the number of each and what it returned, in the order in which they end. Tasks that are not over
-    when there is no more time after a Ctrl-C are left to themselves.
+    """Runs tasks in threads: the number of each and what it returned, in the order in which they end (those that one look finds
+    ended, in their own order). Tasks that are not over when there is no more time after a Ctrl-C are left to themselves.
     """
     pool = ThreadPoolExecutor(max(1, threads))
     try:
@@ -34,7 +34,7 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
         while running:
             # Short waits: an interruption is handled between them.
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in finished:
+            for future in sorted(finished, key=running.__getitem__):
                 yield running.pop(future), future.result()
     except Hurry:
         pool.shutdown(wait=False, cancel_futures=True)

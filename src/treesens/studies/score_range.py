@@ -132,17 +132,17 @@ def score_ranges(
     predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     asked = Options(backend="native", seed=options.seed, threads=options.threads, library_predict=predict)
     asked = replace(asked, time_limit=options.time_limit, certificates=options.certificates, regions=False)
-    done: list[RangeEnd] = []
+    done: dict[int, RangeEnd] = {}
     tasks = [
         partial(_one, model.ensemble, *unit, question, asked, halt)
         for unit, question in zip(units, questions, strict=True)
     ]
-    for _, end in as_finished(tasks, 1):
+    for number, end in as_finished(tasks, 1):
         if end is not None:
-            done.append(end)
+            done[number] = end
             if on_result is not None:
                 on_result(end)
-    return ScoreRanges(done, halt.is_set(), tuple(item.render() for item in diagnostics))
+    return ScoreRanges([done[i] for i in sorted(done)], halt.is_set(), tuple(item.render() for item in diagnostics))
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
