@@ -6,6 +6,7 @@ that the one that kills its worker is known; it fails for good when it does so t
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -150,9 +151,16 @@ def _until(stop: threading.Event | None, outcomes: Iterator[Outcome], ended: thr
             thread.join(_LAST_WORDS_SECONDS)
 
 
+def _is_told_to_people(record: logging.LogRecord) -> bool:
+    """All but loky's complaint that a task could not be handed to a pool that we have ended ourselves."""
+    return not str(record.msg).startswith("exception calling callback")
+
+
 def _kill_processes() -> None:
     from joblib.externals.loky import reusable_executor
 
+    # An answer that arrives now asks the pool for its next task, and the traceback of that would follow the Ctrl-C.
+    logging.getLogger("concurrent.futures").addFilter(_is_told_to_people)
     pool = reusable_executor._executor
     if pool is not None:
         pool.shutdown(wait=False, kill_workers=True)
