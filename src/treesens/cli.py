@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -45,6 +46,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }
 INTERRUPTED = 130
+CLEANING_SECONDS = 0.7
+"""After a Ctrl-C, for what libraries do at the end of a process."""
 COLLECT_EVERY = 50_000
 """Objects until Python looks for cycles. The default of 700 triggers about 100 collections during imports: 8 % of the time of a
 short command.
@@ -94,7 +97,11 @@ def _leave_at_once() -> None:
     """After a Ctrl-C: without waiting for threads that are in the middle of something, or for modules to be taken down.
     Everything that is kept has been written by now; processes that we have started end with this one.
     """
-    atexit._run_exitfuncs()  # a pool has locks and a folder with names in the system
+    # A pool has locks and a folder with names in the system. Its queue may also wait for workers that were killed, for ever.
+    cleaning = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
+    cleaning.start()
+    with suppress(KeyboardInterrupt):
+        cleaning.join(CLEANING_SECONDS)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -225,6 +225,22 @@ def busy_machine() -> Iterator[None]:
             one.wait()
 
 
+@posix
+def test_a_library_that_waits_at_the_end_of_the_process_is_not_waited_for(hard: Path) -> None:
+    """A pool of processes joins its workers there: a worker that had just begun kept an interrupted command for ever."""
+    waits = "import atexit, threading; atexit.register(threading.Event().wait)"
+    command = [sys.executable, "-P", "-c", f"{waits}; from treesens.cli import main; main()"]
+    process = subprocess.Popen([*command, "check", "one.sens", "-t", "100"], cwd=hard, stderr=subprocess.PIPE, text=True)
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        pytest.fail(f"did not end in 20 s: {process.communicate()}")
+    assert process.returncode == 130, err
+
+
 UNWATCHFUL = {
     "python": "while True: pass",
     "a lock": "lock = threading.Lock(); lock.acquire(); lock.acquire()",
