@@ -48,8 +48,12 @@ lint: $(VENV)/.installed
 	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17 -Isrc/treesens/engine
 
 # The site, into build/site: the gallery is asked on the spot, and a warning or a broken link is an error.
-docs: $(VENV)/.installed
-	$(BIN)/python -m mkdocs build --quiet
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet 'treesens[docs]'
+	@touch $@
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
