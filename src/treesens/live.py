@@ -112,7 +112,7 @@ class CallSettings:
         others = {name: value for name, value in given.items() if name not in mine}
         options = checked_options(others, also=("replay", "confirm", "core"))
         check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "library"))
-        if mine.get("confirm") is not None:
+        if mine.get("confirm") not in {None, "library"}:
             check_backend("confirm", mine["confirm"])
         return CallSettings(options, **mine)
 

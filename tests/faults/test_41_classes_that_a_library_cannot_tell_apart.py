@@ -18,12 +18,12 @@ VALUES = {0: ("0.3", "0"), 1: ("-1", "0"), 2: ("0.1", "0.2")}
 """Leaf values of the two trees of each class."""
 
 
-def model(folder: Path, values: dict[int, tuple[str, str]]) -> Path:
+def model(folder: Path, values: dict[int, tuple[str, str]], objective: str = "multiclass") -> Path:
     """A booster of three classes and two rounds, whose trees have the same value in both leaves."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (200, 1)).astype(float)
     y = np.where(x[:, 0] > 0, rng.integers(0, 3, 200), rng.integers(0, 2, 200))
-    options = {"objective": "multiclass", "num_class": 3, "num_leaves": 2, "verbosity": -1, "min_data_in_leaf": 1}
+    options = {"objective": objective, "num_class": 3, "num_leaves": 2, "verbosity": -1, "min_data_in_leaf": 1}
     trained = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=["x"]), num_boost_round=2)
     order = iter(enumerate(re.findall(r"^leaf_value=.*$", trained.model_to_string(), re.MULTILINE)))
 
@@ -44,11 +44,11 @@ def predicted(path: Path) -> set[int]:
     return set(lightgbm.Booster(model_file=str(path)).predict([[0.0], [1.0]]).argmax(axis=1).tolist())
 
 
-def verdict(path: Path, wanted: int, backend: str = "native") -> str:
+def verdict(path: Path, wanted: int, backend: str = "native", confirm: str | None = None) -> str:
     text = f'model m from "{path.name}"\nfeature x: integer in [0, 1]\nquery q: find a such that class(a) = {wanted}\n'
     file = path.with_name("q.sens")
     file.write_text(text)
-    return str(ts.check(file, backend=backend, time_limit=5)["q"].verdict)
+    return str(ts.check(file, backend=backend, time_limit=5, confirm=confirm)["q"].verdict)
 
 
 def test_a_lead_that_no_probability_shows_is_not_found(tmp_path: Path) -> None:
@@ -58,6 +58,7 @@ def test_a_lead_that_no_probability_shows_is_not_found(tmp_path: Path) -> None:
     assert predicted(path) == {0}
     assert verdict(path, 2) != "found"
     assert verdict(path, 2, "z3") != "found"
+    assert verdict(path, 0, confirm="library") != "none"
 
 
 @pytest.mark.parametrize("more", ["0.2000000000000028", "0.20001", "0.5"])
@@ -66,6 +67,7 @@ def test_a_lead_that_probabilities_show_is_found(tmp_path: Path, more: str) -> N
     assert predicted(path) == {2}
     assert verdict(path, 2) == "found"
     assert verdict(path, 0) == "none"
+    assert more.startswith("0.200000") or verdict(path, 0, confirm="library") == "none"
 
 
 def test_the_first_class_wins_ties(tmp_path: Path) -> None:
@@ -73,3 +75,19 @@ def test_the_first_class_wins_ties(tmp_path: Path) -> None:
     assert predicted(path) == {0}
     assert verdict(path, 0) == "found"
     assert verdict(path, 2) == "none"
+
+
+def test_of_two_sigmoids_that_are_one_the_first_class_wins(tmp_path: Path) -> None:
+    """One against all: 1 / (1 + exp(-40)) and 1 / (1 + exp(-45)) are both 1."""
+    path = model(tmp_path, {0: ("40", "0"), 1: ("-1", "0"), 2: ("45", "0")}, "multiclassova")
+    assert predicted(path) == {0}
+    assert verdict(path, 2) != "found"
+    assert verdict(path, 0, confirm="library") != "none"
+    assert verdict(path, 1, confirm="library") == "none"
+
+
+def test_sigmoids_that_differ_are_told_apart(tmp_path: Path) -> None:
+    path = model(tmp_path, {0: ("4", "0"), 1: ("-1", "0"), 2: ("4.5", "0")}, "multiclassova")
+    assert predicted(path) == {2}
+    assert verdict(path, 2) == "found"
+    assert verdict(path, 0, confirm="library") == "none"

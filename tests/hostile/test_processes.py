@@ -230,7 +230,9 @@ def test_a_library_that_waits_at_the_end_of_the_process_is_not_waited_for(hard: 
     """A pool of processes joins its workers there: a worker that had just begun kept an interrupted command for ever."""
     waits = "import atexit, threading; atexit.register(threading.Event().wait)"
     command = [sys.executable, "-P", "-c", f"{waits}; from treesens.cli import main; main()"]
-    process = subprocess.Popen([*command, "check", "one.sens", "-t", "100"], cwd=hard, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, "check", "one.sens", "-t", "100"], cwd=hard, stderr=subprocess.PIPE, text=True
+    )
     time.sleep(5)
     process.send_signal(signal.SIGINT)
     try:

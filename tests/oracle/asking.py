@@ -27,6 +27,8 @@ def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
         options["pipeline"] = str(rng.choice(PIPELINES))
     elif rng.random() < 0.25:
         options["pipeline"] = str(rng.choice(PIPELINES))
+    if options["backend"] in ("native", "auto") and rng.random() < 0.15:
+        options["confirm"] = "library"
     options["replay"] = "library" if rng.random() < 0.1 else "emulated"
     return options
 

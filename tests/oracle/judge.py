@@ -58,6 +58,7 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
         else:
             truths = judge_all(case.world, question)
             _verdict(question, record, truths, wrong)
+            _confirmation(case, question, record, wrong)
             _witnesses(case, question, record, truths, wrong)
     except TooManyPairs:
         return Judged("skipped", [], verdict)
@@ -94,6 +95,15 @@ def _verdict(question: dict[str, Any], record: dict[str, Any], truths: Truths, w
         wrong("wrong none", f"{int(truths.sure.sum())} answers exist, e.g. {example(question, truths)}")
     if verdict == "unknown" and (truths.sure.any() or not truths.count):
         wrong("lost", f"unknown ({record['reason']}); by brute force {'found' if truths.sure.any() else 'none'}")
+
+
+def _confirmation(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
+    """What is confirmed by the library has no answer by its own scores, without any band."""
+    if record["verdict"] != "none" or record.get("confirmed_by") != "library":
+        return
+    truths = judge_all(case.world, question, exact=True)
+    if truths.sure.any():
+        wrong("wrong none", f"confirmed by the library, which answers with {example(question, truths)}")
 
 
 def example(question: dict[str, Any], truths: Truths, which: int | None = None) -> dict[str, Any]:

@@ -47,7 +47,12 @@ if TYPE_CHECKING:
 @file_argument
 @click.argument("queries", nargs=-1)
 @click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
-@click.option("--confirm", help="Ask this backend too; its proof upgrades the answer, a contradiction is an error.")
+@click.option(
+    "--confirm",
+    metavar="BACKEND|library",
+    help="Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must stand "
+    "whatever the library rounds.",
+)
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @ci_options
@@ -89,7 +94,7 @@ def command(
 
     Pipeline.parse(pipeline)
     _check_backend(backend)
-    if confirm is not None:
+    if confirm not in {None, "library"}:
         _check_backend(confirm)
     files, names = files_and_queries(file, queries)
     options = Options(

@@ -21,7 +21,7 @@ from treesens.compiler.query.evaluate import (
     scores_of_margins,
     slack,
 )
-from treesens.compiler.query.predicted_classes import told_apart
+from treesens.compiler.query.predicted_classes import blurred, told_apart
 from treesens.compiler.query.propagation import CHOICES
 from treesens.compiler.query.query import AtLeast, Constraint, Query
 from treesens.compiler.query.values import Place
@@ -133,7 +133,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     """The first constraint that does not hold with the library's scores; None if all hold."""
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
-        if linear_constraints((constraint,)) and not holds(told_apart(query, constraint), seen):
+        if linear_constraints((constraint,)) and not holds(told_apart(query, constraint, seen), seen):
             return describe(constraint, seen)
     return None
 
@@ -142,7 +142,14 @@ def holds_in_library(query: Query, values: FloatArray) -> bool:
     """Whether points float64[points, features] satisfy a question for the library's own scores, whatever the exact ones."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
-    return all(holds(told_apart(query, constraint), seen) for constraint in query.constraints)
+    return all(holds(told_apart(query, constraint, seen), seen) for constraint in query.constraints)
+
+
+def may_hold_in_library(query: Query, values: FloatArray) -> bool:
+    """Whether points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
+    cells = query.space.grid.cells(values)
+    seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
+    return all(holds(blurred(query, constraint, seen), seen) for constraint in query.constraints)
 
 
 def _inside_band(query: Query, x: Inputs) -> bool:

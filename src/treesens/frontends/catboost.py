@@ -93,6 +93,7 @@ class CatBoostFrontend:
             link=link,
             task=task,
             accumulation=Accumulation.FLOAT64_BASE_LAST,
+            ranks_scores=True,
             classes=classes,
         )
         library = NativeCatBoost(data, nodes.leaf_value[nodes.left < 0], bias)

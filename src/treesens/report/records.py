@@ -67,16 +67,14 @@ def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tup
     if ensemble.link is Link.LOGISTIC and len(margins) == 1:
         shown = {"margin": margins[0], "prob": probabilities[-1]}
         if ensemble.cutoff is not None:
-            shown["class"] = ensemble.classes[int(probabilities[-1] >= float(ensemble.cutoff))]
+            shown["class"] = ensemble.classes[int(ensemble.predicted_classes(np.array([margins]))[0])]
         return shown
     if ensemble.link is Link.RAW and len(margins) == 1:
         return {"margin": margins[0]}
     if len(margins) == 1:
         return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
-    best = names[int(np.argmax(margins))]
-    if ensemble.cutoff is not None:
-        best = names[int(Fraction(repr(float(margins[1]))) >= ensemble.cutoff)]
+    best = names[int(ensemble.predicted_classes(np.array([margins]))[0])]
     shown = {"class": best, "margin": dict(zip(names, margins, strict=True))}
     if ensemble.link is not Link.RAW:
         shown["prob"] = dict(zip(names, probabilities, strict=True))

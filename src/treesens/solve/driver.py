@@ -26,10 +26,10 @@ from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
-from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import inputs_of, objective_value
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.query.query import Query
+from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
@@ -80,27 +80,6 @@ def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> 
     """A solver's point as a witness of the question it was compiled from."""
     cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
     return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
-
-
-def tighten(query: Query) -> Query:
-    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
-    bands = [query.models[p.model].ensemble.bands() for p in query.points]
-    averages = [query.models[p.model].ensemble.average for p in query.points]
-
-    def harder(constraint: Constraint) -> Constraint:
-        match constraint:
-            case AtLeast():
-                band = sum(
-                    (abs(t.coefficient) * bands[t.point][t.output] * averages[t.point] for t in constraint.form.scores),
-                    Fraction(0),
-                )
-                return replace(constraint, bound=constraint.bound + LogRational(2 * band))
-            case AllOf() | AnyOf():
-                return replace(constraint, parts=tuple(harder(part) for part in constraint.parts))
-            case _:
-                return constraint
-
-    return replace(query, constraints=tuple(harder(c) for c in query.constraints))
 
 
 @dataclass
@@ -213,7 +192,7 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 
     Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no.
     """
-    clear = compile_query(tighten(query), pipeline_for(backend.name, ledger.options.pipeline))
+    clear = compile_query(harden(query), pipeline_for(backend.name, ledger.options.pipeline))
     clear.query = query
     result = _refine(clear, backend, budget, ledger, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None

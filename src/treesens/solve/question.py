@@ -17,6 +17,7 @@ from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
 from treesens.solve.bounds import left_open
 from treesens.solve.data_rows import among_rows, locate
+from treesens.solve.in_library import LIBRARY, confirm_in_library
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
 
@@ -127,8 +128,10 @@ def answer_question(
     confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `confirm` names a backend that is asked too (without help from the engine),
-    `progress` is told of long work. The budget is by default the time limit of the options.
+    """The answer to one question of a file; `progress` is told of long work.
+
+    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must stand
+    whatever the library rounds (solve/in_library.py). The budget is by default the time limit of the options.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
@@ -162,7 +165,7 @@ def _without_certificates(
         counted = count_rows(
             query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
         )
-        notes = ("a count is not confirmed by another backend",) if confirm is not None else ()
+        notes = ("a count is not confirmed",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
         from treesens.solve.top_n import answer_top
@@ -180,11 +183,13 @@ def _without_certificates(
     result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
     if confirm is None or budget.stopped:
         return result
+    again = Budget.of(options.time_limit, budget.stop)
+    if confirm == LIBRARY:
+        return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), again)
     # A second opinion that leans on the first would be none.
     pipeline = (
         "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
     )
-    again = Budget.of(options.time_limit, budget.stop)
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), again)
     return join_opinions(result, second, confirm)
 

@@ -230,9 +230,4 @@ def _classes(question: ResolvedQuestion, number: int, scores: FloatArray) -> Int
     e = question.query.models[number].ensemble
     if not e.classes:
         return scores[:, 0]
-    if e.cutoff is not None:
-        chance = scores[:, 1] if e.n_outputs > 1 else np.asarray(e.probabilities(scores), np.float64)[:, -1]
-        return np.asarray(chance >= float(e.cutoff), np.int64)
-    if e.n_outputs > 1:
-        return np.asarray(scores.argmax(axis=1), np.int64)
-    return np.where(scores[:, 0] == 0, e.class_at_zero, scores[:, 0] > 0).astype(np.int64)
+    return e.predicted_classes(scores)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import distinct
+from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
@@ -58,6 +58,7 @@ class Ensemble:
     W = n_outputs values); tree_weight [T]; base [n_outputs].
     margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
     greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
+    A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more.
     With a `cutoff` the second of two classes is predicted from this probability on instead.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
@@ -89,6 +90,7 @@ class Ensemble:
     average: int = 1
     classes: tuple[str | int, ...] = ()
     class_at_zero: int = 0
+    ranks_scores: bool = False
     cutoff: Fraction | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
@@ -275,3 +277,7 @@ class Ensemble:
     def probabilities(self, margins: object) -> NDArray[Any]:
         """The library's predictions for margins [rows, n_outputs], for display: [rows, classes] or [rows, outputs]."""
         return evaluate.probabilities(self, margins)
+
+    def predicted_classes(self, margins: FloatArray) -> Int64Array:
+        """The classes int64[rows] that the library predicts for its margins float64[rows, n_outputs], by their positions."""
+        return evaluate.predicted_classes(self, margins)

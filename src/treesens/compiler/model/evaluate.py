@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import distinct
+from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.model.grid import category_codes
 from treesens.compiler.model.kinds import Link
@@ -189,3 +189,16 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
                 return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
             case Link.EXP:
                 return np.asarray(np.exp(raw))
+
+
+def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
+    """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best."""
+    shown = np.asarray(probabilities(ensemble, margins), np.float64)
+    if ensemble.cutoff is not None:
+        # What is written decides: 0.2 votes reach a cut-off of 0.2.
+        return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
+    best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
+    if ensemble.n_outputs > 1:
+        return np.asarray(best.argmax(axis=1), np.int64)
+    score = np.asarray(margins, np.float64)[:, 0]
+    return np.where(score == 0, ensemble.class_at_zero, score > 0).astype(np.int64)

@@ -6,44 +6,84 @@ division. Of two margins that differ in their last digit both probabilities are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from math import exp
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Link
+from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.evaluate import Inputs
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
 
 CLASS_ROW = "class."
 """How the names of rows begin that compare the scores of classes."""
 
+STEEPEST = 700.0
+"""About the largest exponent of a double; beyond it no two probabilities are told apart."""
+
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
 """Four units in the last place of 1: an exponential, a sum and a division are off by less than one each."""
 
 
-def told_apart(query: Query, constraint: Constraint) -> Constraint:
+def resolution_of(ensemble: Ensemble) -> Fraction:
+    """By how much two probabilities of a model differ at least if the library surely tells them apart."""
+    return _RESOLUTION[ensemble.accumulation.number_type]
+
+
+def compares_scores(ensemble: Ensemble) -> bool:
+    """Whether the library predicts a class by the scores that it has added up, and not by probabilities."""
+    return ensemble.link is Link.IDENTITY or (ensemble.ranks_scores and ensemble.cutoff is None)
+
+
+def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
     """The constraint with every lead of one class over an earlier one no smaller than the library's probabilities show.
 
-    A lead over a later class may be 0, and stays as it is: at a tie the first class wins.
+    A lead over a later class may be 0, and stays as it is: at a tie the first class wins. `seen` has the library's scores.
     """
+
+    def harder(row: AtLeast) -> AtLeast:
+        hidden = _hidden_lead(query, row, seen) if row.strict else 0
+        return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
+
+    return with_rows(constraint, harder)
+
+
+def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
+    """The constraint with every lead of a class easier by what the library's probabilities do not show of it."""
+
+    def easier(row: AtLeast) -> AtLeast:
+        hidden = _hidden_lead(query, row, seen)
+        return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
+
+    return with_rows(constraint, easier)
+
+
+def with_rows(constraint: Constraint, change: Callable[[AtLeast], AtLeast]) -> Constraint:
+    """The constraint with every row of scores in it changed."""
     match constraint:
         case AtLeast():
-            needed = _resolution(query, constraint)
-            return (
-                replace(constraint, bound=constraint.bound + LogRational(needed), strict=False)
-                if needed
-                else constraint
-            )
+            return change(constraint)
         case AllOf(parts) | AnyOf(parts):
-            return replace(constraint, parts=tuple(told_apart(query, part) for part in parts))
+            return replace(constraint, parts=tuple(with_rows(part, change) for part in parts))
     return constraint
 
 
-def _resolution(query: Query, row: AtLeast) -> Fraction:
+def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     """The least lead that the library shows; 0 for rows that are no such lead, and for libraries that compare margins."""
-    if not row.strict or not row.name.startswith(CLASS_ROW) or not row.form.scores:
+    if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
     ensemble = query.models[query.points[row.form.scores[0].point].model].ensemble
-    if ensemble.link not in (Link.LOGISTIC, Link.SOFTMAX):
+    if compares_scores(ensemble):
         return Fraction(0)
-    return _RESOLUTION[ensemble.accumulation.number_type]
+    if ensemble.n_outputs == 1 or ensemble.link is Link.SOFTMAX:
+        return resolution_of(ensemble)
+    # Each class has a sigmoid of its own, which is flat far from 0: of 40 and 45 both probabilities are 1.
+    one, other = (float(seen.scores[term.point][term.output]) for term in row.form.scores)
+    apart = abs(_sigmoid(one) - _sigmoid(other))
+    return Fraction(abs(one - other) + 1) if apart <= resolution_of(ensemble) else Fraction(0)
+
+
+def _sigmoid(score: float) -> float:
+    return 1 / (1 + exp(min(max(-score, -STEEPEST), STEEPEST)))

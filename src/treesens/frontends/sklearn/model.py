@@ -38,6 +38,7 @@ class Read:
     average: int = 1
     classes: tuple[str | int, ...] = ()
     class_at_zero: int = 0
+    ranks_scores: bool = True
     tree_output: NDArray[Any] | None = None
     tree_weight: NDArray[Any] | None = None
     base: NDArray[Any] | None = None
@@ -61,6 +62,7 @@ class Read:
             "average": self.average,
             "classes": self.classes,
             "class_at_zero": self.class_at_zero,
+            "ranks_scores": self.ranks_scores,
         }
 
 
@@ -220,6 +222,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
         link=link,
         margins=lambda e, x: e._raw_predict(x, n_threads=1),
         number_type=NumberType.FLOAT64,
+        ranks_scores=False,  # older versions compare probabilities
         accumulation=Accumulation.FLOAT64_BASE_FIRST,
         classes=classes,
         tree_output=np.tile(np.arange(outputs), len(estimator._predictors)),

@@ -1,0 +1,78 @@
+"""What a library's rounding may move: questions made harder or easier by it.
+
+A library adds floats, and predicts a class by probabilities that it rounds once more. A question that is harder by these errors
+has only answers that the library confirms; one that is easier has all that the library has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.predicted_classes import CLASS_ROW, STEEPEST, compares_scores, resolution_of, with_rows
+from treesens.compiler.query.query import AtLeast, Query
+
+
+def harden(query: Query) -> Query:
+    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
+
+    def harder(row: AtLeast) -> AtLeast:
+        return replace(row, bound=row.bound + LogRational(2 * band_of(query, row)))
+
+    return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
+
+
+def soften(query: Query) -> Query:
+    """The question with every score constraint easier by its numerical band, and by what probabilities do not show of a lead.
+
+    Every input that answers the question by the library's own scores, probabilities and classes answers this one, too.
+    """
+
+    def easier(row: AtLeast) -> AtLeast:
+        return _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
+
+    return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
+
+
+def band_of(query: Query, row: AtLeast) -> Fraction:
+    """How far the library's value of the left side may be from the exact one, in units of scores."""
+    total = Fraction(0)
+    for term in row.form.scores:
+        ensemble = _ensemble(query, term.point)
+        total += abs(term.coefficient) * ensemble.bands()[term.output] * ensemble.average
+    return total
+
+
+def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
+    return replace(row, bound=row.bound + LogRational(-slack), strict=False) if slack else row
+
+
+def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
+    """A difference of scores that may vanish in the library's probabilities; 0 if these are the scores."""
+    hidden = Fraction(0)
+    for term in row.form.scores:
+        ensemble = _ensemble(query, term.point)
+        if ensemble.link is Link.IDENTITY or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
+            continue
+        # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.
+        alone = ensemble.link is Link.SOFTMAX or ensemble.n_outputs == 1
+        largest = abs(float(row.bound)) if alone else _largest_score(ensemble)
+        flatness = Fraction(exp(min(largest, STEEPEST)))
+        hidden += abs(term.coefficient) * resolution_of(ensemble) * (2 + flatness)
+    return hidden
+
+
+def _largest_score(ensemble: Ensemble) -> float:
+    """No score of the model is further from 0."""
+    largest = np.zeros(ensemble.n_trees)
+    np.maximum.at(largest, ensemble.leaf_tree, np.abs(ensemble.leaf_contribution).max(axis=1))
+    return float(largest.sum() + np.abs(ensemble.base).max()) * 1.001
+
+
+def _ensemble(query: Query, point: int) -> Ensemble:
+    return query.models[query.points[point].model].ensemble

@@ -1,0 +1,43 @@
+"""Whether a `none` stands in the library's own arithmetic: `--confirm library`.
+
+`none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
+numerical band may meet it there. The question is asked once more, easier by all that the library may round: if that has no
+answer, the library has none either. If it has one, the library itself is asked about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
+from treesens.compiler.query.rounding import soften
+from treesens.compiler.result import Proof, Result, Verdict
+from treesens.compiler.verify import may_hold_in_library
+
+LIBRARY = "library"
+"""What `--confirm` calls the library's arithmetic."""
+
+
+def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
+    """A `none`, confirmed if no rounding of the library can make an answer, and `unknown` if one is known that does so.
+
+    What is found has passed the library's arithmetic already. Other results come back as they are.
+    """
+    if first.verdict is not Verdict.NONE:
+        return first
+    second = ask(replace(soften(query), objective=None), budget)
+    joined = replace(first, attempts=(*first.attempts, *second.attempts))
+    if second.verdict is Verdict.NONE:
+        weaker = first.proof if second.proof is Proof.EXACT else second.proof
+        return replace(joined, confirmed_by=LIBRARY, proof=weaker)
+    if second.witness is None:
+        return replace(joined, notes=(*first.notes, f"the library's arithmetic is open: {second.reason}"))
+    if may_hold_in_library(query, second.witness.values):
+        reason = (
+            "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may make some"
+        )
+        return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
+    note = "the library's arithmetic is open: inputs miss a bound by less than it may round; the one tried misses it there, too"
+    return replace(joined, notes=(*first.notes, note))
