@@ -25,12 +25,14 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.clashes import without_clashes
 from treesens.compiler.query.concretise import firm_relations
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
+from treesens.compiler.query.rounding import told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Proof, Result, RowCount, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
@@ -64,7 +66,7 @@ def count_rows(
     limit and on its stop the count is given between bounds.
     """
     start = time.monotonic()
-    counter = _Counter(query, options)
+    counter = _Counter(without_clashes(query), options)
     if len(query.points) == 1:
         counter.judge_points()
     else:
@@ -121,14 +123,14 @@ class _Counter:
             margins.append(
                 (model.margins_emulated if library_predict is None else library_predict[point.model])(x.values[number])
             )
-        scored = [c for c in self.query.constraints if linear_constraints((c,))]
+        scored = [told_apart_anywhere(self.query, c) for c in self.query.constraints if linear_constraints((c,))]
         return holds_everywhere(scored, with_margins(self.query, x, margins))
 
     # --- two points -----------------------------------------------------------------------------------------------------
 
     def judge_partners(self, budget: Budget) -> None:
         """Rows that no partner can save, and rows whose partner is one of the extremes."""
-        alone = [c for c in self.query.constraints if points_in(c) == {0}]
+        alone = [c for c in self.query.constraints if points_in(c) <= {0}]
         twice = np.stack([self.rows.values, self.rows.values])
         same = many_inputs(self.query, twice, np.stack([self.cells, self.cells]))
         self.no = ~holds_everywhere(alone, same)

@@ -12,6 +12,7 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
+from treesens.compiler.query.clashes import NEVER, without_clashes
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
@@ -54,6 +55,10 @@ def answer(
     from treesens.solve.small import answer_small
 
     budget = budget or Budget.of(options.time_limit)
+    query = without_clashes(query)
+    if NEVER in query.constraints:
+        reason = "compiler: what is asked of a sum contradicts itself"
+        return Result(query.name, Verdict.NONE, reason, Proof.EXACT, backend="compiler", pipeline=options.pipeline)
     search = search_for(query)
     if options.backend not in {"auto", "native"}:
         return search(query, options, budget, on_better=on_better)

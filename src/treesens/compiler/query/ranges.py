@@ -55,9 +55,9 @@ def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
     """
     if goal.largest:
         return
-    mine = _factors(goal.values)
-    for relation in _relations(query.constraints):
-        theirs = _factors(relation.terms)
+    mine = factors_of(goal.values)
+    for relation in stated_relations(query.constraints):
+        theirs = factors_of(relation.terms)
         ratios = {theirs[key] / mine[key] for key in theirs} if theirs.keys() == mine.keys() else set()
         if len(ratios) == 1 and (ratio := ratios.pop()):
             yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in mine.values()))
@@ -73,16 +73,16 @@ def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
     return Fraction(inside) if whole else limit, None
 
 
-def _relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
+def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
     """The relations that hold whatever else does."""
     for constraint in constraints:
         if isinstance(constraint, AllOf):
-            yield from _relations(constraint.parts)
+            yield from stated_relations(constraint.parts)
         elif isinstance(constraint, ValueSum):
             yield constraint
 
 
-def _factors(terms: Iterable[Term]) -> dict[object, Fraction]:
+def factors_of(terms: Iterable[Term]) -> dict[object, Fraction]:
     """The factor of each quantity in a sum. A distance has no direction, and one of unordered values no width."""
     found: dict[object, Fraction] = {}
     for term in terms:

@@ -15,7 +15,7 @@ import numpy as np
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.predicted_classes import CLASS_ROW, STEEPEST, compares_scores, resolution_of, with_rows
-from treesens.compiler.query.query import AtLeast, Query
+from treesens.compiler.query.query import AtLeast, Constraint, Query
 
 
 def harden(query: Query) -> Query:
@@ -37,6 +37,16 @@ def soften(query: Query) -> Query:
         return _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
 
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
+
+
+def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
+    """The constraint with every lead of one class over an earlier one so large that the library shows it anywhere."""
+
+    def harder(row: AtLeast) -> AtLeast:
+        hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
+        return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
+
+    return with_rows(constraint, harder)
 
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
