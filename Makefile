@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format docs fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
+.PHONY: demo quick test lint format docs vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -54,6 +54,11 @@ docs: $(VENV)/.docs
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet 'treesens[docs]'
 	@touch $@
+
+# The extension for VS Code, into build/treesens.vsix; it needs npm.
+vscode:
+	mkdir -p build
+	cd editors/vscode && npm install --no-audit --no-fund --loglevel=error && npx vsce package --no-dependencies --allow-missing-repository --skip-license -o ../../build/treesens.vsix
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
