@@ -21,6 +21,7 @@ from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
 from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
@@ -30,7 +31,8 @@ from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
 _OPTIONS = (
-    "backend", "pipeline", "time_limit", "threads", "memory_limit", "seed", "replay", "confirm", "core",
+    "backend", "pipeline", "time_limit", "threads", "memory_limit", "seed", "tolerance", "absolute_tolerance", "replay",
+    "confirm", "core",
 )  # fmt: skip
 
 
@@ -49,6 +51,8 @@ def check(
     threads: int = 1,
     memory_limit: int | None = None,
     seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
     replay: Replay = "auto",
     confirm: str | None = None,
     core: bool = False,
@@ -59,11 +63,15 @@ def check(
     `time_limit` is in seconds for each, `memory_limit` in bytes; `replay` says whether witnesses are replayed in the library's
     arithmetic or in the library itself, `confirm` names a backend that is asked too (`library`: a `none` stands whatever that
     rounds), `core` asks why there is no answer.
+    An optimum may be `tolerance` of its value, or `absolute_tolerance`, away from its bound; 0 for both asks for the last unit.
     A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
     declarations have, they are raised.
     """
     path = Path(file)
-    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
     settings, diagnostics = CallSettings.of(given), Diagnostics()
     bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
     warn(diagnostics)
@@ -81,6 +89,8 @@ def check_text(
     threads: int = 1,
     memory_limit: int | None = None,
     seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
     replay: Replay = "auto",
     confirm: str | None = None,
     core: bool = False,
@@ -91,7 +101,10 @@ def check_text(
         In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
     their questions do. Options are those of `check`.
     """
-    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
     if not isinstance(text, str):
         return (file(text) if isinstance(text, Question) else text).answers(models, data, **given)
     return answer_text(text, models, data, **given)
@@ -113,6 +126,8 @@ def sensitivity(
     threads: int = 1,
     memory_limit: int | None = None,
     seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
     replay: Replay = "auto",
     confirm: str | None = None,
     core: bool = False,
@@ -124,7 +139,10 @@ def sensitivity(
     numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
     which defines it; options are those of `check`.
     """
-    given = _options(backend, pipeline, time_limit, threads, memory_limit, seed, replay, confirm, core, unknown)
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
     if near is not None and data is None:

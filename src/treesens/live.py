@@ -38,6 +38,8 @@ class CallOptions(TypedDict, total=False):
     threads: int
     memory_limit: int | None
     seed: int
+    tolerance: float
+    absolute_tolerance: float
     replay: Literal["auto", "emulated", "library"]
     confirm: str | None
     core: bool

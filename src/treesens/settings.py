@@ -70,6 +70,16 @@ def check_seconds(name: str, value: Any) -> None:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
 
 
+def check_tolerance(name: str, value: Any, *, most: float = math.inf) -> None:
+    """UsageError for what is no number from 0 to `most`; infinity is none."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not 0 <= value <= most:
+        words = (
+            "give a number from 0 (the last unit) to 1" if most == 1.0 else "give a number, 0 (the last unit) or more"
+        )
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=words)
+
+
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """UsageError for what is no whole number in a range."""
     import numpy as np
@@ -99,6 +109,8 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "backend": check_backend,
     "pipeline": check_pipeline,
     "time_limit": check_seconds,
+    "tolerance": lambda name, value: check_tolerance(name, value, most=1.0),
+    "absolute_tolerance": check_tolerance,
     "threads": lambda name, value: check_whole(name, value, 1, MOST_THREADS),
     "memory_limit": _check_memory,
     "seed": lambda name, value: check_whole(name, value, 0, MOST_SEED),

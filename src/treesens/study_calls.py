@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.live import load, table_of
-from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
+from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
 
 if TYPE_CHECKING:
     from treesens.studies.audit import Audit as Run
@@ -199,6 +200,7 @@ def audit(
     measure: MeasureName | None = None,
     real: Sequence[str] = (),
     time_limit: float = 5.0,
+    tolerance: float = RELATIVE,
     jobs: int = 2,
     seed: int = 0,
 ) -> Audit:
@@ -208,7 +210,8 @@ def audit(
     model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`.
-    `time_limit` is in seconds for each set. Ctrl-C returns what is known so far.
+    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
+    what is known so far.
     """
     from treesens.studies.audit import audit as run
     from treesens.studies.audit_set import AuditOptions
@@ -217,12 +220,14 @@ def audit(
 
     check_choice("replay", replay, ("emulated", "library"))
     _check_common(time_limit, jobs, seed)
+    check_tolerance("tolerance", tolerance, most=1.0)
     loaded, names = load(model), tuple(map(str, classes))
     cut = None if threshold is None else check_threshold(threshold)
     gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
     options.threshold, options.classes = cut, names
     options.domain = read_domain(None if domain is None else Path(domain))
+    options.tolerance = Tolerance(tolerance)
     options.measure = None if measure is None else check_measure_name(measure)
     found = None
     with interruptible() as interruption:
@@ -285,13 +290,14 @@ def diff(
     vary: Sequence[str | Sequence[str]] | None = None,
     time_limit: float = 60.0,
     set_limit: float = 5.0,
+    tolerance: float = RELATIVE,
     seed: int = 0,
 ) -> Diff:
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
     score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
     as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
-    seconds for every search, `set_limit` for every set of features and model. UsageError for models whose scores are not of one
-    kind. Ctrl-C returns what is known so far.
+    seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
+    away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
     """
     from treesens.studies.audit_set import AuditOptions
     from treesens.studies.difference import difference
@@ -299,6 +305,7 @@ def diff(
 
     _check_common(time_limit, 1, seed)
     check_seconds("set_limit", set_limit)
+    check_tolerance("tolerance", tolerance, most=1.0)
     gaps = gaps_of(numbers_of(gap), numbers_of(margin)) if gap is not None or margin is not None else []
     found = None
     with interruptible() as interruption:
@@ -312,7 +319,8 @@ def diff(
             stop=interruption.event,
             gaps=gaps,
             varied=sets_of(vary),
-            audit=AuditOptions(set_limit, seed=seed),
+            audit=AuditOptions(set_limit, seed=seed, tolerance=Tolerance(tolerance)),
+            tolerance=tolerance,
         )
     if found is None:
         raise KeyboardInterrupt

@@ -17,6 +17,7 @@ REFUSALS = ("E203", "E216", "E219", "E220", "E306", "E311", "E312")
 CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
 TIME_LIMIT = 10.0
+TOLERANCES = (0.0, 0.0, 0.0, 0.0, 1e-6, 1e-6, 1e-6, 0.05)
 
 
 def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
@@ -30,6 +31,8 @@ def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
     if options["backend"] in ("native", "auto") and rng.random() < 0.15:
         options["confirm"] = "library"
     options["replay"] = "library" if rng.random() < 0.1 else "emulated"
+    # Half of all optima to the last unit, the others as usual or loosely: then they have to say so.
+    options["tolerance"] = float(rng.choice(TOLERANCES))
     return options
 
 

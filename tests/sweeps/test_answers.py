@@ -82,6 +82,17 @@ def test_another_backend_is_another_question_and_agrees(folder: Path) -> None:
     assert all((r["backend"] == "native") == ("rests_on" in r and not r["attempts"]) for r in answered)
 
 
+def test_another_tolerance_is_another_question(folder: Path) -> None:
+    (folder / "sweep.toml").write_text('models = "m1.json"\nmargins = [0.5]\nfeatures = ["age", "sex"]\n')
+    run(folder, "sweep", "sweep.toml")
+    assert "2 from the journal" in run(folder, "sweep", "sweep.toml", "--tolerance", "1e-6").stderr
+    assert "0 from the journal" in run(folder, "sweep", "sweep.toml", "--tolerance", "0").stderr
+    (folder / "sweep.toml").write_text("tolerance = 0\n" + (folder / "sweep.toml").read_text())
+    assert "2 from the journal" in run(folder, "sweep", "sweep.toml").stderr
+    (folder / "sweep.toml").write_text("tolerance = 1.5\n")
+    assert "a number from 0" in run(folder, "sweep", "sweep.toml").stderr
+
+
 def test_a_sens_file_with_for_each_is_a_spec(folder: Path) -> None:
     text = 'model m from "m1.json"\nquery alone: for each f in features: sensitive m to f margin 0.5 expect none\n'
     (folder / "q.sens").write_text(text)

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.plugins import Registry
+from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.ir import Module
 from treesens.compiler.result import NearMiss, Proof
 from treesens.errors import BackendError
@@ -44,7 +45,7 @@ class Termination(Enum):
     SATISFIED = "satisfied"
     """A feasible point was found and nothing more was asked."""
     OPTIMAL = "optimal"
-    """The incumbent is optimal as far as the solver can tell."""
+    """The incumbent is optimal as far as the solver can tell, or within the tolerance of the limits."""
     INFEASIBLE = "infeasible"
     TIME = "time"
     MEMORY = "memory"
@@ -59,12 +60,24 @@ class Termination(Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed."""
+    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed; and when an optimum is good enough.
+
+    The tolerance is about the module's objective in its own units, its relative part about that objective plus `offset`.
+    """
 
     seconds: float = 60.0
     memory: int | None = None
     threads: int = 1
     seed: int = 0
+    tolerance: Tolerance = EXACT
+    offset: float = 0.0
+
+    def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
+        """The relative gap for a solver, which knows neither the offset nor the constant of the objective: with one of them the
+        tolerance means something else there, and the optimum is asked for. At least `least`.
+        """
+        knows_all = self.offset == 0.0 and artifact.objective_constant == 0
+        return max(self.tolerance.relative if knows_all else 0.0, least)
 
 
 @dataclass(frozen=True)

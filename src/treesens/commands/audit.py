@@ -17,11 +17,13 @@ from treesens.commands.common import (
     replays_in_library,
     set_options,
     split,
+    tolerance_options,
     trust_option,
 )
 from treesens.commands.decision_options import decision_options, failing
 from treesens.commands.report_options import checked_report, report_options, write_pages
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.tolerance import Tolerance
 from treesens.report.terminal import say, say_json
 
 
@@ -40,6 +42,7 @@ from treesens.report.terminal import say, say_json
 @decision_options
 @trust_option
 @certificate_option
+@tolerance_options
 @set_options(seconds=5.0, jobs=2)
 def command(
     model: Path,
@@ -62,6 +65,8 @@ def command(
     certificates: Path | None,
     real: list[str],
     time_limit: float,
+    tolerance: float,
+    absolute_tolerance: float,
     jobs: int,
     seed: int,
     form: str | None,
@@ -94,6 +99,7 @@ def command(
     options = AuditOptions(time_limit, jobs, seed, replay_in_library=replays_in_library(replay, loaded), real=real)
     options.certificates, options.domain = certificates, declared
     options.threshold, options.classes = threshold, classes
+    options.tolerance = Tolerance(tolerance, absolute_tolerance)
     options.measure = measure  # type: ignore[assignment]
     sets = len(vary) if vary is not None else loaded.ensemble.n_features
     total = len(gaps) * sets * len(decisions_of(loaded.ensemble, options.asked(gaps[0].kind)))

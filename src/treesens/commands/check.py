@@ -78,6 +78,8 @@ def command(
     time_limit: float,
     threads: int,
     memory_limit: int | None,
+    tolerance: float,
+    absolute_tolerance: float,
     seed: int,
     replay: str,
     as_json: bool,
@@ -107,6 +109,8 @@ def command(
         regions=as_json,
         certificates=checked_folder(certificates, require_certificate),
         require_certificate=require_certificate,
+        tolerance=tolerance,
+        absolute_tolerance=absolute_tolerance,
     )
     run = Run(options, replay, confirm, core, jobs, trust_pickle, silent=as_json or quiet)
     started = time.perf_counter()

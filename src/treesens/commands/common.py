@@ -6,13 +6,14 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -48,7 +49,7 @@ def seed_option(default: int | None = 0, words: str | None = None) -> Option:
 def engine_options(function: Function) -> Function:
     """The options that every command which solves has."""
     return _decorated(
-        function,
+        tolerance_options(function),
         click.option(
             "--pipeline",
             "-p",
@@ -63,6 +64,36 @@ def engine_options(function: Function) -> Function:
         click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes per solver process."),
         *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
     )
+
+
+def tolerance_options(function: Function) -> Function:
+    """When an optimum is good enough; arrives as `tolerance` and `absolute_tolerance`, both 0 for the last unit."""
+
+    @functools.wraps(function)
+    def with_tolerances(*args: Any, optimal: bool, tolerance: float, absolute_tolerance: float, **given: Any) -> Any:
+        if optimal:
+            tolerance = absolute_tolerance = 0.0
+        return function(*args, tolerance=tolerance, absolute_tolerance=absolute_tolerance, **given)
+
+    decorated = _decorated(
+        with_tolerances,
+        click.option(
+            "--tolerance",
+            type=Number(min=0.0, max=1.0),
+            default=RELATIVE,
+            show_default=True,
+            help="An optimum may be this part of itself away from its bound.",
+        ),
+        click.option(
+            "--absolute-tolerance",
+            type=Number(min=0.0, max=1e300),
+            default=0.0,
+            show_default=True,
+            help="Or so much, in the units of what is optimised.",
+        ),
+        click.option("--optimal", is_flag=True, help="Optima to the last unit: both tolerances are 0."),
+    )
+    return cast(Function, decorated)
 
 
 def certificate_option(function: Function) -> Function:

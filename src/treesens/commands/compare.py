@@ -66,6 +66,8 @@ def command(
     time_limit: float,
     threads: int,
     memory_limit: int | None,
+    tolerance: float,
+    absolute_tolerance: float,
     seed: int,
     replay: str,
     as_json: bool,
@@ -106,6 +108,8 @@ def command(
                         threads=threads,
                         memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
                         seed=seed,
+                        tolerance=tolerance,
+                        absolute_tolerance=absolute_tolerance,
                         library_predict=None if replay == "emulated" else [model.margins for model in bound.models],
                     )
                     cells.append(Cell(name, text, _answered(bound, options, interruption.event)))

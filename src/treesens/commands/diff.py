@@ -13,12 +13,14 @@ from treesens.commands.common import (
     INTERRUPTED,
     SECONDS,
     VIOLATED,
+    Number,
     seed_option,
     split,
     trust_option,
     vary_option,
 )
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
 
@@ -40,6 +42,14 @@ from treesens.report.terminal import say, say_json
     type=click.Choice(["different", "rows", "sensitivities"]),
     help="Exit with 10 if scores, or classes of rows, differ, or if a sensitivity appears.",
 )
+@click.option(
+    "--tolerance",
+    type=Number(min=0.0, max=1.0),
+    default=RELATIVE,
+    show_default=True,
+    help="A largest difference may be this part of itself away from its bound. That models are equal is proved exactly.",
+)
+@click.option("--optimal", is_flag=True, help="Largest differences to the last unit: the tolerance is 0.")
 @click.option("--format", "form", help="The format of both files, where their content does not say it.")
 @trust_option
 @seed_option()
@@ -55,6 +65,8 @@ def command(
     time_limit: float,
     set_limit: float,
     fail_on: str | None,
+    tolerance: float,
+    optimal: bool,
     form: str | None,
     trust_pickle: bool,
     seed: int,
@@ -90,7 +102,8 @@ def command(
             stop=interruption.event,
             gaps=gaps,
             varied=vary,
-            audit=AuditOptions(set_limit, seed=seed),
+            audit=AuditOptions(set_limit, seed=seed, tolerance=Tolerance(0.0 if optimal else tolerance)),
+            tolerance=0.0 if optimal else tolerance,
         )
     if found is None:
         return INTERRUPTED
@@ -117,9 +130,15 @@ def command(
 
 
 def _closed(score: dict[str, Any]) -> bool:
-    """Whether the bound is the value, but for rounding."""
-    value, bound = score["largest"], score["bound"]
-    return value is not None and bound is not None and bound - value <= 1e-6 * max(1.0, abs(value))
+    """Whether the bound is the value, or within the tolerance of it."""
+    return bool(score["status"] != Closeness.OPEN)
+
+
+def _status(score: dict[str, Any]) -> str:
+    """`optimal`, within which tolerance a bound is closed, or `open`."""
+    if score["status"] != Closeness.WITHIN:
+        return str(score["status"])
+    return f"closed within {Tolerance(**score['tolerance']).words()}"
 
 
 def _show(record: dict[str, Any]) -> None:
@@ -135,13 +154,13 @@ def _show(record: dict[str, Any]) -> None:
     }
     say(words[record["verdict"]])
     table = Table(box=None, pad_edge=False)
-    for name in ("score", "direction", "largest difference", "proved bound", "input"):
+    for name in ("score", "direction", "largest difference", "proved bound", "", "input"):
         table.add_column(name)
     for score in record["scores"]:
         value, limit = score["largest"], score["bound"]
         shown = ", ".join(f"{k} {v}" for k, v in (score["input"] or {}).items()) if value else ""
         numbers = ("–" if x is None else f"{x:.6g}" for x in (value, limit))
-        table.add_row(score["score"], score["direction"], *numbers, shown)
+        table.add_row(score["score"], score["direction"], *numbers, _status(score), shown)
     table.print_fitted(out(), ("input",))
     rows = record["data"]
     if rows is not None:

@@ -14,9 +14,11 @@ from treesens.commands.common import (
     replays_in_library,
     split,
     study_options,
+    tolerance_options,
     trust_option,
 )
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.tolerance import Tolerance
 from treesens.report.terminal import say, say_json
 
 
@@ -35,6 +37,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
 @trust_option
 @certificate_option
+@tolerance_options
 @study_options(30.0, "Seconds for each end.")
 def command(
     model: Path,
@@ -47,6 +50,8 @@ def command(
     certificates: Path | None,
     real: list[str],
     time_limit: float,
+    tolerance: float,
+    absolute_tolerance: float,
     seed: int,
     form: str | None,
     replay: str,
@@ -70,6 +75,7 @@ def command(
     table = None if data is None else read_table(data, label=label)
     options = RangeOptions(time_limit, threads, seed, classes, real, declared)
     options.replay_in_library, options.certificates = replays_in_library(replay, loaded), certificates
+    options.tolerance = Tolerance(tolerance, absolute_tolerance)
     total = len(ends_of(loaded.ensemble, classes))
     found = None
     with interruptible() as interruption, tracker("searching", total) as advance:

@@ -18,6 +18,7 @@ from treesens.commands.common import (
     INTERRUPTED,
     SECONDS,
     VIOLATED,
+    Number,
     certificate_option,
     checked_folder,
     require_option,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 @click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
 @click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
 @seed_option(None)
+@click.option("--tolerance", type=Number(min=0.0, max=1.0), help="Of optima, as for check; 0 for the last unit.")
+@click.option("--absolute-tolerance", type=Number(min=0.0, max=1e300), help="As for check.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), help="As for check.")
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
 @click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.query.concretise import NoValues
 
@@ -120,12 +121,18 @@ class NearestRow:
 
 @dataclass(frozen=True)
 class ObjectiveValue:
-    """Value of the witness, proven bound, and the sense; `bound` is None if nothing is proven."""
+    """Value of the witness, proven bound (None if nothing is proven), the sense, and the tolerance that was asked for."""
 
     value: float
     bound: float | None
     sense: Sense
     kind: str
+    tolerance: Tolerance = EXACT
+
+    @property
+    def status(self) -> Closeness:
+        """Whether this is the optimum, or within the tolerance of it, or open."""
+        return self.tolerance.closeness(self.value, self.bound)
 
     @property
     def gap(self) -> float | None:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from treesens.compiler.base.files import write_atomically
+from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
 from treesens.report import audit_words
 from treesens.report.audit_facts import without_seconds
@@ -86,6 +87,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         map=heat_map(groups, gaps),
         gap_of=gap_of,
         swing_of=swing_of,
+        tolerance=Tolerance(**records[0]["tolerance"]).words() if records else "",
         share_of=share_of,
         shares=next((MEANINGS[r["share"]["measure"]] for r in records if r.get("share")), ""),
         certificates=certificates,

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
+from treesens.compiler.base.tolerance import Closeness
 from treesens.report.share_words import share_of
 from treesens.report.show import out
 from treesens.report.tables import Table
@@ -31,7 +32,7 @@ def swing_of(record: dict[str, Any]) -> str:
         return "–"
     if bound is None:
         return f"{value:.4g} (no bound)"
-    return f"{value:.4g}" if abs(bound - value) <= 1e-6 * max(1.0, abs(value)) else f"{value:.4g} (≤ {bound:.4g})"
+    return f"{value:.4g} (≤ {bound:.4g})" if record["max_swing_status"] == Closeness.OPEN else f"{value:.4g}"
 
 
 def distance_of(record: dict[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treesens.compiler.base.tolerance import Closeness, Tolerance
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.visible import visible
@@ -28,11 +29,18 @@ def show_ranges(records: Sequence[dict[str, Any]]) -> None:
             _number(record["bound"]),
             _probability(record),
             f"{record['seconds']:.2f}",
-            "closed" if record["closed"] else record["reason"],
+            closed_words(record) if record["closed"] else record["reason"],
         )
     table.drop_empty("class")
     table.drop_empty("probability")
     table.print_fitted(out(), ("seconds", ""))
+
+
+def closed_words(record: Mapping[str, Any]) -> str:
+    """`optimal`, or within which tolerance a bound is closed."""
+    if record["status"] == Closeness.OPTIMAL:
+        return "optimal"
+    return f"closed within {Tolerance(**record['tolerance']).words()}"
 
 
 def _probability(record: dict[str, Any]) -> str:

@@ -235,6 +235,8 @@ def _found(query: Query, result: Result) -> dict[str, Any]:
             "gap": result.objective.gap,
             "sense": result.objective.sense,
             "kind": result.objective.kind,
+            "status": str(result.objective.status),
+            "tolerance": result.objective.tolerance.record(),
         }
     if result.nearest is not None:
         data["nearest_row"] = {

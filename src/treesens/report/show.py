@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Link
-from treesens.compiler.result import Ranked, Result, RowCount, Verdict
+from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
 from treesens.report.records import as_expected, points_of
 from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, say, styled
@@ -132,8 +133,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        bound_text = "no bound" if o.bound is None else f"bound {o.bound:.6g}, gap {o.gap:.2g}"
-        say(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({bound_text})")
+        say(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({_proved(o)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -141,6 +141,16 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
+
+
+def _proved(objective: ObjectiveValue) -> str:
+    """What is proved of a value. `optimal` is said of nothing that is only near its bound."""
+    if objective.bound is None:
+        return "no bound"
+    if objective.status is Closeness.OPTIMAL:
+        return "optimal"
+    end = f"closed within {objective.tolerance.words()}" if objective.status is Closeness.WITHIN else "open"
+    return f"bound {objective.bound:.6g}, gap {objective.gap:.2g}: {end}"
 
 
 def _objective_word(bound: ResolvedQuestion, kind: str) -> str:

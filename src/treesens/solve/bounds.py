@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, nextafter, sqrt
 
+from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Result, Verdict
@@ -45,11 +46,30 @@ def shown_value(objective: Objective, form: float) -> float:
     return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
 
 
-def left_open(result: Result, close: float = 1e-9) -> bool:
-    """Whether there is no verdict, or an optimum without proof; distances may be `close` to their bound."""
+def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Tolerance, float]:
+    """A tolerance of values as one of the objective's form (as modules have it: more is better), and what is added to the form
+    for the value, in its units.
+    """
+    if objective is None:
+        return tolerance, 0.0
+    unit = abs(float(objective.unit))
+    sign = 1.0 if objective.maximize else -1.0
+    offset = sign * float(objective.offset / objective.unit) if objective.offset else 0.0
+    # A square that is within a part of itself has a root within half of that part; of an absolute tolerance nothing follows.
+    absolute = 0.0 if objective.kind == "distance l2" else tolerance.absolute / unit
+    return Tolerance(tolerance.relative, absolute), offset
+
+
+def left_open(result: Result, close: float = 1e-9, tolerance: Tolerance = EXACT) -> bool:
+    """Whether there is no verdict, or an optimum that is not proved within the tolerance; distances may be `close` to their
+    bound, everything else 1e-9.
+    """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:
         return result.verdict is Verdict.UNKNOWN
-    if goal is not None and not goal.kind.startswith("distance"):
+    if goal is None:
+        return False
+    if not goal.kind.startswith("distance"):
         close = 1e-9
-    return goal is not None and (goal.gap is None or goal.gap > close * max(1.0, abs(goal.value)))
+    enough = max(close * max(1.0, abs(goal.value)), tolerance.relative * abs(goal.value), tolerance.absolute)
+    return goal.gap is None or goal.gap > enough

@@ -32,7 +32,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_cells
-from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.bounds import ContradictoryBound, consistent, of_form, shown_value, within_range
 from treesens.solve.options import Options
 
 
@@ -212,7 +212,7 @@ def _refine(
             # Our own engine needs no time for a first bound.
             ledger.note(backend.name, Termination.TIME.value)
             return None
-        limits = Limits(left, options.memory_limit, options.threads, options.seed)
+        limits = limits_of(compilation.query, options, left)
         outcome = solve_outcome(backend, artifact, limits, budget.stop)
         seconds = {"emit": emitted - start, "solve": time.perf_counter() - emitted}
         result = ledger.enter(compilation, backend, artifact, outcome, seconds, restricted=restricted)
@@ -242,6 +242,12 @@ def start_of(module: Module) -> BoolArray | None:
     point = np.zeros(module.variables, bool)
     point[module.warm_start.variables] = True
     return point if satisfies(module, point[None, :])[0] else None
+
+
+def limits_of(query: Query, options: Options, seconds: float) -> Limits:
+    """What a backend may take, and when it may stop."""
+    tolerance, offset = of_form(query.objective, options.closeness)
+    return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:

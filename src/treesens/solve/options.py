@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.compiler.verify import LibraryPredict
 
 
@@ -16,7 +17,8 @@ from treesens.compiler.verify import LibraryPredict
 class Options:
     """How a question is answered. Times in seconds, memory in bytes.
 
-    `library_predict` holds the library's own predict per model, for replay.
+    `library_predict` holds the library's own predict per model, for replay. An optimum may be `tolerance` of its value, or
+    `absolute_tolerance`, away from its bound: 0 for both asks for the last unit.
     """
 
     backend: str = "auto"
@@ -35,9 +37,20 @@ class Options:
     """The folder for certificates of answers (docs/certificates.md)."""
     require_certificate: bool = False
     """Whether a `none` without an accepted certificate becomes `unknown`."""
+    tolerance: float = RELATIVE
+    absolute_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
+
+    @property
+    def closeness(self) -> Tolerance:
+        """Both tolerances."""
+        return Tolerance(self.tolerance, self.absolute_tolerance)
+
+    def asking_for(self, closeness: Tolerance) -> Options:
+        """The same with another tolerance."""
+        return replace(self, tolerance=closeness.relative, absolute_tolerance=closeness.absolute)
 
 
 def for_engine(options: Options) -> dict[str, Any]:

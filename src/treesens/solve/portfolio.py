@@ -26,7 +26,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
 from treesens.solve.direct import answer_directly
-from treesens.solve.driver import Ledger, emit, solve_clear_of_band, solve_with
+from treesens.solve.driver import Ledger, emit, limits_of, solve_clear_of_band, solve_with
 from treesens.solve.options import Options
 
 RACERS = ("cpsat", "highs", "z3")
@@ -198,7 +198,7 @@ class _Race:
         except BackendError as error:
             self.ledger.note("native", "unsupported", words=error.message)
             return None
-        limits = Limits(self.budget.left(), self.options.memory_limit, self.options.threads, self.options.seed)
+        limits = limits_of(self.compilation.query, self.options, self.budget.left())
         return EngineRun(backend, artifact, limits).start()
 
     def _wait(self, event: threading.Event, seconds: float) -> None:
@@ -234,7 +234,7 @@ class _Race:
             self.winner, self.won_by = result, "compiler"
             backends = []
         artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
-        limits = Limits(left, self.options.memory_limit, threads, self.options.seed)
+        limits = limits_of(self.compilation.query, self.options, left)
         workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
         either = _Either(self.budget.stop, engine)
         for worker, outcome in run_all(workers, stop=either):

@@ -49,25 +49,33 @@ def answer(
     The budget is by default the time limit of the options. What the native engine leaves open on a small domain is closed
     by going through its combinations of cells, and what it leaves open of a disjunction by going through its cases.
     """
+    result = _answered(query, options, budget or Budget.of(options.time_limit), on_better)
+    if result.objective is None:
+        return result
+    return replace(result, objective=replace(result.objective, tolerance=options.closeness))
+
+
+def _answered(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
+) -> Result:
     from treesens.solve.cases import cases_of
     from treesens.solve.enumeration import better_of
     from treesens.solve.refine import CLOSE
     from treesens.solve.small import answer_small
 
-    budget = budget or Budget.of(options.time_limit)
     query = without_clashes(query)
     if NEVER in query.constraints:
         reason = "compiler: what is asked of a sum contradicts itself"
         return Result(query.name, Verdict.NONE, reason, Proof.EXACT, backend="compiler", pipeline=options.pipeline)
-    search = search_for(query)
+    search, enough = search_for(query), options.closeness
     if options.backend not in {"auto", "native"}:
         return search(query, options, budget, on_better=on_better)
     result = answer_small(query, search, options, budget, on_better)
-    if result is not None and (not left_open(result, CLOSE) or budget.over):
+    if result is not None and (not left_open(result, CLOSE, enough) or budget.over):
         return result
     if cases := cases_of(query):
         result = _answer_cases(query, cases, result, options, budget, on_better)
-        if not left_open(result, CLOSE) or budget.over:
+        if not left_open(result, CLOSE, enough) or budget.over:
             return result
     last = search(query, options, budget, on_better=on_better)
     return last if result is None else better_of(query, result, last)
@@ -91,7 +99,7 @@ def _answer_cases(
 
     whole = search_for(query)(query, options, budget.share(CASES_SHARE).within(FIRST), on_better=on_better)
     before = whole if before is None else better_of(query, before, whole)
-    if not left_open(before, CLOSE) or budget.over:
+    if not left_open(before, CLOSE, options.closeness) or budget.over:
         return before
     return better_of(query, before, answer_by_cases(query, options, cases, one, budget.share(CASES_SHARE)))
 

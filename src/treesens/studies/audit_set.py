@@ -15,6 +15,7 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.tolerance import USUAL, Tolerance
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
@@ -60,6 +61,7 @@ class AuditOptions:
     classes: Sequence[str] = ()
     domain: Sequence[ast.Declaration] = ()
     measure: MeasureName | None = None
+    tolerance: Tolerance = USUAL
 
     def asked(self, kind: Kind) -> Asked:
         """What is asked for, with sizes of this kind."""
@@ -88,7 +90,7 @@ class SetAudit:
             check_countable(questions.gaps[0][1], options.measure)
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
-        )
+        ).asking_for(options.tolerance)
 
     def run(self) -> list[dict[str, Any]]:
         if self.stop.is_set():
@@ -165,7 +167,8 @@ class SetAudit:
             return result
         assert query.objective is not None
         value = float(objective_value(query.objective, inputs_of(query, pair.values)))
-        known = ObjectiveValue(value, max(bound, value), Sense.MAXIMIZE, query.objective.kind)
+        tolerance = self.base.closeness
+        known = ObjectiveValue(value, max(bound, value), Sense.MAXIMIZE, query.objective.kind, tolerance)
         return replace(result, witness=pair, objective=known)
 
     def _answer(self, gap: Gap, query: ResolvedQuestion, before: list[Result]) -> Result:
@@ -228,6 +231,8 @@ class SetAudit:
             "flipped_rows": found.index[order[:LISTED]].tolist(),
             "max_swing": None if swing.objective is None else swing.objective.value,
             "max_swing_bound": None if swing.objective is None else swing.objective.bound,
+            "max_swing_status": None if swing.objective is None else str(swing.objective.status),
+            "tolerance": self.base.closeness.record(),
             "seconds": {"set": round(seconds, 6)},
         }
         if result.nearest is not None and data.get("nearest_row"):

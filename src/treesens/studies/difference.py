@@ -20,6 +20,7 @@ from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.tolerance import RELATIVE, Closeness
 from treesens.compiler.model import Ensemble
 from treesens.compiler.result import Result
 from treesens.data.alignment import align_table
@@ -56,6 +57,11 @@ class Largest:
     def bound(self) -> float | None:
         return None if self.result.objective is None else self.result.objective.bound
 
+    @property
+    def status(self) -> Closeness:
+        """Whether this is the largest difference, or within the tolerance of it."""
+        return Closeness.OPEN if self.result.objective is None else self.result.objective.status
+
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the input in the user's own labels."""
         witness = self.result.witness
@@ -65,6 +71,8 @@ class Largest:
             "direction": "old - new" if self.sign > 0 else "new - old",
             "largest": self.value,
             "bound": self.bound,
+            "status": str(self.status),
+            "tolerance": None if self.result.objective is None else self.result.objective.tolerance.record(),
             "input": None if points is None else points["a"],
             "reason": self.result.reason,
         }
@@ -130,8 +138,11 @@ def difference(
     gaps: Sequence[Gap] = (),
     varied: Sequence[Sequence[str]] | None = None,
     audit: AuditOptions | None = None,
+    tolerance: float = RELATIVE,
 ) -> Difference:
     """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs.
+
+    A largest difference may be `tolerance` of itself away from its bound; that models are equal is always proved exactly.
 
     With `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared.
     """
@@ -146,7 +157,7 @@ def difference(
     asked = _questions(old, new, table, diagnostics)
     found = Difference(warnings=tuple(item.render() for item in diagnostics))
     halt = stop or threading.Event()
-    options = Options(backend="native", time_limit=time_limit, seed=seed)
+    options = Options(backend="native", time_limit=time_limit, seed=seed, tolerance=tolerance)
     for score, sign, question in asked:
         if halt.is_set():
             break

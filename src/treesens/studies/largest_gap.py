@@ -25,6 +25,7 @@ from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import Query
@@ -69,6 +70,7 @@ class LargestGap:
     seconds: float
     nodes: int = 0
     certificate: Certified | None = None
+    close: float = CLOSE
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; points in the user's own labels."""
@@ -81,6 +83,7 @@ class LargestGap:
             "largest_gap": self.value,
             "largest_gap_bound": self.bound,
             "closed": self.closed,
+            "tolerance": {"relative": self.close, "absolute": 0.0},
             "reason": self.reason,
             "points": None if self.witness is None else points_of(self.query.query, self.witness),
             "replay": None if self.witness is None else str(self.witness.replay),
@@ -186,7 +189,9 @@ def _one(
         return None
     start = time.perf_counter()
     asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
-    bare = LargestGap(varied, decision, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0)
+    bare = LargestGap(
+        varied, decision, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0, close=options.close
+    )
     if isinstance(decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
     compilation = compile_query(question.query, "native")
@@ -226,7 +231,8 @@ def _with_certificate(done: LargestGap, options: LargestOptions) -> LargestGap:
 
 
 def _farthest(bare: LargestGap, asked: Options, options: LargestOptions, stop: threading.Event) -> LargestGap:
-    """The largest difference of one score, which the engine maximises."""
+    """The largest difference of one score, which the engine maximises: as closely as everywhere, if there is time."""
+    asked = replace(asked, tolerance=min(options.close, RELATIVE))
     query = bare.query.query
     start = time.perf_counter()
     result = answer(query, asked, Budget.of(asked.time_limit, stop))
@@ -235,7 +241,7 @@ def _farthest(bare: LargestGap, asked: Options, options: LargestOptions, stop: t
     if result.objective is None:
         return replace(bare, verdict=result.verdict, reason=result.reason, seconds=seconds)
     value, bound = result.objective.value, result.objective.bound
-    closed = bound is not None and bound - value <= max(options.close, 1e-9) * abs(value) + 1e-12
+    closed = Tolerance(options.close).closeness(value, bound) is not Closeness.OPEN
     reason = "" if closed else result.reason
     claim = next((c for c in result.certificates if c.claim == "bound"), None)
     done = replace(bare, verdict=result.verdict, value=value, bound=bound, closed=closed, reason=reason)

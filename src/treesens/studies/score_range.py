@@ -17,6 +17,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.tolerance import USUAL, Closeness, Tolerance
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Result
 from treesens.data.alignment import align_table
@@ -32,8 +33,6 @@ from treesens.studies.running import as_finished, one_at_a_time
 
 Sense = Literal["minimize", "maximize"]
 _A = ast.Name("a")
-_CLOSED = 1e-9
-"""Of a score: exact sums are shown as float64."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,14 @@ class RangeEnd:
     seconds: float
 
     @property
+    def status(self) -> Closeness:
+        """Whether the value is the optimum, or within the tolerance of it."""
+        return Closeness.OPEN if self.result.objective is None else self.result.objective.status
+
+    @property
     def closed(self) -> bool:
-        """Whether the bound is the value."""
-        goal = self.result.objective
-        return (
-            goal is not None
-            and goal.bound is not None
-            and abs(goal.bound - goal.value) <= _CLOSED * (1 + abs(goal.value))
-        )
+        """Whether the bound is within the tolerance of the value."""
+        return self.status is not Closeness.OPEN
 
     @property
     def _reason(self) -> str:
@@ -78,6 +77,8 @@ class RangeEnd:
             "value": None if goal is None else goal.value,
             "bound": None if goal is None else goal.bound,
             "closed": self.closed,
+            "status": str(self.status),
+            "tolerance": None if goal is None else goal.tolerance.record(),
             "reason": self._reason,
             "points": None if witness is None else points_of(query, witness),
             "scores": None
@@ -101,6 +102,7 @@ class RangeOptions:
     domain: Sequence[ast.Declaration] = ()
     replay_in_library: bool = False
     certificates: Path | None = None
+    tolerance: Tolerance = USUAL
 
 
 @dataclass
@@ -132,6 +134,7 @@ def score_ranges(
     predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
     asked = Options(backend="native", seed=options.seed, threads=options.threads, library_predict=predict)
     asked = replace(asked, time_limit=options.time_limit, certificates=options.certificates, regions=False)
+    asked = asked.asking_for(options.tolerance)
     done: dict[int, RangeEnd] = {}
     tasks = [
         partial(_one, model.ensemble, *unit, question, asked, halt)

@@ -15,6 +15,7 @@ from typing import Any
 
 import treesens
 from treesens.backends.base import BACKENDS, packages_of
+from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.report.facts import package_version
@@ -40,6 +41,8 @@ class Settings:
     threads: int = 1
     memory_limit: int | None = None
     seed: int = 0
+    tolerance: float = RELATIVE
+    absolute_tolerance: float = 0.0
     replay: str = "auto"
     share: bool = True
     retry: bool = False
@@ -101,6 +104,7 @@ def key_of(question: Question, settings: Settings) -> str:
         "threads": settings.threads,
         "memory": settings.memory_limit,
         "seed": settings.seed,
+        "tolerance": [settings.tolerance, settings.absolute_tolerance],
         "replay": settings.replay,
         "versions": versions(settings.backend),
     }
@@ -208,6 +212,8 @@ class _Sweep:
                 s.seed,
                 certificates=None if s.certificates is None else Path(s.certificates),
                 require_certificate=s.require_certificate,
+                tolerance=s.tolerance,
+                absolute_tolerance=s.absolute_tolerance,
             ),
             replay=s.replay,
             regions=False,

@@ -42,7 +42,11 @@ _BLOCK = {
     "factors": "ratios of probabilities, for classes",
     "classes": '"all", or a list of pairs [from, to]',
 }
-_RUN = ("backend", "pipeline", "time_limit", "total_limit", "threads", "memory_limit", "seed", "replay", "share")
+_RUN = (
+    "backend", "pipeline", "time_limit", "total_limit", "threads", "memory_limit", "seed", "tolerance", "absolute_tolerance",
+    "replay", "share",
+)  # fmt: skip
+_MAY_BE_ZERO = ("seed", "tolerance", "absolute_tolerance")
 
 
 _MOST_SETS = 1_000_000
@@ -120,9 +124,10 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
         kind = kinds[key]
         number = isinstance(value, int | Decimal) and not isinstance(value, bool)
         number = number and (isinstance(value, int) or value.is_finite()) and abs(value) < _LARGEST
-        if "float" in kind and number and value > 0:
+        allowed = number and (value > 0 or (key in _MAY_BE_ZERO and value == 0)) and (key != "tolerance" or value <= 1)
+        if "float" in kind and allowed:
             given[key] = float(value)
-        elif "int" in kind and number and isinstance(value, int) and (value > 0 or (key == "seed" and value == 0)):
+        elif "int" in kind and allowed and isinstance(value, int):
             given[key] = value * 1_000_000 if key == "memory_limit" else value
         elif (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
             given[key] = value
@@ -130,6 +135,8 @@ def _settings(data: dict[str, Any], place: _Place) -> Settings:
             words = {"bool": "true or false", "str": "a text in quotes"}.get(
                 kind, f"a positive number below {_LARGEST}"
             )
+            if key == "tolerance":
+                words = "a number from 0 (the last unit) to 1"
             raise place.error(key, f"`{key}` is {str(value)[:40]}", f"write {words}")
     if given.get("replay") == "native":
         given["replay"] = "library"  # its old name

@@ -29,9 +29,6 @@ from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
 from treesens.compiler.result import NearMiss
 
-_CLOSE = 1e-10
-"""The relative gap at which an optimum counts as proved."""
-
 _SLICE = 0.25
 """Seconds between two looks at whether somebody else has won."""
 
@@ -118,8 +115,7 @@ class NativeBackend(InProcessBackend):
         except ValueError as error:
             # The engine checks what it is given: a pipeline that drops reachable leaves leaves gaps between boxes.
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
-        # What is left beyond this many digits is the noise of binary fractions; the bound still says it.
-        solver.set_gap(relative=_CLOSE)
+        set_gap(solver, adapted, limits)
         budget = Budget.of(limits.seconds, stop)
         while True:
             result = solver.run(min(_SLICE, budget.left()))
@@ -165,3 +161,13 @@ class NativeBackend(InProcessBackend):
             near = NearMiss(best, None if result.upper is None else result.upper * unit)
         detail = f"at bound level `{result.bound_level}`" if result.status == "open" else ""
         return RawOutcome(termination, assignment, bound, detail, numbers, near)
+
+
+def set_gap(solver: Solver, adapted: Adapted, limits: Limits) -> None:
+    """Says how near a bound is near enough, in units of the engine."""
+    scale = 2.0 ** (adapted.objective_shift - adapted.objective_dropped)
+    reference = (adapted.objective_constant >> adapted.objective_dropped) + int(limits.offset * scale)
+    absolute = int(min(limits.tolerance.absolute * scale, 2.0**62))
+    # A little less than is allowed: what is shown of it is rounded.
+    relative = limits.tolerance.relative * (1 - 1e-6)
+    solver.set_gap(relative=relative, absolute=max(1, absolute), reference=max(-(2**62), min(reference, 2**62)))

@@ -12,6 +12,7 @@ import numpy as np
 from treesens.backends.base import Limits, Termination
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
@@ -19,6 +20,8 @@ from treesens.errors import BackendError
 
 _SHIFT = 30
 """Costs are whole numbers of 2**-30 in the engine, rounded down: bounds stay bounds."""
+_CLOSE = 1e-10
+"""The relative gap at which a sum of costs counts as least."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class IncrementalSearch:
             unary_value=np.concatenate([problem.unary_value[kept], *(u for _, _, u in unary)]),
         )
         asked = replace(adapted, problem=changed, objective_shift=_SHIFT, objective_constant=0, objective_dropped=0)
-        limits = Limits(seconds, self.memory_limit, 1, self.seed)
+        limits = Limits(seconds, self.memory_limit, 1, self.seed, Tolerance(_CLOSE))
         outcome = self.backend.solve(replace(self.artifact, adapted=asked), limits, stop=stop)
         if outcome.termination is Termination.INFEASIBLE:
             return GroupOutcome(None, math.inf, True, True)

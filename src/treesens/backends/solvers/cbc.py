@@ -30,7 +30,8 @@ class CbcBackend(MilpBackend):
         model.seed = limits.seed
         model.infeas_tol = FEASIBILITY
         model.integer_tol = max(INTEGRALITY, 1e-9)
-        model.max_mip_gap = 1e-6
+        model.max_mip_gap = limits.relative_gap(artifact, INTEGRALITY)
+        model.max_mip_gap_abs = max(limits.tolerance.absolute, INTEGRALITY)
         if artifact.warm_start is not None:
             model.start = [(model.vars[i], float(x)) for i, x in enumerate(artifact.warm_start)]
         started = time.monotonic()

@@ -50,6 +50,10 @@ class CpSatBackend(Backend):
         solver.parameters.max_time_in_seconds = limits.seconds
         solver.parameters.num_workers = limits.threads
         solver.parameters.random_seed = limits.seed
+        if artifact.optimises:
+            solver.parameters.relative_gap_limit = limits.relative_gap(artifact)
+            scale = artifact.objective_scale * 2.0**-artifact.objective_shift
+            solver.parameters.absolute_gap_limit = limits.tolerance.absolute / scale
         # A guide orders the search and answers nothing: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).

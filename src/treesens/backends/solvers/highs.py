@@ -27,8 +27,8 @@ class HighsBackend(MilpBackend):
         highs.setOptionValue("random_seed", limits.seed)
         highs.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
         highs.setOptionValue("mip_feasibility_tolerance", INTEGRALITY)
-        highs.setOptionValue("mip_abs_gap", 0.0)
-        highs.setOptionValue("mip_rel_gap", 1e-6)
+        highs.setOptionValue("mip_abs_gap", limits.tolerance.absolute)
+        highs.setOptionValue("mip_rel_gap", limits.relative_gap(artifact, INTEGRALITY))
         if not artifact.optimises:
             highs.setOptionValue("mip_max_improving_sols", 1)
         with mps_file(artifact) as path:
