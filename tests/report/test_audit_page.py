@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(folder: Path, *more: str) -> list[object]:
     about = ["--data", folder / "d.csv", "--domain", folder / "d.sens", "--gap", "0,0.1", "--threshold", "0.3"]
     pages = ["--report", folder / "r.html", "--purpose", folder / "p.toml"]
-    return ["audit", folder / "m.json", *about, *pages, "-t", "5", "-j", "1", *more]
+    return ["audit", folder / "m.json", *about, *pages, "-t", "60", "-j", "1", *more]
 
 
 class Reader(html.parser.HTMLParser):
