@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 MOST_JOBS = 4096
 
 
+def _name(record: dict[str, Any]) -> str:
+    """What a record is about: the features, and the classes if there are several."""
+    classes = record.get("classes")
+    return ", ".join(record["varied"]) + (f" ({' / '.join(map(str, classes))})" if classes else "")
+
+
 class Columns(ABC):
     """What a study says as columns of numbers: a frame, and a table in a notebook."""
 
@@ -110,6 +116,23 @@ class Audit(Records):
             print_pdf(place, Path(pdf))
         return place
 
+    def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
+        that flips (`flips`) over the gaps. Returns the axes, new ones if none are given. UsageError without matplotlib.
+        """
+        from treesens.report.plots import curves_plot, values_plot
+
+        check_choice("what", what, ("swing", "flips"))
+        if what == "swing":
+            swings = {_name(r): (r["max_swing"], r["max_swing_bound"]) for r in self.records}
+            return values_plot(swings, "largest swing of the score", axes)
+        kind = "gap" if any("gap" in r for r in self.records) else "margin"
+        curves: dict[str, list[tuple[float, float]]] = {}
+        for r in self.records:
+            if r["rows"] and r["rows_flipped"] is not None:
+                curves.setdefault(_name(r), []).append((float(r[kind]), r["rows_flipped"] / r["rows"]))
+        return curves_plot(curves, kind, "share of rows that flip", axes)
+
     def __repr__(self) -> str:
         found = sum(record["verdict"] == "found" for record in self.records)
         return f"<audit of {len(self.records)} questions: {found} found{', interrupted' if self.interrupted else ''}>"
@@ -132,6 +155,15 @@ class Gap(Records):
         if any("classes" in r for r in self.records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
         return {**columns, **{name: [r[name] for r in self.records] for name in names}}
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
+        if none are given. UsageError without matplotlib.
+        """
+        from treesens.report.plots import values_plot
+
+        gaps = {_name(r): (r["largest_gap"], r["largest_gap_bound"]) for r in self.records}
+        return values_plot(gaps, "largest gap", axes)
 
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)

@@ -1,0 +1,69 @@
+"""Pictures of studies with matplotlib, which is an extra: `pip install 'treesens[plot]'`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treesens.errors import UsageError
+from treesens.visible import visible
+
+_BAR = 0.32
+"""Inches per bar."""
+
+
+def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: str, axes: Any = None) -> Any:
+    """A bar per name up to the value that a verified pair reaches, and a line on to the proved bound; the greatest on top.
+
+    Values and bounds are None if there is none. Returns the axes of matplotlib, new ones if none are given.
+    """
+    ordered = sorted(values, key=lambda name: (values[name][0] or 0.0, values[name][1] or 0.0))
+    axes = _axes(axes, 1 + _BAR * max(3, len(ordered)))
+    reached = [values[name][0] or 0.0 for name in ordered]
+    axes.barh(range(len(ordered)), reached, color="#1f77b4", label="reached by a verified pair")
+    label: str | None = "proved bound"
+    for place, name in enumerate(ordered):
+        bound = values[name][1]
+        if bound is not None and bound > reached[place]:
+            axes.plot([reached[place], bound], [place, place], color="#d62728", marker="|", label=label)
+            label = None
+    _name(axes.set_yticks, range(len(ordered)), ordered)
+    axes.set_xlabel(unit)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    return axes
+
+
+def curves_plot(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, unit: str, axes: Any = None) -> Any:
+    """A curve of points per name; returns the axes of matplotlib, new ones if none are given."""
+    axes = _axes(axes, 4.5)
+    for name, points in curves.items():
+        ordered = sorted(points)
+        axes.plot([x for x, _ in ordered], [y for _, y in ordered], marker="o", markersize=3, label=_plain(name))
+    axes.set_xlabel(across)
+    axes.set_ylabel(unit)
+    axes.set_ylim(bottom=0)
+    for text in axes.legend().get_texts():
+        text.set_parse_math(False)
+    return axes
+
+
+def _axes(axes: Any, height: float) -> Any:
+    if axes is not None:
+        return axes
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise UsageError("matplotlib is not installed", remedy="pip install 'treesens[plot]'") from None
+    return pyplot.subplots(figsize=(7, height), layout="constrained")[1]
+
+
+def _name(set_ticks: Any, places: range, names: Sequence[str]) -> None:
+    """Names of features are text, not mathematics: `$` stands for itself."""
+    for text in set_ticks(places, labels=[_plain(name) for name in names]):
+        text.label1.set_parse_math(False)
+
+
+def _plain(name: str) -> str:
+    """A name without control characters; matplotlib leaves out of a legend what begins with `_`."""
+    shown = visible(name)
+    return f" {shown}" if shown.startswith("_") else shown

@@ -1,0 +1,121 @@
+"""Pictures of studies show the numbers of their records; the notebook of the examples runs from its first cell to its last."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import treesens as ts
+from tests.studies.grids import two_classes
+from treesens.errors import UsageError
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "first_hour.ipynb"
+
+
+@pytest.fixture(scope="module")
+def audit() -> ts.Audit:
+    trained = two_classes("xgboost")
+    return ts.audit(trained.estimator, trained.frame, vary=["p", ["q", "r"]], margin=[0.0, 0.1], time_limit=30)
+
+
+def bars(axes: Any) -> dict[str, float]:
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    return dict(zip(names, (patch.get_width() for patch in axes.patches), strict=True))
+
+
+def test_swings_are_bars_as_long_as_the_records_say(audit: ts.Audit) -> None:
+    axes = audit.plot()
+    told = dict(zip(audit["varied"], audit["max_swing"], strict=True))
+    assert bars(axes) == pytest.approx(told)
+    assert list(bars(axes).values()) == sorted(told.values())
+    bounds = dict(zip(audit["varied"], audit["max_swing_bound"], strict=True))
+    for line in axes.lines:
+        name = list(bars(axes))[int(line.get_ydata()[0])]
+        assert line.get_xdata()[1] == pytest.approx(bounds[name])
+
+
+def test_flips_are_curves_over_the_gaps(audit: ts.Audit) -> None:
+    axes = audit.plot("flips")
+    told = {
+        name: [
+            (m, flipped / rows)
+            for v, m, flipped, rows in zip(
+                *(audit[c] for c in ("varied", "margin", "rows_flipped", "rows")), strict=True
+            )
+            if v == name
+        ]
+        for name in dict.fromkeys(audit["varied"])
+    }
+    for line in axes.lines:
+        points = sorted((float(x), float(y)) for x, y in told[line.get_label()])
+        assert list(line.get_xdata()) == pytest.approx([x for x, _ in points])
+        assert list(line.get_ydata()) == pytest.approx([y for _, y in points])
+    assert len(axes.lines) == len(told)
+
+
+def test_gaps_are_drawn_into_given_axes(audit: ts.Audit) -> None:
+    from matplotlib import pyplot
+
+    trained = two_classes("xgboost")
+    gap = ts.gap(trained.estimator, trained.frame, vary=["p", "q"], time_limit=30)
+    axes = pyplot.subplots()[1]
+    assert gap.plot(axes=axes) is axes
+    assert bars(axes) == pytest.approx(dict(zip(gap["varied"], gap["largest_gap"], strict=True)))
+
+
+def test_names_are_text_and_no_mathematics() -> None:
+    from treesens.report.plots import curves_plot, values_plot
+
+    axes = values_plot({"$x^2$": (1.0, 2.0), "_y": (None, None), "a\x1bb": (0.5, None)}, "unit")
+    axes.figure.canvas.draw()
+    assert not any(tick.label1.get_parse_math() for tick in axes.yaxis.get_major_ticks())
+    assert not any("\x1b" in text.get_text() for text in axes.get_yticklabels())
+    legend = curves_plot({"$x_": [(0.0, 1.0)], "_y": [(0.0, 1.0)]}, "gap", "share").get_legend()
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["$x_", "_y"]
+
+
+def test_a_picture_that_there_is_not(audit: ts.Audit) -> None:
+    with pytest.raises(UsageError, match="what"):
+        audit.plot("pie")  # type: ignore[arg-type]
+
+
+def test_without_matplotlib_the_message_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from treesens.report.plots import values_plot
+values_plot({}, "")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "treesens[plot]" in done.stderr
+
+
+def test_the_notebook_runs() -> None:
+    """Every cell, and the pair that it shows is predicted on the two sides of one half."""
+    space: dict[str, Any] = {}
+    shown = []
+    for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == []
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, str(NOTEBOOK), "exec"), space)
+        if isinstance(last, ast.Expr):
+            shown.append(eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), space))
+    assert len(shown) >= 7
+    assert space["answer"].verdict == "found"
+    high, low = space["model"].predict_proba(space["rows"])[:, 1]
+    assert high >= 0.6
+    assert low <= 0.4
+    assert (space["far"].verdict, space["far"].result.confirmed_by) == ("none", "library")
+    assert space["nearest"].verdict == "found"
+    assert all(hasattr(value, "_repr_html_") or not type(value).__module__.startswith("treesens") for value in shown)
