@@ -93,7 +93,13 @@ def _class(p: str, op: str, c: str, by: str, size: str) -> str:
     return f"class({p}) {op} {c}" + (f" by {by} {size}" if by else "")
 
 
+def _typical(points: list[str], data: str, level: str | None, way: str | None) -> str:
+    at = f" at {level} %" if level else ""
+    return f"{', '.join(points)} typical of {data}{at}" + (f" by {way}" if way else "")
+
+
 _WRITERS: dict[str, Any] = {
+    "typical": _typical,
     "equal": _equal,
     "pin": lambda p, data, row, free: f"{p} = row {row} of {data}" + _except(free),
     "compare": _compare,
@@ -177,6 +183,8 @@ def _parts(node: Node) -> Iterator[str]:
         yield from {f"{t[0]} {t[-1]}" if "distance" in t[0] else t[0] for t in terms}
     elif kind == "cavities":
         yield f"cavities {rest[2]}" + (" limit" if len(rest) > 3 else "")
+    elif kind == "typical":
+        yield f"typical {rest[3] or 'chow-liu'}"
     elif kind == "class" and rest[3]:
         yield f"class by {rest[3]}" + (
             f" {rest[4]}" if rest[4] in ("0", "1") and (rest[3] == "factor") == (rest[4] == "1") else ""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.language import Node
+from tests.oracle.typical import typical
 
 Truth = tuple[np.ndarray, np.ndarray]
 """(sure, may): bool[pairs] each."""
@@ -299,6 +300,23 @@ def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | 
     return s.both(truth) if limit is None else (truth, np.ones_like(truth))
 
 
+def _typical(s: Setting, names: list[str], data: str, level: str | None, way: str | None) -> Truth:
+    """In the region that is learnt from the rows that lie in the domain."""
+    sure, may = np.ones(len(s.at[names[0]]), bool), np.ones(len(s.at[names[0]]), bool)
+    share = Fraction(level or "95") / 100
+    for p in names:
+        points, rows = s.points[p], s.tables[data]
+        key = ("typical", data, share, way, id(points))
+        if key not in s.cache:
+            theirs, mine = rows.cells[points.model.name][rows.inside], points.cells
+            if way != "isolation":
+                theirs = np.where(np.isnan(rows.user[rows.inside]), -1, theirs)
+                mine = np.where(np.isnan(points.user), -1, mine)
+            s.cache[key] = typical(mine, theirs, share, way or "chow-liu")
+        sure, may = sure & s.cache[key][0][s.at[p]], may & s.cache[key][1][s.at[p]]
+    return sure, may
+
+
 def _category(s: Setting, p: str, f: str, op: str, label: str) -> Truth:
     feature = s.features[s.index(f)]
     place = next(k for k, v in enumerate(feature.typed) if v is not None and feature.text_of(v) == label)
@@ -400,4 +418,5 @@ _FORMS: dict[str, Any] = {
     "classes": _classes,
     "changes": _changes,
     "cavities": _cavities,
+    "typical": _typical,
 }

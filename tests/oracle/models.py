@@ -101,11 +101,18 @@ class Model:
                 known = list(self.coded[self.feature_names[i]]) or [float(k) for k in range(8)]
                 out[:, i] = [known.index(v) if v in known else len(known) for v in values.tolist()]
                 continue
-            cuts = np.unique(np.array(self.thresholds.get(self.feature_names[i], []), float))
+            cuts = np.unique(self.first_above(np.array(self.thresholds.get(self.feature_names[i], []), float)))
             x = values.astype(self.real).astype(float)
-            out[:, i] = np.searchsorted(cuts, x, side="right" if self.strict else "left")
+            out[:, i] = np.searchsorted(cuts, x, side="right")
             out[np.isnan(x), i] = len(cuts) + 1
         return out
+
+    def first_above(self, thresholds: np.ndarray) -> np.ndarray:
+        """The least number of the model's type that goes right: two thresholds between the same two numbers cut once."""
+        with np.errstate(over="ignore"):
+            near = thresholds.astype(self.real)
+        short = near.astype(float) < thresholds if self.strict else near.astype(float) <= thresholds
+        return np.where(short, np.nextafter(near, self.real(np.inf)), near).astype(float)
 
     feature_names: tuple[str, ...] = ()
 

@@ -14,9 +14,11 @@ from tests.oracle.language import Node, constraint
 from tests.oracle.meaning import Points, Rows
 from tests.oracle.models import Model, quoted_class
 from tests.oracle.spaces import Feature, Space, quoted
+from tests.oracle.typical import enough
 
 OPS = ["<", "<=", "=", "!=", ">=", ">"]
 NORMS = ["l0", "l1", "l2", "linf"]
+LEVELS = ["20", "33.3", "50", "60", "75", "80", "87.5", "90"]
 MOST_OF_A_LOOP = 8
 """Questions of one `for each`."""
 NOTHING: dict[str, Any] = {"objective": None, "top": None, "expect": None, "count": None}
@@ -181,6 +183,8 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
     forms: list[Any] = [score, score, score, unary, unary, unary]
     if d.tables:
         forms.append(pin)
+        if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
+            forms.append(typical_of)
         if discrete(d):
             forms += [row_distance, row_distance]
             if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
@@ -352,6 +356,16 @@ def cavity(d: Draw, points: list[list[str]]) -> Node:
     if d.chance(0.3):
         return ["cavities", some, d.pick(whole), width, int(d.pick([1, 3, 10, 100]))]
     return ["cavities", some, d.pick(whole), width]
+
+
+def typical_of(d: Draw, points: list[list[str]]) -> Node:
+    some = [p for p, _ in points[: int(d.rng.integers(1, 3))]]
+    data = d.pick(list(d.tables))
+    count = int(d.tables[data].inside.sum())
+    levels = [level for level in LEVELS if enough(count, Fraction(level) / 100)]
+    if not levels:
+        return unary(d, points)
+    return ["typical", some, data, d.pick(levels), d.pick([None, "chow-liu", "isolation"])]
 
 
 def ordered(d: Draw) -> list[Feature]:

@@ -24,7 +24,7 @@ from treesens.builder.declarations import (
     onehot,
     real,
 )
-from treesens.builder.points import NearestRow, Point, Row, avoid_cavities, nearest_row, point, points, row
+from treesens.builder.points import NearestRow, Point, Row, avoid_cavities, nearest_row, point, points, row, typical
 from treesens.builder.questions import File, Question, count, file, find, parse, sensitive
 from treesens.builder.terms import Constraint, Quantity, all_of, any_of, number
 
@@ -57,4 +57,5 @@ __all__ = [
     "real",
     "row",
     "sensitive",
+    "typical",
 ]

@@ -8,6 +8,7 @@ from treesens.builder.arguments import (
     label_of,
     name_of,
     names_of,
+    number_of,
     optional,
     whole_of,
     word_of,
@@ -16,9 +17,10 @@ from treesens.builder.arguments import (
 from treesens.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
 from treesens.errors import UsageError
 from treesens.grammar.constructs.avoid import Avoid
+from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NORMS
+from treesens.grammar.tree.words import NORMS, TYPICAL_WAYS
 
 
 class Row(Built):
@@ -157,3 +159,15 @@ def avoid_cavities(*points: Point, data: str, width: int, limit: int | None = No
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
     return Constraint(Avoid(names, name_of(data, "data"), whole_of(width, "width"), optional(whole_of, limit, "limit")))
+
+
+def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:
+    """The points lie where `level` percent (95) of fresh inputs like the rows lie; `by` chow-liu or isolation."""
+    names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
+    if not names:
+        raise UsageError("no point is given", remedy='write `typical(a, b, data="people", level=95)`')
+    way = None if by is None else word_of(by, TYPICAL_WAYS, "by")
+    share = optional(number_of, level, "level")
+    if share is not None and not 0 < share.value < 100:
+        raise UsageError(f"`level` is a percentage between 0 and 100, not {level}", remedy="write `level=95`")
+    return Constraint(Typical(names, name_of(data, "data"), share, way))

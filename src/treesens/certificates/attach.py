@@ -60,7 +60,8 @@ def beyond_gap(query: Query, gap: float) -> Query:
     average = query.models[0].ensemble.average
     beyond = LogRational(Fraction(gap + 1e-12 * max(1.0, abs(gap))) * average)
     rows = tuple(
-        replace(c, bound=c.bound + beyond, strict=True) if isinstance(c, AtLeast) else c for c in query.constraints
+        replace(c, bound=c.bound + beyond, strict=True) if isinstance(c, AtLeast) and c.form.scores else c
+        for c in query.constraints
     )
     return replace(query, constraints=rows)
 

@@ -108,7 +108,7 @@ def _signed(goal: q.Objective) -> q.LinearForm:
     form = goal.form
     if goal.maximize:
         return form
-    if form.changes or form.pairs or form.levels:
+    if form.changes or form.pairs or form.levels or form.forests:
         return form  # the statement refuses it by name
     scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
     return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs))

@@ -227,7 +227,7 @@ class _Parts:
 
 
 def _is_plain(form: q.LinearForm) -> bool:
-    return not (form.changes or form.pairs or form.levels)
+    return not (form.changes or form.pairs or form.levels or form.forests)
 
 
 def _bound_text(bound: LogRational) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _is_order(constraint: q.Difference | ValueSum) -> bool:
 def _name_of(constraint: q.Constraint) -> str:
     match constraint:
         case q.AtLeast():
-            return f"the constraint `{constraint.name}` of pairs of cells or changes"
+            return f"the constraint `{constraint.name}` of pairs of cells, changes or what is learnt from rows"
         case q.Difference() | ValueSum():
             return "a relation between values"
         case q.AnyOf():

@@ -80,6 +80,9 @@ def verify_values(
     for constraint in query.constraints:
         if not holds(constraint, x):
             return Rejected(f"exact replay: {describe(constraint, x)} does not hold")
+    disputed = _judged_otherwise(query, x)
+    if disputed is not None:
+        return Rejected(disputed)
     margins = _margins(query, values, None)
     broken = _library_breaks(query, x, margins)
     if broken is not None:
@@ -150,6 +153,18 @@ def may_hold_in_library(query: Query, values: FloatArray) -> bool:
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, constraint, seen), seen) for constraint in query.constraints)
+
+
+def _judged_otherwise(query: Query, x: Inputs) -> str | None:
+    """A score of a forest that its other judge does not confirm (`Forest.judge`); None if all are confirmed."""
+    for constraint in linear_constraints(query.constraints):
+        for term in constraint.form.forests:
+            low, high = term.forest.judge(x.values[term.point : term.point + 1])
+            score = term.value(x.cells[term.point]) / term.coefficient
+            if not Fraction(float(low[0])) <= score <= Fraction(float(high[0])):
+                name = query.points[term.point].name
+                return f"the {term.forest.name} says {float(score):.6g} of `{name}`, and by its own judge it is {low[0]:.6g}"
+    return None
 
 
 def _inside_band(query: Query, x: Inputs) -> bool:

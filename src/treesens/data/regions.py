@@ -12,6 +12,7 @@ engine keeps the ranges of the trees up to date while a side moves (`engine/regi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
@@ -81,6 +82,7 @@ class RegionFinder:
         self.supported &= len(query.points) == 1 or (len(query.points) == 2 and len(same) == 1)
         self.shared = frozenset(f for f in features if f not in free)
         self.keys = sorted({(t.point, t.output) for row in self.rows for t in row.form.scores})
+        self.forests = list(dict.fromkeys(replace(t, coefficient=1) for row in self.rows for t in row.form.forests))
 
     def _sort(self, constraints: Iterable[Constraint], same: list[SameExcept]) -> None:
         for constraint in constraints:
@@ -120,17 +122,18 @@ class RegionFinder:
     @cached_property
     def _grower(self) -> Any:
         """The engine's side; None if there is no score to keep, or nothing that boxes can."""
-        if not self.supported or not self.keys:
+        if not self.supported or not (self.keys or self.forests):
             return None
         space, points = self.query.space, self.query.points
         ranges = [leaf_ranges(self.query.models[points[p].model], output) for p, output in self.keys]
+        ranges += [leaf_ranges(term.trees, 0) for term in self.forests]
         rows = [self._row(row, [shift for _, shift in ranges]) for row in self.rows]
         if any(row is None for row in rows):
             return None
         features = len(space.names)
         return _engine.RegionGrower(
             ranges=[found for found, _ in ranges],
-            range_point=np.array([p for p, _ in self.keys], np.int32),
+            range_point=np.array([*(p for p, _ in self.keys), *(term.point for term in self.forests)], np.int32),
             points=len(points),
             shared=np.array([f in self.shared for f in range(features)], np.uint8),
             ordered=np.array([not grid.categories for grid in space.grid], np.uint8),
@@ -146,6 +149,10 @@ class RegionFinder:
         """A constraint in whole numbers: weights of score ranges, of costs, and the bound; None if they are too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
+        terms += [
+            (len(self.keys) + self.forests.index(replace(t, coefficient=1)), Fraction(t.coefficient))
+            for t in row.form.forests
+        ]
         shift = max([0, *(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)])
         scale = lcm(*(c.denominator for _, c in terms)) << shift
         scores = [(i, int(c * scale * Fraction(2) ** -shifts[i])) for i, c in terms]

@@ -16,7 +16,7 @@ from treesens.frontends.registry import frontend_names
 from treesens.grammar.constructs.registry import functions, predicates
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS, NEARNESS, NORMS, QUANTITIES
+from treesens.grammar.tree.words import KEYWORDS, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
 
 ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
@@ -112,6 +112,10 @@ def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Fo
             yield from ((norm, norm, "value", "norm") for norm in NORMS)
         case "near":
             yield from ((word, word, "value", "way to be near data") for word in NEARNESS)
+        case "typical":
+            yield from ((word, word, "value", "way to tell what is typical") for word in TYPICAL_WAYS)
+        case "level":
+            yield from ((f"{n} %", f"{n} %", "value", "of fresh inputs") for n in (90, 95, 99))
         case "option":
             yield from ((word, f"{word} = ", "keyword", functions()["cavities"]) for word in ("width", "limit"))
     if context.kind in ("point", "target", "category", "class") and not _only_labels(context):

@@ -19,7 +19,20 @@ if TYPE_CHECKING:
     from lark import Token
 
 Kind = Literal[
-    "point", "feature", "model", "data", "class", "category", "column", "format", "target", "near", "norm", "option"
+    "point",
+    "feature",
+    "model",
+    "data",
+    "class",
+    "category",
+    "column",
+    "format",
+    "target",
+    "near",
+    "norm",
+    "option",
+    "typical",
+    "level",
 ]
 """What a name can stand for; a `target` is what a distance is measured to."""
 
@@ -128,6 +141,10 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
             return "data", None, None
         case "USING":
             return "near", None, None
+        case "BY" if "TYPICAL" in kinds[-8:]:
+            return "typical", None, None
+        case "AT":
+            return "level", None, None
         case "SENSITIVE":
             return "model", None, None
         case "IN" if in_header and before in ("NAME", "QUOTED") and "EACH" not in kinds[-4:]:

@@ -51,7 +51,8 @@ def _coefficient(value: Fraction) -> str:
 
 
 def form_text(query: q.Query, form: q.LinearForm) -> str:
-    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) that of output k."""
+    """A linear form: S(a) is the raw sum of leaves and base margin at a, S[k](a) that of output k,
+    T(a) the score of what is learnt from rows."""
     parts: list[str] = []
     for term in form.scores:
         ensemble = query.models[query.points[term.point].model].ensemble
@@ -67,6 +68,7 @@ def form_text(query: q.Query, form: q.LinearForm) -> str:
         for c in form.pairs
     ]
     parts += [f"ladder of {len(form.levels)} levels"] if form.levels else []
+    parts += [f"{_coefficient(Fraction(t.coefficient))}T({query.points[t.point].name})" for t in form.forests]
     return (" + ".join(parts) or "0").replace("+ -", "- ")
 
 

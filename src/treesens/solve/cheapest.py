@@ -40,7 +40,7 @@ def is_cheapest(query: Query) -> bool:
         return False
     if not goal.values:
         form = goal.form
-        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels)
+        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels or form.forests)
     places = [term.places for term in goal.values]
     alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
     return alone and all(t.factor > 0 for t in goal.values)

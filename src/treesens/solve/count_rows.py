@@ -204,7 +204,7 @@ class _Counter:
         for row in self.query.constraints:
             if not isinstance(row, AtLeast) or row.form.changes or row.form.pairs or row.form.levels:
                 continue
-            if any(c.point == 1 for c in row.form.costs):
+            if any(c.point == 1 for c in row.form.costs) or any(t.point == 1 for t in row.form.forests):
                 continue
             partner = [t for t in row.form.scores if t.point == 1]
             if len(partner) != 1 or partner[0].output != output:

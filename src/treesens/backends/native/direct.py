@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -22,7 +23,9 @@ from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import is_reused, reuse
+from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Coarse, Constraint, Query, SameExcept
 
 _BITS = 60
@@ -69,7 +72,7 @@ def _parts_of(query: Query) -> Parts | None:
                     parts.sets.append(constraint)
                 case AvoidBoxes():
                     parts.avoided.append(constraint)
-                case AtLeast(form=form) if form.scores and not (
+                case AtLeast(form=form) if (form.scores or form.forests) and not (
                     form.costs or form.changes or form.pairs or form.levels
                 ):
                     parts.rows.append(constraint)
@@ -94,6 +97,8 @@ class DirectQuestion:
         features = len(query.space.names)
         varied = frozenset(range(features)) if parts.same is None else parts.same.varied
         self.coarse = coarse
+        # Every point has the trees of every forest, so that their numbers are the same for all points of a model.
+        self.forests = [forest.on(coarse.grid) for forest in forests_of(parts.rows)]
         self.variable = np.zeros((len(points), features), np.int32)
         owner: list[int] = []
         for f in range(features):
@@ -117,21 +122,9 @@ class DirectQuestion:
         self.boxes = _engine.Boxes(self._problem)
 
     def _point(self, query: Query, point: int, rows: list[_Row]) -> dict[str, Any]:
-        model = self.coarse.models[query.points[point].model]
-        first = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees + 1)).astype(np.int64)
         return {
-            "root": model.root,
-            "feature": model.feature,
-            "cut": model.cut,
-            "left": model.left,
-            "right": model.right,
-            "leaf": model.leaf,
-            "default_left": model.default_left,
-            "category_set": model.category_set,
-            "set_offset": model.set_offset,
-            "set_member": model.set_member,
+            **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
             "variable": self.variable[point],
-            "first_leaf": first,
             "first_tree": query.points[point].model * _TREES,
             "rows": [(r, row.values[point]) for r, row in enumerate(rows) if point in row.values],
         }
@@ -194,22 +187,65 @@ class _Row:
         return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base
 
 
-def _row_of(query: Query, row: AtLeast) -> _Row | None:
+def _row_of(query: Query, row: AtLeast, forests: Sequence[Forest]) -> _Row | None:
     """None if whole numbers would be too long, or leaf values had to be rounded."""
-    found = [leaf_values(query.models[query.points[t.point].model], t.output) for t in row.form.scores]
+    terms = _terms_of(query, row)
+    found = [leaf_values(trees, output) for _, trees, output, _, _ in terms]
     shift = max(s for _, s, _ in found)
     scale = lcm(*(t.coefficient.denominator for t in row.form.scores))
+    counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
+    starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}
     base, most = 0, 0
-    for term, (leaves, own, slack) in zip(row.form.scores, found, strict=True):
-        model = query.models[query.points[term.point].model]
-        factor = int(term.coefficient * scale) << (shift - own)
-        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * model.n_trees + 1)
+    for (point, trees, output, coefficient, forest), (leaves, own, slack) in zip(terms, found, strict=True):
+        factor = int(coefficient * scale) << (shift - own)
+        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
         if slack or most.bit_length() > _BITS:
             return None
-        base += factor * base_units(model, term.output, own)
-        values[term.point] = values.get(term.point, 0) + leaves * factor
+        base += factor * base_units(trees, output, own)
+        mine = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
+        first = 0 if forest is None else counts[point] + int(starts[forests.index(forest)])
+        mine[first : first + len(leaves)] += leaves * factor
     return _Row(values, base, shift, scale)
+
+
+def _terms_of(query: Query, row: AtLeast) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
+    """Scores and forests of a row: point, trees, output, coefficient, and the forest that the trees are of."""
+    models = [query.models[p.model] for p in query.points]
+    scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in row.form.scores]
+    return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in row.form.forests)]
+
+
+def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
+    """The forests that rows name, each once, in their order."""
+    return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
+
+
+def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
+    """The trees of some models, one model after the other, as the engine takes them."""
+    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
+    leaves = np.cumsum([0, *(part.n_leaves for part in parts)])
+    sets = np.cumsum([0, *(len(part.set_offset) - 1 for part in parts)])
+    members = np.cumsum([0, *(len(part.set_member) for part in parts)])
+
+    def moved(arrays: list[Any], by: Int64Array) -> Any:
+        return np.concatenate([np.where(a < 0, a, a + d).astype(a.dtype) for a, d in zip(arrays, by, strict=False)])
+
+    trees = [np.searchsorted(p.ensemble.leaf_tree, np.arange(p.n_trees + 1)).astype(np.int64) for p in parts]
+    offsets = [part.set_offset[1:] for part in parts]
+    return {
+        "root": moved([part.root for part in parts], nodes),
+        "feature": np.concatenate([part.feature for part in parts]),
+        "cut": np.concatenate([part.cut for part in parts]),
+        "left": moved([part.left for part in parts], nodes),
+        "right": moved([part.right for part in parts], nodes),
+        "leaf": moved([part.leaf for part in parts], leaves),
+        "default_left": np.concatenate([part.default_left for part in parts]),
+        "category_set": moved([part.category_set for part in parts], sets),
+        "set_offset": np.concatenate(([0], moved(offsets, members))).astype(np.int64),
+        "set_member": np.concatenate([part.set_member for part in parts]),
+        "first_leaf": np.concatenate(([0], moved([ends[1:] for ends in trees], leaves))).astype(np.int64),
+    }
 
 
 def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
@@ -302,7 +338,8 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
         if known is not None:
             _KNOWN.move_to_end(key)
     if known is None:
-        rows = [_row_of(query, row) for row in parts.rows]
+        forests = forests_of(parts.rows)
+        rows = [_row_of(query, row, forests) for row in parts.rows]
         if any(row is None for row in rows):
             return None
         whole = [row for row in rows if row is not None]

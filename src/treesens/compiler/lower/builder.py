@@ -21,6 +21,7 @@ from treesens.compiler.ir import (
     Op,
     Order,
 )
+from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
 
@@ -34,6 +35,8 @@ class Builder:
     blocks: list[Block] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     units: dict[int, ExactlyOne] = field(default_factory=dict)
+    forest_units: dict[tuple[int, Forest], ExactlyOne] = field(default_factory=dict)
+    """The leaves of a forest at a point, made where it is first named."""
     roots: dict[Place, Place] | None = None
     """The first of each group of equal features, once it is known (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
@@ -130,6 +133,7 @@ class Builder:
     def finished_blocks(self) -> tuple[Block, ...]:
         blocks = list(self.blocks)
         blocks.extend(self.units.values())
+        blocks.extend(self.forest_units.values())
         if self._tables:
             blocks.append(Bool("member", np.array([t[0] for t in self._tables], np.int32)))
         if self._reified:

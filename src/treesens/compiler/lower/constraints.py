@@ -15,7 +15,10 @@ from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.changes import lower_changes
 from treesens.compiler.lower.differences import lower_difference
 from treesens.compiler.lower.sums import lower_levels, lower_pair, row_of_sum
+from treesens.compiler.lower.trees import forest_unit
+from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query import query as q
+from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.values import ValueSum
 from treesens.errors import InternalError
 
@@ -155,6 +158,8 @@ def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
         constant += lower_changes(builder, change, multiplier, parts)
     for pair in form.pairs:
         constant += lower_pair(builder, pair, multiplier, sense, parts)
+    for tree in form.forests:
+        _forest(builder, tree, multiplier, parts)
     for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
         lower_constraint(builder, constraint, literal)
     shift = max([part[2] for part in parts], default=0)
@@ -182,6 +187,14 @@ def _score(
         shift += 1
     parts.append((variables, _times(values, numerator), shift))
     return factor * model.average * Fraction(float(model.base[term.output]))
+
+
+def _forest(
+    builder: Builder, term: ForestTerm, multiplier: int, parts: list[tuple[Int32Array, IntegerArray, int]]
+) -> None:
+    unit = forest_unit(builder, term)
+    values, shift, _ = leaf_values(term.trees, 0)
+    parts.append((unit.variables, _times(values[unit.leaf], term.coefficient * multiplier), shift))
 
 
 def _times(values: IntegerArray, factor: int) -> IntegerArray:

@@ -14,6 +14,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, con
 from treesens.compiler.ir import FALSE, TRUE, ExactlyOne, LeafSum
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.query.forest import ForestTerm
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,28 @@ def lower_trees(builder: Builder) -> None:
         variables = builder.fresh(len(layout.leaf))
         trees = np.arange(len(model.root), dtype=np.int32)
         builder.units[number] = ExactlyOne(point.model, (number,), trees, layout.offset, layout.leaf, variables)
-        rows = _node_rows(builder, model, layout, number)
+        rows = _node_rows(builder, model, layout, number, variables)
         if len(rows.literals):
             builder.ops.append(rows)
 
 
-def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point: int) -> LeafSum:
+def forest_unit(builder: Builder, term: ForestTerm) -> ExactlyOne:
+    """The leaves of a forest at a point; its trees are added when it is first named. It counts as one more model."""
+    key = term.point, term.forest
+    if key not in builder.forest_units:
+        known = {forest: unit.model for (_, forest), unit in builder.forest_units.items()}
+        number = known.get(term.forest, len(builder.query.models) + len(known))
+        layout = leaf_layout(term.trees)
+        variables = builder.fresh(len(layout.leaf))
+        trees = np.arange(term.trees.n_trees, dtype=np.int32)
+        builder.forest_units[key] = ExactlyOne(number, (term.point,), trees, layout.offset, layout.leaf, variables)
+        rows = _node_rows(builder, term.trees, layout, term.point, variables)
+        if len(rows.literals):
+            builder.ops.append(rows)
+    return builder.forest_units[key]
+
+
+def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point: int, variables: Int32Array) -> LeafSum:
     inner = np.flatnonzero(model.feature >= 0)
     literal = _guards(builder, model, inner, point)
     at_root = np.zeros(len(model.feature), bool)
@@ -82,7 +99,7 @@ def _node_rows(builder: Builder, model: CellEnsemble, layout: LeafLayout, point:
     literals = np.concatenate((literal, literal ^ 1)).astype(np.int32)
     equality = np.concatenate((at_root[inner], at_root[inner]))
     counts = layout.count[child]
-    base = int(builder.units[point].variables[0]) if len(builder.units[point].variables) else 0
+    base = int(variables[0]) if len(variables) else 0
     leaves = (concatenated_ranges(layout.start[child], counts) + base).astype(np.int32)
     constant = literals < 0
     if constant.any():

@@ -25,7 +25,7 @@ SMOOTHING = 1
 
 def marginals(cells: Int32Array, grid: Grid) -> Measure:
     """Independent features, a cell having the share of the rows int32[rows, features] in it; nothing is smoothed."""
-    return product("marginals", _counts(cells, grid), rows=len(cells))
+    return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
 
 
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
@@ -34,21 +34,22 @@ def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     A table of pairs gets one more row, spread by the product of the two marginals: marginals stay what they are, and no pair
     of bins is impossible.
     """
-    counts = _counts(cells, grid)
-    bins = tuple(_bins(count, feature) for count, feature in zip(counts, grid, strict=True))
+    counts = counts_of_cells(cells, grid)
+    bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
     columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(bins)], axis=1)
-    parent, order = _spanning_tree(columns)
+    parent, order = spanning_tree(columns)
     tables = tuple(_table(columns, f, int(parent[f])) for f in range(columns.shape[1]))
     return Measure("chow-liu", tuple(counts), bins, parent, order, tables, rows=len(cells))
 
 
-def _counts(cells: Int32Array, grid: Grid) -> list[Int64Array]:
+def counts_of_cells(cells: Int32Array, grid: Grid) -> list[Int64Array]:
+    """The rows in every cell, int64[n_cells] per feature."""
     return [
         np.bincount(column, minlength=int(n)).astype(np.int64) for column, n in zip(cells.T, grid.n_cells, strict=True)
     ]
 
 
-def _bins(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
+def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
     """The bin of every cell: runs of cells with about as many rows each; missing is a bin of its own if there are such rows."""
     present = counts[: feature.present_cells]
     most = CATEGORIES if feature.categories else BINS
@@ -71,7 +72,8 @@ def _bins(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
     return bin_of
 
 
-def _joint(columns: Int32Array, one: int, two: int) -> Int64Array:
+def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
+    """Rows by the bins of two features, int64[bins of one, bins of two]."""
     width = int(columns[:, two].max()) + 1
     height = int(columns[:, one].max()) + 1
     flat = np.bincount(columns[:, one].astype(np.int64) * width + columns[:, two], minlength=height * width)
@@ -80,14 +82,14 @@ def _joint(columns: Int32Array, one: int, two: int) -> Int64Array:
 
 def _information(columns: Int32Array, one: int, two: int) -> float:
     """Mutual information in the rows, in nats."""
-    joint = _joint(columns, one, two) / len(columns)
+    joint = joint_counts(columns, one, two) / len(columns)
     apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     some = joint > 0
     return float((joint[some] * np.log(joint[some] / apart[some])).sum())
 
 
-def _spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Parents, and features with parents before children: Prim's algorithm from the first feature."""
+def spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Parents (-1 at the root), and features with parents before children: Prim's algorithm from the first feature."""
     count = columns.shape[1]
     parent, order = np.full(count, -1, np.int32), [0]
     best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in range(1, count)])
@@ -108,7 +110,7 @@ def _table(columns: Int32Array, feature: int, parent: int) -> FloatArray:
     rows = len(columns)
     if parent < 0:
         return np.asarray([np.bincount(columns[:, feature]) / rows])
-    joint = _joint(columns, parent, feature)
+    joint = joint_counts(columns, parent, feature)
     above, own = joint.sum(axis=1).tolist(), joint.sum(axis=0).tolist()
     return np.array(
         [

@@ -91,7 +91,9 @@ def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
         match constraint:
             case AllOf():
                 yield from _rows(constraint.parts)
-            case AtLeast(form=form) if form.scores and not (form.costs or form.changes or form.pairs or form.levels):
+            case AtLeast(form=form) if form.scores and not (
+                form.costs or form.changes or form.pairs or form.levels or form.forests
+            ):
                 yield constraint
             case _:
                 raise UsageError(

@@ -225,6 +225,9 @@ class Combinations:
                 same = (left == right).T & wide & np.array(apart, bool)[:, None]
                 count = count + same.sum(axis=0)
             parts.append((count, Fraction(change.coefficient)))
+        for tree in form.forests:
+            scores = tree.scores(np.ascontiguousarray(self.cells[:, tree.point]))
+            parts.append((scores, Fraction(tree.coefficient, 1 << tree.shift)))
         for pair in form.pairs:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
             parts.append((costs, Fraction(1, 1 << pair.shift)))

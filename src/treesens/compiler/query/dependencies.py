@@ -26,7 +26,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
         case CellSet() | AvoidBoxes() | OneHot():
             return frozenset((constraint.point,))
         case AtLeast(form=form):
-            read = {t.point for t in form.scores} | {c.point for c in form.costs}
+            read = {t.point for t in form.scores} | {c.point for c in form.costs} | {t.point for t in form.forests}
             read |= {point for pair in form.pairs for point, _ in (pair.left, pair.right)}
             steps = [points_in(s) for level in form.levels for s in (level.below, level.above) if s is not None]
             return frozenset(read.union(*({c.left, c.right} for c in form.changes), *steps))

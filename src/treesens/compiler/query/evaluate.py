@@ -81,6 +81,7 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     for level in form.levels:
         counts = not holds(level.below, x) if level.below is not None else level.above and holds(level.above, x)
         total += Fraction(level.cost if counts else 0, 2**level.shift)
+    total += sum((term.value(x.cells[term.point]) for term in form.forests), Fraction(0))
     return total
 
 

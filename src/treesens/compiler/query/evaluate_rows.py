@@ -84,7 +84,8 @@ def with_margins(query: Query, x: ManyInputs, margins: Sequence[NDArray[Any]]) -
 def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int]:
     """A linear form at every row: integers [rows] and (shift, multiplier); the form is value / multiplier * 2**-shift."""
     whole = lcm(1, *(t.coefficient.denominator for t in form.scores))
-    units = [*(c.shift for c in form.costs), *(p.shift for p in form.pairs), *(level.shift for level in form.levels)]
+    units = [c.shift for c in form.costs] + [p.shift for p in form.pairs]
+    units += [level.shift for level in form.levels] + [tree.shift for tree in form.forests]
     shift = max([x.scores[t.point].shift for t in form.scores] + units, default=0)
     total = np.zeros(len(x), object)
     for term in form.scores:
@@ -109,6 +110,9 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
         elif level.above is not None:
             counts = holds_on_rows(level.above, x)
         total += counts.astype(object) * (level.cost * whole << (shift - level.shift))
+    for tree in form.forests:
+        of_rows = tree.scores(np.ascontiguousarray(x.cells[tree.point])).astype(object)
+        total += of_rows * (tree.coefficient * whole << (shift - tree.shift))
     return total, shift, whole
 
 

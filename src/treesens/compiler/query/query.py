@@ -17,6 +17,7 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain
+from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.values import DistanceTerm, Place, ValueSum
 
 
@@ -109,13 +110,14 @@ class Level(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class LinearForm(ArrayRecord):
-    """A sum of scores, costs of cells and of pairs of cells, changes, and steps of a ladder."""
+    """A sum of scores, costs of cells and of pairs of cells, changes, steps of a ladder, and scores of forests."""
 
     scores: tuple[ScoreTerm, ...] = ()
     costs: tuple[CellCost, ...] = ()
     changes: tuple[Changes, ...] = ()
     pairs: tuple[PairCost, ...] = ()
     levels: Sequence[Level] = ()
+    forests: tuple[ForestTerm, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def objective_range(query: Query) -> Range:
     if goal.values:
         return _narrowed(_of_values(query.space, goal), stated_ranges(query, goal))
     form = goal.form
-    if not form.costs or form.scores or form.changes or form.pairs or form.levels:
+    if not form.costs or form.scores or form.changes or form.pairs or form.levels or form.forests:
         return None, None
     parts = [_of_cost(query.space, cost) for cost in form.costs]
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))

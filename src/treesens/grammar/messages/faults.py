@@ -40,6 +40,7 @@ _SYMBOLS: Final = {
     },
     **{"RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "PLUS": "`+`", "MINUS": "`-`", "TIMES": "`*`", "OVER": "`/`"},
     **{"DOT": "`.`", "NAME": "a name", "STRING": "a string", "NUMBER": "a number", "FUNCTION": "a function"},
+    **{"PERCENT": "a percentage", "CHOW_LIU": "`chow-liu`"},
     **{"_SEP": "a new line", "$END": "the end"},
 }
 _SAID_BY_NAME: Final = ("QUOTED", "PREDICATE", "INF")

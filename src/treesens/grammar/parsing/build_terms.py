@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from lark import Token, Tree
 
@@ -100,11 +100,11 @@ class TermBuilder:
     def features(self, tree: Branch) -> ast.Features:
         return ast.Features(self.names(branches(tree)), span=self.span(tree))
 
-    def exact(self, token: Token) -> Fraction:
-        """The value of a number as it is written."""
+    def exact(self, token: str, span: Span | None = None) -> Fraction:
+        """The value of a number as it is written, a token or a part of one at `span`."""
         mantissa, _, exponent = token.lower().partition("e")
         if len(mantissa) > _LARGEST or len(exponent) > 5 or abs(int(exponent or "0")) > _LARGEST:
-            span = self.span(token)
+            span = span or self.span(cast("Token", token))
             raise self.fail("S006", "this number is too large or too long", span, "use fewer than 400 digits, or `inf`")
         return Fraction(str(token))
 

@@ -27,7 +27,7 @@ BROKEN: Final = "BROKEN"
 """Type of a token that has had its message already."""
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
-_ENDS: Final = (*VALUES, *CLOSERS, BROKEN)
+_ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
 TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "EXPECT")
 
 

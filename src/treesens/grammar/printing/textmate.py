@@ -32,9 +32,9 @@ def patterns() -> tuple[tuple[str, str], ...]:
         ("keyword.declaration", rf"^\s*({_either(words.DECLARATIONS)})\b"),
         ("keyword.control", rf"\b({_either((*words.VERBS, *words.DECLARATIONS))})\b"),
         ("keyword.operator.word", rf"\b({_either(words.LOGIC)})\b"),
-        ("constant.language", rf"\b({_either((*words.CONSTANTS, *words.NORMS))})\b"),
+        ("constant.language", rf"\b({_either((*words.CONSTANTS, *words.NORMS, *words.TYPICAL_WAYS))})\b"),
         ("keyword.other", rf"\b({_either(words.CONNECTIVES)})\b"),
-        ("keyword.operator", rf"{terminals['ORDER']}|[-+*/=]"),
+        ("keyword.operator", rf"{terminals['ORDER']}|[-+*/=%]"),
         ("variable.other", terminals["NAME"]),
     )
 

@@ -9,11 +9,11 @@ DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "query", 
 
 VERBS: Final = ("find", "sensitive", "count", "maximize", "minimize", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
-LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "by")
+LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical", "by")
 CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse")
 CONNECTIVES: Final = (
     *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
-    *("gap", "margin", "factor", "near", "using"),
+    *("gap", "margin", "factor", "near", "using", "at"),
 )
 KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
 
@@ -31,6 +31,7 @@ QUANTITIES: Final = {
 
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
+TYPICAL_WAYS: Final = ("chow-liu", "isolation")
 
 RESERVED: Final = frozenset(("except", "of", "inf"))
 """Words that need backquotes as a name, except after a dot; the others only where a conjunct or a clause may start."""
@@ -49,6 +50,7 @@ ENDS_OPEN: Final = frozenset(
         "to",
         "near",
         "using",
+        "at",
         "maximize",
         "minimize",
     )
