@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format docs vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
+.PHONY: demo quick test lint format docs wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -54,6 +54,22 @@ docs: $(VENV)/.docs
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet 'treesens[docs]'
 	@touch $@
+
+# The wheel of this platform into build/dist, and what a stranger does with it.
+wheel: $(VENV)/.installed
+	rm -rf build/dist
+	$(BIN)/python -m pip wheel --quiet --no-deps -w build/dist .
+
+stranger: wheel
+	$(BIN)/python .ci/stranger.py build/dist
+
+# What a plain installation of the wheel brings, as CycloneDX: build/sbom.json.
+sbom: wheel
+	rm -rf build/plain build/sbom-tool
+	$(PYTHON) -m venv build/plain && build/plain/bin/python -m pip install --quiet build/dist/treesens-*.whl
+	$(PYTHON) -m venv build/sbom-tool && build/sbom-tool/bin/python -m pip install --quiet cyclonedx-bom
+	build/sbom-tool/bin/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+	rm -rf build/plain build/sbom-tool
 
 # The extension for VS Code, into build/treesens.vsix; it needs npm.
 vscode:
