@@ -111,6 +111,8 @@ def _leave_at_once() -> None:
 def main(args: list[str] | None = None) -> Any:
     """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
     gc.set_threshold(COLLECT_EVERY)
+    # Nothing here multiplies large matrices, and threads that wait for such work burn a tenth of a second at every start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_any_encoding()
     try:
         code = group.main(args=args, prog_name="treesens", standalone_mode=False)

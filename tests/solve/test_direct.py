@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
 from treesens.backends.native.direct import decide_directly
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import holds
+from treesens.compiler.query.query import AtLeast
 from treesens.solve.direct import answer_directly
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
@@ -37,6 +41,56 @@ def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
             assert all(holds(constraint, inputs[0]) for constraint in query.constraints)
     assert asked >= 10
     assert found >= 3
+
+
+@pytest.mark.parametrize("bits", [10, 16, 24])
+def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With whole numbers of a few bits nearly every row is rounded: proofs still hold, and points are looked at exactly."""
+    from treesens.backends.native import direct
+
+    monkeypatch.setattr(direct, "_BITS", bits)
+    monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
+    rng = np.random.default_rng(70 + bits)
+    rounded = none = found = 0
+    for _ in range(150):
+        query = replace(random_query(rng), objective=None)
+        known = direct.known_question(query)
+        if known is None:
+            continue
+        rounded += any(row.slack for row in known.rows)
+        outcome = decide_directly(query, Budget.of(20.0))
+        if outcome is None:
+            continue  # a point that rounded scores allow and exact ones do not
+        expected, _ = oracle(query)
+        none, found = none + outcome.none, found + expected
+        assert outcome.none == (not expected)
+        assert (outcome.cells is not None) == expected
+    assert rounded >= 5
+    assert none >= 1
+    assert found >= 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
+    from treesens.backends.native import direct
+
+    rng = np.random.default_rng(900 + seed)
+    looked_at = wrong = 0
+    for _ in range(40):
+        query = random_query(rng)
+        rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
+        for row in rows:
+            finest = max(leaf_values(query.models[query.points[t.point].model], t.output)[1] for t in row.form.scores)
+            made = direct._row_at(query, row, [], finest - int(rng.integers(1, 12)))
+            if made is None:
+                continue
+            for x in islice(every_input(query), 60):
+                leaves = [query.models[p.model].leaves(x.cells[i : i + 1])[0] for i, p in enumerate(query.points)]
+                total = sum(int(values[leaves[point]].sum()) for point, values in made.values.items())
+                looked_at += holds(row, x)
+                wrong += holds(row, x) and total < made.bound(row)
+    assert wrong == 0
+    assert looked_at >= 50
 
 
 def test_bounds_of_one_shape_share_what_was_built() -> None:

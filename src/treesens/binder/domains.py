@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class FeatureSpec:
             return float(self.domain.values[0]), float(self.domain.values[-1])
         return self.domain.low, self.domain.high
 
-    @property
+    @cached_property
     def width(self) -> Fraction | None:
         """The width of the domain in stored units; None if nothing bounds it, 1 if it is a single value."""
         low, high = self.ends

@@ -114,8 +114,7 @@ class Inputs:
 
 def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
     """The cuts that a grid does not have yet, ascending; a category has none."""
-    wanted = set() if grid.categories else set(cuts)
-    return tuple(sorted(wanted.difference(grid.cuts.tolist()))) if wanted else ()
+    return () if grid.categories else tuple(cut for cut in sorted(set(cuts)) if not grid.has_cut(cut))
 
 
 def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.concretise import NoValues, concretise
-from treesens.compiler.query.domain import allowed_values
+from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
     Inputs,
     holds,
@@ -112,12 +112,10 @@ def verify_values(
 def _outside(query: Query, values: FloatArray) -> str | None:
     """The first feature of a point whose value is not legal; None if all are."""
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
-        allowed = allowed_values(domain, values[:, f])
-        if not allowed.all():
+        for point, value in zip(query.points, values[:, f].tolist(), strict=True):
             # The float that the model reads is what lies in the domain or not.
-            allowed |= allowed_values(domain, grid.number_type.cast(values[:, f]))
-        if not allowed.all():
-            return f"{query.points[int(np.argmin(allowed))].name}.{query.space.names[f]}"
+            if not is_allowed(domain, value) and not is_allowed(domain, float(grid.number_type.cast(value))):
+                return f"{point.name}.{query.space.names[f]}"
     return None
 
 

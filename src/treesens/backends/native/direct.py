@@ -25,12 +25,19 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Coarse, Constraint, Query, SameExcept
 
 _BITS = 60
 """Sums of a row stay below 2**_BITS."""
+_MOST_DROPPED = 20
+"""Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
 _KEPT = 32
+_LOOK = 12
+"""Work of the local search before the first proof, per node of the trees. Most answers turn up at once, and a proof that there
+is none often takes less time than a longer search for one.
+"""
 _TREES = 1 << 20
 """Most trees of a model."""
 
@@ -109,6 +116,8 @@ class DirectQuestion:
         self.feature = np.array(owner, np.int32)
         counts = coarse.grid.n_cells
         self.size = counts[owner]
+        others = sum(len(forest.feature) for forest in self.forests)
+        self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = _engine.CellProblem(
             points=[self._point(query, p, rows) for p in points],
@@ -140,16 +149,17 @@ class DirectQuestion:
         hints: Int32Array | None,
         seed: int,
         memory: int | None,
-        look: int = -1,
+        look: int | None = None,
     ) -> Any:
         """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
-        `look` units of work before the first proof (-1: what it wants).
+        `look` units of work before the first proof (None: in proportion to the trees).
         """
         allowed = cells.allowed()
         if allowed is None:
             return None
         asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
-        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, look)
+        first = _LOOK * self.nodes if look is None else look
+        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first)
 
     def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
@@ -170,43 +180,68 @@ class Asked:
     question: DirectQuestion
     cells: QuestionCells
     search: Any
-    rows: list[_Row]
+    known: Known
 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made."""
+    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
+
+    Where leaf values had to be rounded, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
+    but a point that it allows has to be looked at.
+    """
 
     values: dict[int, Int64Array]
     base: int
     shift: int
     scale: int
+    slack: int
 
     def bound(self, row: AtLeast) -> int:
         """What the leaves have to sum to."""
-        return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base
+        return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
 
 
 def _row_of(query: Query, row: AtLeast, forests: Sequence[Forest]) -> _Row | None:
-    """None if whole numbers would be too long, or leaf values had to be rounded."""
+    """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
     terms = _terms_of(query, row)
-    found = [leaf_values(trees, output) for _, trees, output, _, _ in terms]
-    shift = max(s for _, s, _ in found)
+    finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
+    tried = (_row_at(query, row, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
+    return next((made for made in tried if made is not None), None)
+
+
+def _row_at(query: Query, row: AtLeast, forests: Sequence[Forest], shift: int) -> _Row | None:
+    """In units of 2**-shift; None if whole numbers would be too long."""
     scale = lcm(*(t.coefficient.denominator for t in row.form.scores))
+    parts: list[tuple[int, Forest | None, Int64Array, int]] = []
+    base, most, short = 0, 0, 0
+    for point, trees, output, coefficient, forest in _terms_of(query, row):
+        leaves, own, slack = leaf_values(trees, output)
+        if own > shift:
+            leaves, slack = leaves >> (own - shift), trees.n_trees + 1
+        factor = int(coefficient * scale) << max(0, shift - own)
+        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
+        # Values are rounded down: what is subtracted is rounded up by that.
+        short += max(factor, 0) * slack
+        base += factor * base_units(trees, output, min(own, shift))
+        parts.append((point, forest, leaves, factor))
+    if (most + short).bit_length() > _BITS:
+        return None
+    return _Row(_values_by_point(query, forests, parts), base, shift, scale, short)
+
+
+def _values_by_point(
+    query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
+) -> dict[int, Int64Array]:
+    """What every leaf of a point's trees adds: those of its model, and after them those of all forests."""
     counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
     starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}
-    base, most = 0, 0
-    for (point, trees, output, coefficient, forest), (leaves, own, slack) in zip(terms, found, strict=True):
-        factor = int(coefficient * scale) << (shift - own)
-        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
-        if slack or most.bit_length() > _BITS:
-            return None
-        base += factor * base_units(trees, output, own)
+    for point, forest, leaves, factor in parts:
         mine = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
         first = 0 if forest is None else counts[point] + int(starts[forests.index(forest)])
         mine[first : first + len(leaves)] += leaves * factor
-    return _Row(values, base, shift, scale)
+    return values
 
 
 def _terms_of(query: Query, row: AtLeast) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
@@ -279,18 +314,28 @@ def decide_directly(
     hints: Int32Array | None = None,
     seed: int = 0,
     memory: int | None = None,
-    look: int = -1,
+    look: int | None = None,
 ) -> DirectOutcome | None:
-    """Whether a question without an objective has an answer; None where it has to take the way through the IR. Where most
-    questions have none, a short `look` for an answer before the first proof is enough (-1: as long as it wants).
+    """Whether a question without an objective has an answer; None where it has to take the way through the IR, and where
+    rounded scores do not tell. The engine looks for an answer for `look` units of work before the first proof (None: in
+    proportion to its trees).
     """
     shared = not is_reused()
     asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared, look=look))
-    return None if asked is None else asked.question.decide(asked.search, asked.cells, budget)
+    if asked is None:
+        return None
+    found = asked.question.decide(asked.search, asked.cells, budget)
+    return found if found.cells is None or asked.known.confirms(query, found.cells) else None
 
 
 def ask(
-    query: Query, hints: Int32Array | None, seed: int, memory: int | None, *, shared: bool = False, look: int = -1
+    query: Query,
+    hints: Int32Array | None,
+    seed: int,
+    memory: int | None,
+    *,
+    shared: bool = False,
+    look: int | None = None,
 ) -> Asked | None:
     """The search for a question; None where it has to take the way through the IR. One that is `shared` with other questions
     proves nothing about the cells of this one's own grid.
@@ -300,7 +345,7 @@ def ask(
         return None
     cells = known.cells(query)
     search = known.question.search(cells, known.bound, hints, seed, memory, look)
-    return None if search is None else Asked(known.question, cells, search, known.rows)
+    return None if search is None else Asked(known.question, cells, search, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,6 +360,15 @@ class Known:
     def cells(self, query: Query) -> QuestionCells:
         """The cells of the question's own grid in terms of those that are searched."""
         return self.question.cells(query, self.parts)
+
+    def confirms(self, query: Query, cells: Int32Array) -> bool:
+        """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
+        rounded = [row for row, made in zip(self.parts.rows, self.rows, strict=True) if made.slack]
+        if not rounded:
+            return True
+        nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
+        point = Inputs(nowhere, cells, scores_of_cells(query, cells))
+        return all(holds(row, point) for row in rounded)
 
 
 def known_question(query: Query, *, shared: bool = True) -> Known | None:
@@ -332,6 +386,7 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
         parts.same,
         tuple(row.form for row in parts.rows),
         tuple(parts.avoided),
+        shared,
     )
     with _LOCK:
         known = _KNOWN.get(key)
@@ -340,9 +395,10 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
     if known is None:
         forests = forests_of(parts.rows)
         rows = [_row_of(query, row, forests) for row in parts.rows]
-        if any(row is None for row in rows):
-            return None
         whole = [row for row in rows if row is not None]
+        # A proof that others check is about exact rows.
+        if len(whole) < len(rows) or (not shared and any(row.slack for row in whole)):
+            return None
         # The query is kept too, so that nothing else can get the identities of the key meanwhile.
         known = DirectQuestion(query, coarse, parts, whole), whole, query
         with _LOCK:

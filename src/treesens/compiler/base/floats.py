@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import sys
 from enum import Enum
 from fractions import Fraction
@@ -22,6 +23,7 @@ Float64Array = NDArray[np.float64]
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _LARGEST = (2.0 - 2.0**-23) * 2.0**127
+_SINGLES, _BITS = struct.Struct("<f"), struct.Struct("<i")
 
 
 class NumberType(Enum):
@@ -80,16 +82,19 @@ def next_up(value: float, number_type: NumberType) -> float:
     """The next larger value of the type; `value` must be of the type."""
     if number_type is NumberType.FLOAT64:
         return math.nextafter(value, math.inf) + 0.0
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.nextafter(np.float32(value), np.float32(np.inf))) + 0.0
+    if value == 0.0:
+        return NumberType.FLOAT32.tiny
+    if value == math.inf or math.isnan(value):
+        return value
+    # Floats of one sign are ordered as their bits are; this is several times faster than numpy is for one number.
+    (bits,) = _BITS.unpack(_SINGLES.pack(value))
+    (above,) = _SINGLES.unpack(_BITS.pack(bits + 1 if bits >= 0 else bits - 1))
+    return float(above) + 0.0
 
 
 def next_down(value: float, number_type: NumberType) -> float:
     """The next smaller value of the type; `value` must be of the type."""
-    if number_type is NumberType.FLOAT64:
-        return math.nextafter(value, -math.inf) + 0.0
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.nextafter(np.float32(value), np.float32(-np.inf))) + 0.0
+    return 0.0 - next_up(0.0 - value, number_type)
 
 
 def ceil_to_array(values: object, number_type: NumberType) -> Float64Array:

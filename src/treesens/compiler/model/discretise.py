@@ -51,8 +51,11 @@ def refine(model: CellEnsemble, grid: Grid) -> CellEnsemble:
     # Per feature: where no value goes left (-1), every cut, and where all values do.
     tables = []
     for new, old in zip(grid, model.grid, strict=True):
-        found = np.searchsorted(new.cuts, old.cuts).astype(np.int32)
-        if new is not old and not np.isin(old.cuts, new.cuts).all():
+        if new is old:
+            tables.append(np.arange(-1, len(old.cuts) + 1, dtype=np.int32))
+            continue
+        found = new.cuts.searchsorted(old.cuts).astype(np.int32)
+        if len(found) and not (found[-1] < len(new.cuts) and (new.cuts[found] == old.cuts).all()):
             raise ModelError(f"the grid of `{new.name}` lacks a cut of the model")
         tables.append(np.concatenate(([-1], found, [len(new.cuts)])))
     offset = np.cumsum([0, *(len(table) for table in tables)])

@@ -58,6 +58,10 @@ def category_codes(values: NDArray[np.float64], categories: object, truncates: o
     return np.where(known, np.trunc(np.where(known, values, 0.0)), np.asarray(categories)).astype(np.int64)
 
 
+_FEW_CUTS = 8
+"""Up to so many cuts are put in one by one."""
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureGrid:
     """The cells of one feature.
@@ -161,7 +165,31 @@ class FeatureGrid:
         if self.categories and extra.size:
             raise ModelError(f"feature `{self.name}` is categorical and has no order to cut")
         extra = extra[(extra > -self.number_type.max) & (extra <= self.number_type.max)]
-        return replace(self, cuts=distinct(np.concatenate((self.cuts, extra))))
+        if len(extra) > _FEW_CUTS or any(float(self.number_type.dtype.type(c)) != c for c in extra.tolist()):
+            return replace(self, cuts=distinct(np.concatenate((self.cuts, extra))))
+        return self._with_cuts([c for c in sorted(set(extra.tolist())) if not self.has_cut(c)])
+
+    def has_cut(self, value: float) -> bool:
+        """Whether a value is a cut already."""
+        at = int(self.cuts.searchsorted(value))
+        return at < len(self.cuts) and bool(self.cuts[at] == value)
+
+    def _with_cuts(self, extra: list[float]) -> FeatureGrid:
+        """The grid with a few more cuts, which are valid, ascending and not there yet."""
+        if not extra:
+            return self
+        places = self.cuts.searchsorted(extra).tolist()
+        cuts = np.empty(len(self.cuts) + len(extra))
+        done = 0
+        for number, (place, cut) in enumerate(zip(places, extra, strict=True)):
+            cuts[done + number : place + number] = self.cuts[done:place]
+            cuts[place + number] = cut
+            done = place
+        cuts[done + len(extra) :] = self.cuts[done:]
+        cuts.flags.writeable = False
+        made = object.__new__(FeatureGrid)  # all that is checked of a grid is known of this one
+        made.__dict__.update(self.__dict__, cuts=cuts)
+        return made
 
     def with_categories(self, count: int) -> FeatureGrid:
         """The grid with a cell of its own for each code below `count`, if it has fewer; the last cell is every other code."""

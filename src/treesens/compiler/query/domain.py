@@ -97,12 +97,22 @@ def legal_cells(domain: Domain, grid: FeatureGrid) -> BoolArray:
 
 def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
     """Whether `cell_range` is not empty, for all ordered cells at once."""
+    if not domain.whole and _is_value(domain.low, grid.number_type) and domain.low <= domain.high:
+        # A cell ends below its upper cut: it holds the lowest legal value exactly if the cut lies above that.
+        first, last = grid.cuts.searchsorted([domain.low, domain.high], side="right")
+        cells = np.arange(len(grid.cuts) + 1)
+        return np.asarray((cells >= first) & (cells <= last))
     lows, highs = grid.intervals()
     low, high = np.maximum(lows, domain.low), np.minimum(highs, domain.high)
     if domain.whole:
         low = ceil_to_array(np.ceil(low), grid.number_type)
         high = floor_to_array(np.floor(high), grid.number_type)
     return np.asarray(low <= high)
+
+
+def _is_value(number: float, number_type: NumberType) -> bool:
+    """Whether a finite float is one of the type."""
+    return abs(number) <= number_type.max and float(number_type.dtype.type(number)) == number
 
 
 def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
@@ -114,6 +124,13 @@ def allowed_values(domain: Domain, values: FloatArray) -> BoolArray:
             inside = (values >= domain.low) & (values <= domain.high)
             inside &= (values == np.trunc(values)) if domain.whole else True
     return np.asarray(np.where(np.isnan(values), domain.missing, inside), bool)
+
+
+def is_allowed(domain: Domain, value: float) -> bool:
+    """`allowed_values` of one float."""
+    if isinstance(domain, RealDomain) and not np.isnan(value):
+        return domain.low <= value <= domain.high and (not domain.whole or value.is_integer())
+    return bool(allowed_values(domain, np.array([value]))[0])
 
 
 def pick_value(domain: Domain, grid: FeatureGrid, cell: int, near: float | None = None) -> float:

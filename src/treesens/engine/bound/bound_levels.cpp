@@ -104,7 +104,7 @@ std::int64_t BoundLevel::upper(const Problem& p, const Goal& goal) const {
     int lowest = 0;
     for (const int shift : set_->shift) lowest = std::min(lowest, shift);
     __int128 slope = 0;
-    __int128 most = static_cast<__int128>(messages.bound()) << -lowest;
+    __int128 most = static_cast<__int128>(messages.bound()) * (static_cast<__int128>(1) << -lowest);
     for (std::size_t m = 0; m < set_->rows.size(); ++m) {
         const __int128 weighed = static_cast<__int128>(messages.multipliers()[m]) << (set_->shift[m] - lowest);
         for (const std::int32_t r : set_->rows[m]) {

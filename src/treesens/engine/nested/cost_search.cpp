@@ -1,6 +1,7 @@
 #include "nested/cost_search.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "problem/checked.hpp"
 
@@ -52,6 +53,9 @@ std::vector<std::int32_t> CostSearch::ranks() {
     }
     std::sort(steps_.begin(), steps_.end());
     steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
+    unit_ = std::accumulate(steps_.begin(), steps_.end(), std::int64_t{0},
+                            [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
+    unit_ = std::max(unit_, std::int64_t{1});
     std::vector<std::int32_t> rank;
     for (const std::int64_t c : costs_.all()) {
         const auto at = std::lower_bound(steps_.begin(), steps_.end(), c);
@@ -60,7 +64,9 @@ std::vector<std::int32_t> CostSearch::ranks() {
     return rank;
 }
 
+// What is proved of a cost, which is a whole number of units.
 void CostSearch::raise(std::int64_t low) {
+    if (low % unit_ != 0 && low <= kLargestSum - unit_) low += unit_ - low % unit_;
     low_ = std::max(low_, std::min(low, best_.empty() ? most_ : high_));
 }
 
@@ -78,7 +84,7 @@ bool CostSearch::keep(std::vector<Cell> x, bool descend) {
 
 void CostSearch::finish() {
     status_ = best_.empty() ? Status::infeasible : Status::optimal;
-    if (best_.empty()) low_ = most_;
+    if (best_.empty() && low_ > most()) low_ = most_;
 }
 
 // --- the first solution -------------------------------------------------------------------------------------------
@@ -104,6 +110,8 @@ void CostSearch::find_nearest(double slice, double seconds) {
     if (found == Status::open) return;
     nodes_ += nearest_->nodes();
     if (found == Status::infeasible) {
+        ensure(best_.empty(), "a question has a solution and a proof that it has none");
+        raise(most_);
         finish();
         return;
     }
@@ -172,19 +180,26 @@ std::vector<Cell> CostSearch::cheapest() const {
 }
 
 void CostSearch::start_prover() {
+    if (low_ > most()) {
+        finish();
+        return;
+    }
+    before_ = low_;
     price_ = std::min(most(), low_ + low_ / kStep);
     for (std::size_t i = 0; i < allowed_.size(); ++i) allowed_[i] = costs_.all()[i] >= 0 && costs_.all()[i] <= price_;
     std::vector<std::vector<Cell>> hints = hints_;
     if (!best_.empty()) hints.insert(hints.begin(), best_);
     part_ = restrictor_.restrict(allowed_.data(), rank_.data(), bound_, hints);
     if (part_.left != Left::problem) {
-        // Every point of the part is a solution, and the cheapest of them is the best of all; or there is none.
+        // Every point of the part is a solution, and the cheapest of them is the best of all; or there is none at this
+        // price.
         if (part_.left == Left::point) {
             keep(cheapest(), false);
             ensure(!best_.empty() || costs_.sum(cheapest()) >= most_, "a part has lost its solution");
             raise(costs_.sum(cheapest()));
         }
-        end_part();
+        if (part_.left == Left::nothing) raise(price_ + 1);
+        end_part(0);
         return;
     }
     constant_ = 0;
@@ -194,7 +209,8 @@ void CostSearch::start_prover() {
         if (!left[v]) constant_ += costs_.of(v, part_.rest[v]);
     }
     if (constant_ > price_) {
-        end_part();
+        raise(price_ + 1);
+        end_part(0);
         return;
     }
     shift_ = unit_shift(part_);
@@ -217,14 +233,16 @@ void CostSearch::read_prover() {
     if (upper <= 0 && upper > -kLargestSum) raise(std::min((-upper << shift_) + constant_, price_ + 1));
 }
 
-// The part holds no solution but the best one, if that.
-void CostSearch::end_part() {
-    if (prover_) nodes_ += prover_->statistics().nodes;
+// All is known of the part. Solutions in it that cost more than what is proved by less than `rounded` may have passed
+// unseen.
+void CostSearch::end_part(std::int64_t rounded) {
     const std::lock_guard<std::mutex> lock(guard_);
     prover_.reset();
     phase_ = Phase::start;
-    if (best_.empty() || high_ > price_) raise(price_ + 1);
-    if (price_ >= most()) finish();
+    if (most() - low_ < rounded || low_ > most())
+        finish();
+    else
+        ensure(low_ > before_, "a part was searched to no purpose");
 }
 
 void CostSearch::prove(double slice, double seconds) {
@@ -232,7 +250,9 @@ void CostSearch::prove(double slice, double seconds) {
     read_prover();
     fault_ = prover_->fault();
     if (prover_->status() != Status::open) {
-        end_part();
+        nodes_ += prover_->statistics().nodes;
+        if (prover_->status() == Status::infeasible) raise(price_ + 1);
+        end_part(shift_ == 0 ? 0 : static_cast<std::int64_t>(part_.problem.variables()) << shift_);
         return;
     }
     if (prover_->reason() != Reason::nodes) {

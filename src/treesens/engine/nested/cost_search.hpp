@@ -37,7 +37,7 @@ public:
     std::int64_t high() const { return best_.empty() ? -1 : high_; }
     const std::vector<Cell>& best() const { return best_; }
     // `optimal` where low and high are as near as the units of the prover allow, `infeasible` where no solution costs
-    // less than `most`.
+    // less than `most`, or than `low` if that is as near to `most`.
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
     const std::string& fault() const { return fault_; }
@@ -53,8 +53,9 @@ private:
     void prove(double slice, double seconds);
     void read_prover();
     bool keep(std::vector<Cell> x, bool descend);
-    std::int64_t most() const { return best_.empty() ? most_ - 1 : high_; }
-    void end_part();
+    // What a solution may cost that is still of interest.
+    std::int64_t most() const { return (best_.empty() ? most_ : high_) - 1; }
+    void end_part(std::int64_t rounded);
     void raise(std::int64_t low);
     std::vector<std::int32_t> ranks();
     int unit_shift(const Restricted& part) const;
@@ -88,6 +89,8 @@ private:
     std::vector<Cell> best_;
     std::int64_t high_ = 0;
     std::int64_t low_ = 0;
+    std::int64_t before_ = 0;  // low_ as it was before the part
+    std::int64_t unit_ = 1;    // of which all costs are multiples
     Status status_ = Status::open;
     Reason reason_ = Reason::none;
     std::string fault_;

@@ -41,6 +41,7 @@ class NativeXGBoost:
     def __init__(self, data: bytes, rounds: int, outputs: int) -> None:
         self._data, self._rounds, self._outputs = data, rounds, outputs
         self._booster: Any = None
+        self._threads: int | None = None
 
     def _predict(self, rows: NDArray[np.float64], **what: bool) -> NDArray[Any]:
         try:
@@ -57,7 +58,9 @@ class NativeXGBoost:
             # Types as the model has them: the library would recode otherwise. Columns go by position, and without names: a
             # file may hold names with `<` or `[`, which the library does not let us say.
             threads = 1 if len(x) <= _FEW_ROWS else None
-            self._booster.set_param("nthread", threads or 0)
+            if threads != self._threads:
+                self._booster.set_param("nthread", threads or 0)
+                self._threads = threads
             matrix = xgboost.DMatrix(x, feature_types=self._booster.feature_types, nthread=threads)
             options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
             return np.asarray(self._booster.predict(matrix, **options, **what))
