@@ -10,9 +10,9 @@ using namespace treesens::search;
 namespace {
 
 struct Setting {
-    explicit Setting(std::uint64_t seed, std::int64_t bound = 0)
+    explicit Setting(std::uint64_t seed, std::int64_t bound = 0, std::int64_t together = 0)
         : p(sample::problem(seed, 6, bound)), f(build_forest(p)), goal(p, Mode::decide, p.bound) {
-        sets = build_factor_sets(p, f, goal, budget);
+        sets = build_factor_sets(p, f, goal, budget, together);
     }
     MemoryBudget budget;
     Problem p;
@@ -24,10 +24,10 @@ struct Setting {
 }  // namespace
 
 TEST_CASE("entries hold the sums of their trees") {
-    for (std::uint64_t seed = 1; seed < 6; ++seed) {
-        const Setting s(seed);
+    for (std::uint64_t seed = 1; seed < 16; ++seed) {
+        const Setting s(seed % 5, 0, std::int64_t{20} * (seed / 5));
         CHECK((s.sets.collapsed != nullptr));
-        CHECK(s.sets.collapsed->entries() <= s.sets.full->entries());
+        if (seed < 5) CHECK(s.sets.collapsed->entries() <= s.sets.full->entries());
         for (const FactorSet* set : {s.sets.full.get(), s.sets.collapsed.get()}) {
             MemoryBudget budget;
             Messages m(s.p, *set, budget);
@@ -51,9 +51,39 @@ TEST_CASE("entries hold the sums of their trees") {
     }
 }
 
-TEST_CASE("bound and removed cells are valid after every sweep") {
+TEST_CASE("trees that share a factor are all there, once, and within their budget") {
+    int fewer = 0;
     for (std::uint64_t seed = 1; seed < 12; ++seed) {
-        const Setting s(seed, 60);
+        const Setting apart(seed);
+        const Setting s(seed, 0, 60);
+        fewer += s.sets.full->factors() < apart.sets.full->factors();
+        std::vector<std::int32_t> seen;
+        for (std::int32_t t = 0; t < s.sets.full->factors(); ++t) {
+            const std::vector<std::int32_t>& groups = s.sets.full->factor_groups[t];
+            seen.insert(seen.end(), groups.begin(), groups.end());
+            CHECK(s.sets.full->entry_offset[t + 1] - s.sets.full->entry_offset[t] <= 60);
+        }
+        std::sort(seen.begin(), seen.end());
+        CHECK((std::adjacent_find(seen.begin(), seen.end()) == seen.end()));
+        std::size_t all = 0;
+        for (const auto& groups : apart.sets.full->factor_groups) all += groups.size();
+        CHECK(seen.size() == all);
+        // Zero messages: the sum of the best of every factor, which several trees do not reach together.
+        MemoryBudget budget;
+        Messages one(s.p, *apart.sets.full, budget);
+        Messages together(s.p, *s.sets.full, budget);
+        for (Messages* m : {&one, &together}) {
+            m->set_multipliers({kMultiplierUnit / 2, kMultiplierUnit / 2});
+            m->reset(Domains(s.p), false);
+        }
+        CHECK(together.bound() <= one.bound());
+    }
+    CHECK(fewer > 5);
+}
+
+TEST_CASE("bound and removed cells are valid after every sweep") {
+    for (std::uint64_t seed = 1; seed < 24; ++seed) {
+        const Setting s(seed % 12, 60, seed < 12 ? 0 : 60);
         for (const auto& set : {s.sets.full, s.sets.collapsed}) {
             const std::int32_t half = (1 << kMultiplierBits) / 2;
             MemoryBudget budget;

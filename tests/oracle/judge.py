@@ -224,7 +224,7 @@ def _objective(
     if sure is not None and sign * (sure - told["bound"]) > 1e-6 + truths.band:
         wrong("bound", f"bound {told['bound']} of {sense}, but {sure} exists: {_at(question, truths, sure)}")
     apart = abs(told["bound"] - told["value"])
-    if told["status"] == "optimal" and apart > 1e-15 * abs(told["value"]):
+    if told["status"] == "optimal" and apart > max(1e-15 * abs(told["value"]), 1e-300):
         wrong("objective", f"{told['value']} is called optimal with the bound {told['bound']}")
     allowed = told["tolerance"]["relative"] * abs(told["value"])
     if apart > slack + allowed + (ROUNDING if answers[0]["backend"] in ROUNDED else 0.0):

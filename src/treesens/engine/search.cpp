@@ -90,6 +90,7 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     largest_level_ = largest_level();
     set_objective_cancels();
     last_upper_ = INT64_MAX;
+    retired_upper_ = INT64_MAX;
     patience_ = 1;
     turn_ = 0;
     turn_left_ = turn_work(0);
@@ -106,7 +107,9 @@ Proof Search::certify(std::int64_t level, double seconds, std::int64_t node_limi
     Proof failed;
     try {
         build_sets();
-        Certifier certifier(problem_, forest_, clauses_, goal_, sets_, level, budget_);
+        // Whoever checks a proof knows the factors of single trees alone.
+        const FactorSets sets = bundled_ ? build_factor_sets(problem_, forest_, goal_, budget_) : sets_;
+        Certifier certifier(problem_, forest_, clauses_, goal_, sets, level, budget_);
         if (prover_) certifier.warm_start(*prover_);
         return certifier.run(node_limit, control_);
     } catch (const MemoryLimit&) {
@@ -141,7 +144,7 @@ std::int64_t Search::proved_upper() const {
     else if (prover_)
         bound = std::min(prover_->proved_upper(), prover_->root_upper());
     if (overlap_) bound = std::min({bound, overlap_->proved_upper(), overlap_->root_upper()});
-    return bound;
+    return std::min(bound, retired_upper_);
 }
 
 // What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
@@ -200,6 +203,7 @@ void Search::build_sets() {
     previous_.reset();
     sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
     sets_goal_ = goal_;
+    bundled_ = false;
 }
 
 void Search::start_prover() {
@@ -210,6 +214,28 @@ void Search::start_prover() {
     prover_->set_audit(audit_);
     if (previous_) prover_->warm_start(*previous_);
     previous_.reset();
+}
+
+// A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
+// sweeps are dearer. What has been proved and found stays.
+void Search::bundle_trees() {
+    if (bundled_ || together_ == 0) return;
+    const bool wanted = goal_.mode == Mode::objective && !objective_cancels_ && !is_deep() && turn_ >= kRepeatFrom;
+    if (!together_at_once_ && !wanted) return;
+    bundled_ = true;
+    Stopwatch watch(seconds_.factors);
+    const std::int64_t known = upper();
+    try {
+        FactorSets sets = build_factor_sets(problem_, forest_, goal_, budget_, together_);
+        auto prover = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets, gap_, budget_);
+        prover->set_audit(audit_);
+        prover->count_from(prover_->statistics());
+        retired_upper_ = std::min(retired_upper_, known);
+        prover_ = std::move(prover);
+        sets_ = std::move(sets);
+    } catch (const MemoryLimit&) {
+        // It goes on as it was.
+    }
 }
 
 // Boxes are for deep trees, and for the largest difference of two points: they sharpen its bound to the last unit,
@@ -226,7 +252,7 @@ bool Search::wants_messages() const {
 
 // Where both provers are at work they take turns, boxes first and more often.
 bool Search::boxes_are_next() const {
-    const int every = method_ == Method::both || !is_deep() ? 2 : kMessagesEvery;
+    const int every = method_ == Method::both ? 2 : kMessagesEvery;
     return wants_boxes() && (prover_turns_ % every != every - 1 || !wants_messages());
 }
 
@@ -302,6 +328,7 @@ void Search::prove_phase(std::int64_t node_limit) {
         return;
     }
     start_prover();
+    bundle_trees();
     Stopwatch watch(seconds_.prove);
     if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !sharing_) {
         sharing_ =

@@ -38,6 +38,8 @@ class Search {
 public:
     // Trees with so many leaves on average are deep: boxes prove what messages do not (ADR 0011).
     static constexpr std::int64_t kDeepTree = 64;
+    // Entries of a factor of several trees, once a search is long (ADR 0013).
+    static constexpr std::int64_t kTogether = 400;
 
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit. A `forest` that
     // is known already saves building it; then the leaves need no boxes.
@@ -64,6 +66,12 @@ public:
     void set_audit(std::int64_t every) { audit_ = every; }
     // Before the first run, or a reset.
     void set_method(Method method) { method_ = method; }
+    // Trees share factors of so many entries from the beginning (0: never), not only once a search is long. Before the
+    // first run, or a reset.
+    void set_together(std::int64_t entries) {
+        together_ = entries;
+        together_at_once_ = entries > 0;
+    }
     std::int64_t audited() const;
 
     Status status() const { return status_; }
@@ -105,6 +113,7 @@ private:
     void set_objective_cancels();
     void build_sets();
     void start_prover();
+    void bundle_trees();
 
     MemoryBudget budget_;
     Problem problem_;
@@ -115,7 +124,10 @@ private:
     LocalSearch local_;
     Control control_;
     FactorSets sets_;
-    Goal sets_goal_;  // the goal for which sets_ were built
+    Goal sets_goal_;        // the goal for which sets_ were built
+    bool bundled_ = false;  // trees of sets_ share factors, or cannot
+    std::int64_t together_ = kTogether;
+    bool together_at_once_ = false;
     BoxLayers layers_;
     Goal layers_goal_;                        // the goal for which layers_ were built
     std::unique_ptr<OverlapProver> overlap_;  // beside prover_ or in its place, in deep forests
@@ -132,6 +144,7 @@ private:
     Method method_ = Method::automatic;
     bool objective_cancels_ = false;  // the objective is a difference of points, and shared trees drop out of it
     std::int64_t largest_level_ = INT64_MAX;  // of the present goal
+    std::int64_t retired_upper_ = INT64_MAX;  // what a prover has shown that another one has taken the place of
     std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
     Seconds seconds_;
     bool possible_ = true;  // every variable has an allowed cell

@@ -113,7 +113,8 @@ class Solver:
     smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
     the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
     ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``boxes`` (deep
-    trees), ``both`` in turns, or ``auto``: what the depth of the trees asks for.
+    trees), ``both`` in turns, or ``auto``: what the depth of the trees asks for. ``together`` are the entries of factors of
+    several trees from the beginning (0: none ever), rather than only once a search is long (ADR 0013).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -130,6 +131,7 @@ class Solver:
         threads: int = 1,
         audit: int = 0,
         method: Method = "auto",
+        together: int | None = None,
     ) -> None:
         start = time.perf_counter()
         self.problem = problem
@@ -141,6 +143,8 @@ class Solver:
         self._engine.set_threads(threads)
         self._engine.set_audit(audit)
         self._engine.set_method(method)
+        if together is not None:
+            self._engine.set_together(together)
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:

@@ -232,6 +232,13 @@ void bind_search(nb::module_& m) {
             "every"_a)
         .def(
             "set_method", [](Search& s, const std::string& name) { s.set_method(method_named(name)); }, "name"_a)
+        .def(
+            "set_together",
+            [](Search& s, std::int64_t entries) {
+                require(0 <= entries && entries <= search::kLargestFactor, "too many entries for a factor");
+                s.set_together(entries);
+            },
+            "entries"_a)
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bound/bundles.hpp"
 #include "bound/join.hpp"
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
@@ -133,7 +134,7 @@ std::int64_t FactorSet::bytes() const {
 }
 
 FactorSet build_factors(const Problem& p, const Forest& forest, const std::vector<RowSum>& rows,
-                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget) {
+                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together) {
     FactorSet set;
     set.rows = rows;
     set.shift = shift;
@@ -148,8 +149,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     if (collapse) join.even_out(rounding_slop(p, rows[0]));
     Writer writer(p, set);
     std::int64_t charged = 0;
-    for (const auto& [tree, groups] : groups_by_tree(p)) {
-        static_cast<void>(tree);
+    for (const std::vector<std::int32_t>& groups : bundle_trees(p, forest, join, together)) {
         const auto write = [&](const std::vector<std::int32_t>& members) {
             const std::int32_t before = set.factors();
             writer.add(join);

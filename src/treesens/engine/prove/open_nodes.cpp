@@ -18,6 +18,11 @@ std::int64_t OpenNode::bytes() const {
     return domains.bytes() + static_cast<std::int64_t>(8 * path.size() + 16 * start.size() + sizeof(OpenNode));
 }
 
+OpenNodes::~OpenNodes() {
+    for (const OpenNode& node : dive_) budget_.release(node.bytes());
+    for (const OpenNode& node : rest_) budget_.release(node.bytes());
+}
+
 // With what it starts from: two children share what their parent left.
 std::int64_t OpenNodes::all_bytes(const OpenNode& node) {
     std::int64_t sum = node.bytes();

@@ -34,6 +34,9 @@ struct Dive {
 class OpenNodes {
 public:
     OpenNodes(const Dive& dive, MemoryBudget& budget) : limits_(dive), budget_(budget) {}
+    ~OpenNodes();
+    OpenNodes(const OpenNodes&) = delete;
+    OpenNodes& operator=(const OpenNodes&) = delete;
 
     bool empty() const { return dive_.empty() && rest_.empty(); }
     // The greatest bound of all; INT64_MIN without nodes.

@@ -40,7 +40,8 @@ bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
 
 }  // namespace
 
-FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget) {
+FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget,
+                             std::int64_t together) {
     FactorSets sets;
     const std::vector<int> shift = row_shifts(p, goal);
     const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
@@ -55,9 +56,9 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
         int lowest = shift[cancelling[0][0]];
         for (std::int32_t r : cancelling[0]) lowest = std::min(lowest, shift[r]);
         sets.collapsed =
-            std::make_shared<const FactorSet>(build_factors(p, forest, cancelling, {lowest}, true, budget));
+            std::make_shared<const FactorSet>(build_factors(p, forest, cancelling, {lowest}, true, budget, together));
     }
-    sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget));
+    sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget, together));
     return sets;
 }
 

@@ -24,7 +24,9 @@ struct FactorSets {
     std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
     std::shared_ptr<const FactorSet> full;
 };
-FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
+// With `together` trees share factors, see bundles.hpp.
+FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
+                             std::int64_t together = 0);
 
 // What the bound_levels start with: the collapsed row at its weight, and the same weights row by row (equal ones where
 // nothing collapses).
@@ -60,6 +62,8 @@ public:
     void adopt(OpenNode subtree);
     std::int64_t work() const;
     const ProverStatistics& statistics() const { return statistics_; }
+    // Goes on counting where another prover of the same problem has stopped.
+    void count_from(const ProverStatistics& statistics) { statistics_ = statistics; }
     const std::vector<std::unique_ptr<BoundLevel>>& bound_levels() const { return bound_levels_; }
     bool first_is_collapsed() const { return collapsed_ != nullptr; }
     const char* phase_name() const;

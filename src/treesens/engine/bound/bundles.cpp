@@ -1,0 +1,121 @@
+#include "bound/bundles.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "problem/checked.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+// So many trees are tried beside a bundle, those with the most features in common first.
+constexpr std::size_t kTries = 8;
+
+// How often each variable is asked for, the splits of several groups together.
+std::vector<double> questions(const Problem& p, const Forest& f, const std::vector<std::int32_t>& groups) {
+    std::vector<double> count(p.variables(), 0);
+    std::vector<std::int32_t> stack;
+    for (const std::int32_t g : groups) {
+        stack.assign(1, f.root[g]);
+        while (!stack.empty()) {
+            const std::int32_t at = stack.back();
+            stack.pop_back();
+            if (at < 0) continue;
+            count[f.nodes[at].variable] += 1;
+            stack.push_back(f.nodes[at].left);
+            stack.push_back(f.nodes[at].right);
+        }
+    }
+    return count;
+}
+
+class Bundler {
+public:
+    Bundler(const Problem& p, const Forest& f, Join& join, std::int64_t most) : join_(join), most_(most) {
+        for (const auto& [tree, groups] : groups_by_tree(p)) {
+            static_cast<void>(tree);
+            const bool fits = join.run(groups, most);
+            trees_.push_back({groups, questions(p, f, groups), fits ? size() : most + 1});
+        }
+    }
+
+    std::vector<std::vector<std::int32_t>> run() {
+        std::vector<std::vector<std::int32_t>> bundles;
+        while (!trees_.empty()) {
+            Tree bundle = std::move(trees_.back());
+            trees_.pop_back();
+            while (bundle.entries < most_ && grow(bundle)) {
+            }
+            bundles.push_back(std::move(bundle.groups));
+        }
+        return bundles;
+    }
+
+private:
+    struct Tree {
+        std::vector<std::int32_t> groups;
+        std::vector<double> questions;
+        std::int64_t entries;
+    };
+
+    std::int64_t size() const { return static_cast<std::int64_t>(join_.entries.size()); }
+
+    static double overlap(const Tree& a, const Tree& b) {
+        double shared = 0;
+        double all = 0;
+        for (std::size_t v = 0; v < a.questions.size(); ++v) {
+            shared += std::min(a.questions[v], b.questions[v]);
+            all += std::max(a.questions[v], b.questions[v]);
+        }
+        return all > 0 ? shared / all : 0;
+    }
+
+    // Adds the tree that needs the fewest entries more, if any fits.
+    bool grow(Tree& bundle) {
+        std::vector<std::pair<double, std::size_t>> order;
+        for (std::size_t i = 0; i < trees_.size(); ++i) {
+            if (trees_[i].entries <= most_ / 2) order.emplace_back(-overlap(bundle, trees_[i]), i);
+        }
+        const std::size_t tries = std::min(kTries, order.size());
+        std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(tries), order.end());
+        std::size_t best = trees_.size();
+        double least = 0;
+        std::int64_t entries = 0;
+        for (std::size_t i = 0; i < tries; ++i) {
+            const Tree& tree = trees_[order[i].second];
+            std::vector<std::int32_t> together = bundle.groups;
+            together.insert(together.end(), tree.groups.begin(), tree.groups.end());
+            if (!join_.run(together, most_)) continue;
+            const double share = static_cast<double>(size()) / static_cast<double>(bundle.entries * tree.entries);
+            if (best < trees_.size() && share >= least) continue;
+            best = order[i].second;
+            least = share;
+            entries = size();
+        }
+        if (best == trees_.size()) return false;
+        bundle.groups.insert(bundle.groups.end(), trees_[best].groups.begin(), trees_[best].groups.end());
+        for (std::size_t v = 0; v < bundle.questions.size(); ++v) bundle.questions[v] += trees_[best].questions[v];
+        bundle.entries = std::max<std::int64_t>(entries, 1);
+        trees_.erase(trees_.begin() + static_cast<std::ptrdiff_t>(best));
+        return true;
+    }
+
+    Join& join_;
+    const std::int64_t most_;
+    std::vector<Tree> trees_;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::int32_t>> bundle_trees(const Problem& p, const Forest& f, Join& join, std::int64_t most) {
+    if (most > 0) return Bundler(p, f, join, most).run();
+    std::vector<std::vector<std::int32_t>> bundles;
+    for (const auto& [tree, groups] : groups_by_tree(p)) {
+        static_cast<void>(tree);
+        bundles.push_back(groups);
+    }
+    return bundles;
+}
+
+}  // namespace treesens::search

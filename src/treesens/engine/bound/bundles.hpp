@@ -1,0 +1,19 @@
+// Which trees are taken together as one factor.
+//
+// A factor of several trees has an entry for every combination of leaves that can be reached together. The bound then
+// adds fewer maxima, each over what its trees can do in one place, and is tighter; a sweep touches more entries. Trees
+// that ask for the same features have few combinations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bound/join.hpp"
+
+namespace treesens::search {
+
+// The groups of every factor: all copies of a tree, or with `most` above 0 those of several trees as long as they have
+// no more than `most` entries together.
+std::vector<std::vector<std::int32_t>> bundle_trees(const Problem& p, const Forest& f, Join& join, std::int64_t most);
+
+}  // namespace treesens::search
