@@ -16,6 +16,9 @@ __all__ = [
     "Diff",
     "Explanation",
     "Gap",
+    "Reasons",
+    "Robustness",
+    "Sets",
     "__version__",
     "audit",
     "check",
@@ -29,8 +32,11 @@ __all__ = [
     "learn_rules",
     "load",
     "query",
+    "robust",
     "sensitivity",
     "session",
+    "sets",
+    "why",
 ]
 
 if TYPE_CHECKING:
@@ -44,6 +50,9 @@ if TYPE_CHECKING:
         Diff,
         Explanation,
         Gap,
+        Reasons,
+        Robustness,
+        Sets,
         audit,
         check,
         check_text,
@@ -54,7 +63,10 @@ if TYPE_CHECKING:
         info,
         learn_rules,
         load,
+        robust,
         sensitivity,
+        sets,
+        why,
     )
     from treesens.sessions import session
 

@@ -26,6 +26,7 @@ from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
 from treesens.report.explain import Explanation
+from treesens.row_calls import Reasons, Robustness, Sets, robust, sets, why
 from treesens.share_calls import Count, count
 from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap
 
@@ -238,6 +239,7 @@ def learn_rules(data: Any, label: str | None = None, *, exceptions: float = 0.0)
 
 
 __all__ = [
-    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap",
-    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "sensitivity",
+    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Robustness", "Sets",
+    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "robust",
+    "sensitivity", "sets", "why",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ def test_the_code_prints_what_the_page_shows() -> None:
             assert following == "text"
             assert out.getvalue().rstrip() == text.rstrip()
             shown += 1
-    assert shown == 5
+    assert shown == 6
 
 
 def rows() -> list[tuple[str, str]]:

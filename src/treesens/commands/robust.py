@@ -44,6 +44,9 @@ from treesens.report.terminal import say, say_json
 @click.option("--radius", "radii", help="Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.")
 @click.option("--targeted", is_flag=True, help="The nearest input of every other class, each with its bound.")
 @click.option("--out", type=click.Path(path_type=Path), help="A CSV file for the nearest inputs of another class.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="The curve as a picture (.svg, .png, .pdf), by matplotlib."
+)
 @click.option("--format", "form", help="The format of the model, where its content does not say it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
@@ -61,6 +64,7 @@ def command(
     radii: str | None,
     targeted: bool,
     out: Path | None,
+    plot: Path | None,
     form: str | None,
     time_limit: float,
     replay: str,
@@ -78,6 +82,7 @@ def command(
     from treesens.compiler.base.files import check_writable
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.report.plots import certified_plot, new_axes, save_plot
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.robust_table import show_curve, show_rows
     from treesens.report.show import tracker
@@ -85,6 +90,8 @@ def command(
 
     if out is not None:
         check_writable(out)
+    # What is missing for the picture is said before the work.
+    axes = None if plot is None else new_axes(plot)
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
     rows = None if chosen is None else rows_of(chosen)
@@ -106,6 +113,8 @@ def command(
     for warning in found.warnings:
         say(warning, err=True)
     records = [row.record() for row in found.rows]
+    if plot is not None:
+        save_plot(certified_plot(found.curve(), axes, labelled=found.labelled), plot)
     curve = [(radius, found.certified(radius)) for radius in _radii(radii, records)]
     if out is not None:
         _write_points(out, records)

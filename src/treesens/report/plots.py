@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from treesens.compiler.base.files import check_writable
 from treesens.errors import UsageError
 from treesens.visible import visible
 
@@ -33,12 +35,60 @@ def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: s
     return axes
 
 
-def curves_plot(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, unit: str, axes: Any = None) -> Any:
-    """A curve of points per name; returns the axes of matplotlib, new ones if none are given."""
+def parts_plot(parts: Mapping[str, float], unit: str, axes: Any = None) -> Any:
+    """A bar per name up to its part of a whole, the greatest on top; returns the axes, new ones if none are given."""
+    ordered = sorted(parts, key=lambda name: parts[name])
+    axes = _axes(axes, 1 + _BAR * max(3, len(ordered)))
+    axes.barh(range(len(ordered)), [parts[name] for name in ordered], color="#1f77b4")
+    _name(axes.set_yticks, range(len(ordered)), ordered)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(unit)
+    return axes
+
+
+def certified_plot(curve: Sequence[tuple[float, float]], axes: Any = None, *, labelled: bool) -> Any:
+    """The certified part of rows over the radius; `labelled` rows count if the model gets them right."""
+    unit = "certified accuracy" if labelled else "part of the rows that is certified"
+    return curves_plot({"proved": curve}, "radius", unit, axes, steps=True)
+
+
+def new_axes(path: Path) -> Any:
+    """Axes for a picture that goes into a file. UsageError if it could not be written, or without matplotlib."""
+    check_writable(path)
+    import_pyplot().switch_backend("agg")
+    axes = _axes(None, 4.5)
+    kinds = axes.figure.canvas.get_supported_filetypes()
+    if path.suffix.lstrip(".") not in kinds:
+        raise UsageError(f"`{path}` names no kind of picture", remedy="write e.g. curve.svg or curve.png")
+    return axes
+
+
+def save_plot(axes: Any, path: Path) -> None:
+    """Writes the picture that axes belong to, the same bytes for the same numbers; the ending of the file says as what."""
+    from matplotlib import rc_context
+
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with rc_context({"svg.hashsalt": "treesens"}):
+        axes.figure.savefig(path, metadata=dated.get(path.suffix, {}))
+
+
+def curves_plot(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    across: str,
+    unit: str,
+    axes: Any = None,
+    *,
+    steps: bool = False,
+) -> Any:
+    """A curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new ones if
+    none are given.
+    """
     axes = _axes(axes, 4.5)
     for name, points in curves.items():
         ordered = sorted(points)
-        axes.plot([x for x, _ in ordered], [y for _, y in ordered], marker="o", markersize=3, label=_plain(name))
+        style = "steps-post" if steps else "default"
+        across_points, values = [x for x, _ in ordered], [y for _, y in ordered]
+        axes.plot(across_points, values, marker="o", markersize=3, drawstyle=style, label=_plain(name))
     axes.set_xlabel(across)
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
@@ -50,11 +100,16 @@ def curves_plot(curves: Mapping[str, Sequence[tuple[float, float]]], across: str
 def _axes(axes: Any, height: float) -> Any:
     if axes is not None:
         return axes
+    return import_pyplot().subplots(figsize=(7, height), layout="constrained")[1]
+
+
+def import_pyplot() -> Any:
+    """matplotlib's pyplot; UsageError without it."""
     try:
         from matplotlib import pyplot
     except ImportError:
         raise UsageError("matplotlib is not installed", remedy="pip install 'treesens[plot]'") from None
-    return pyplot.subplots(figsize=(7, height), layout="constrained")[1]
+    return pyplot
 
 
 def _name(set_ticks: Any, places: range, names: Sequence[str]) -> None:

@@ -168,6 +168,16 @@ class Robustness:
         good = [row for row in judged if row.certified(radius) and row.correct is not False]
         return len(good) / len(judged) if judged else 0.0
 
+    def curve(self) -> list[tuple[float, float]]:
+        """Every radius at which the certified part falls, ascending from 0, with the part from there on."""
+        bounds = {row.bound for row in self.rows if row.bound is not None and math.isfinite(row.bound)}
+        return [(radius, self.certified(radius)) for radius in sorted({0.0, *bounds})]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it is known which rows the model gets right."""
+        return any(row.correct is not None for row in self.rows)
+
 
 class RowQuestions:
     """The questions about single rows of a table, over one binding of a model."""
