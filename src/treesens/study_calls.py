@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treesens.studies.audit import Audit as Run
     from treesens.studies.difference import Difference
     from treesens.studies.measures import MeasureName
+    from treesens.studies.typicality import TypicalLevel
 
 MOST_JOBS = 4096
 
@@ -230,6 +231,8 @@ def audit(
     domain: str | Path | None = None,
     replay: Literal["emulated", "library"] = "emulated",
     measure: MeasureName | None = None,
+    typical: float | None = None,
+    typical_by: Literal["chow-liu", "isolation"] = "chow-liu",
     real: Sequence[str] = (),
     time_limit: float = 5.0,
     tolerance: float = RELATIVE,
@@ -241,7 +244,8 @@ def audit(
     `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
     model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`.
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """
@@ -261,6 +265,7 @@ def audit(
     options.domain = read_domain(None if domain is None else Path(domain))
     options.tolerance = Tolerance(tolerance)
     options.measure = None if measure is None else check_measure_name(measure)
+    options.typical = _level(typical, typical_by, data)
     found = None
     with interruptible() as interruption:
         table = table_of(data, label, None)
@@ -281,6 +286,8 @@ def gap(
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["emulated", "library"] = "emulated",
+    typical: float | None = None,
+    typical_by: Literal["chow-liu", "isolation"] = "chow-liu",
     real: Sequence[str] = (),
     close: float = 0.02,
     time_limit: float = 30.0,
@@ -290,7 +297,8 @@ def gap(
 ) -> Gap:
     """The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
     bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds for each set.
+    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
+    rows count.
     """
     from treesens.studies.domain_file import read_domain
     from treesens.studies.largest_gap import LargestOptions, largest_gaps
@@ -302,6 +310,7 @@ def gap(
     options.threshold = None if threshold is None else check_threshold(threshold)
     options.classes = tuple(map(str, classes))
     options.domain = read_domain(None if domain is None else Path(domain))
+    options.typical = _level(typical, typical_by, data)
     found = None
     with interruptible() as interruption:
         table = None if data is None else table_of(data, label, None)
@@ -357,6 +366,15 @@ def diff(
     if found is None:
         raise KeyboardInterrupt
     return Diff(found.record(), found.warnings, found.interrupted, found, data)
+
+
+def _level(typical: float | None, by: str, data: Any) -> TypicalLevel | None:
+    """A percentage and a way as they are given. UsageError for one that is none, and without rows to learn from."""
+    from treesens.grammar.tree.words import TYPICAL_WAYS
+    from treesens.studies.typicality import typical_level
+
+    check_choice("typical_by", by, TYPICAL_WAYS)
+    return None if typical is None else typical_level(str(typical), by, has_table=data is not None)
 
 
 def check_measure_name(measure: MeasureName) -> MeasureName:

@@ -20,7 +20,7 @@ from treesens.commands.common import (
     tolerance_options,
     trust_option,
 )
-from treesens.commands.decision_options import decision_options, failing
+from treesens.commands.decision_options import decision_options, failing, typical_options
 from treesens.commands.report_options import checked_report, report_options, write_pages
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import Tolerance
@@ -39,6 +39,7 @@ from treesens.report.terminal import say, say_json
     help="Also the share of inputs that flip, by this measure (docs/measures.md).",
 )
 @report_options
+@typical_options
 @decision_options
 @trust_option
 @certificate_option
@@ -52,6 +53,8 @@ def command(
     gap: str | None,
     margin: str | None,
     measure: str | None,
+    typical: str | None,
+    typical_by: str | None,
     report: Path | None,
     pdf: Path | None,
     purpose: Path | None,
@@ -90,6 +93,7 @@ def command(
     from treesens.studies.decisions import decisions_of
     from treesens.studies.domain_file import read_domain
     from treesens.studies.questions import sizes_of
+    from treesens.studies.typicality import typical_level
 
     heading = checked_report(report, pdf, purpose, date)
     declared = read_domain(domain)
@@ -101,6 +105,7 @@ def command(
     options.threshold, options.classes = threshold, classes
     options.tolerance = Tolerance(tolerance, absolute_tolerance)
     options.measure = measure  # type: ignore[assignment]
+    options.typical = typical_level(typical, typical_by, has_table=True)
     sets = len(vary) if vary is not None else loaded.ensemble.n_features
     total = len(gaps) * sets * len(decisions_of(loaded.ensemble, options.asked(gaps[0].kind)))
     found = None

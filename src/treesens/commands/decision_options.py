@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from treesens.commands.common import EXPECTED, VIOLATED, split
+from treesens.grammar.tree.words import TYPICAL_WAYS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,6 +56,21 @@ def decision_options(function: Function) -> Function:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def typical_options(function: Function) -> Function:
+    """`typical` (a text or None) and `typical_by`."""
+    by = click.option(
+        "--typical-by",
+        type=click.Choice(TYPICAL_WAYS),
+        help="How to tell what is typical: a tree of pairs of features (the default), or an isolation forest.",
+    )
+    level = click.option(
+        "--typical",
+        metavar="LEVEL",
+        help="Only inputs that are typical of the data count, e.g. 95%: the region that holds so many fresh ones.",
+    )
+    return level(by(function))
 
 
 def failing(records: Sequence[dict[str, Any]], fail_on: str | None) -> int:

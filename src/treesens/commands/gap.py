@@ -17,7 +17,7 @@ from treesens.commands.common import (
     set_options,
     trust_option,
 )
-from treesens.commands.decision_options import decision_options, failing
+from treesens.commands.decision_options import decision_options, failing, typical_options
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
 
@@ -35,6 +35,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
 @decision_options
+@typical_options
 @trust_option
 @certificate_option
 @set_options(seconds=30.0, jobs=1)
@@ -48,6 +49,8 @@ def command(
     domain: Path | None,
     fail_on: str | None,
     quiet: bool,
+    typical: str | None,
+    typical_by: str | None,
     trust_pickle: bool,
     certificates: Path | None,
     real: list[str],
@@ -62,7 +65,7 @@ def command(
 ) -> int:
     """For every feature the greatest margin g such that changing that feature alone takes some input from g above the cut-off
     to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes g is the lead of each,
-    and for regressors the largest difference of two values.
+    and for regressors the largest difference of two values. With --typical both inputs are typical of the data.
 
     Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """
@@ -74,6 +77,7 @@ def command(
     from treesens.studies.decisions import decisions_of, natural_question
     from treesens.studies.domain_file import read_domain
     from treesens.studies.largest_gap import LargestOptions, largest_gaps
+    from treesens.studies.typicality import typical_level
 
     declared = read_domain(domain)
     loaded = load(model, form, trust_pickle=trust_pickle)
@@ -81,6 +85,7 @@ def command(
     options = LargestOptions(time_limit, threads, jobs, seed, close, replays_in_library(replay, loaded), real)
     options.certificates, options.domain = certificates, declared
     options.threshold, options.classes = threshold, classes
+    options.typical = typical_level(typical, typical_by, has_table=table is not None)
     sets = len(vary) if vary is not None else loaded.ensemble.n_features
     total = sets * len(decisions_of(loaded.ensemble, natural_question(loaded.ensemble, threshold, classes)))
     found = None

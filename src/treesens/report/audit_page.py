@@ -17,7 +17,7 @@ from treesens.report.audit_facts import without_seconds
 from treesens.report.audit_table import gap_of, swing_of
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
-from treesens.report.share_words import MEANINGS, share_of
+from treesens.report.share_words import MEANINGS, share_of, typical_of
 from treesens.visible import visible, visible_json
 
 _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
@@ -89,6 +89,8 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         swing_of=swing_of,
         tolerance=Tolerance(**records[0]["tolerance"]).words() if records else "",
         share_of=share_of,
+        typical_of=typical_of,
+        typical=next((r["typical"] for r in records if r.get("typical")), None),
         shares=next((MEANINGS[r["share"]["measure"]] for r in records if r.get("share")), ""),
         certificates=certificates,
         check_command=check_command(certificates, facts["model"]["file"]),

@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from treesens.compiler.base.tolerance import Closeness
-from treesens.report.share_words import share_of
+from treesens.report.share_words import share_of, typical_of
 from treesens.report.show import out
 from treesens.report.tables import Table
 
@@ -64,6 +64,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         ("distance", "right"),
         ("largest swing", "right"),
         ("share of inputs", "left"),
+        ("typical inputs", "left"),
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for record in records:
@@ -80,8 +81,9 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
             distance_of(record),
             swing_of(record),
             share_of(record),
+            typical_of(record),
         )
-    table.drop_empty("classes", "share of inputs")
+    table.drop_empty("classes", "share of inputs", "typical inputs")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
     if facts["interrupted"]:
         console.print("interrupted: what is missing was not asked")

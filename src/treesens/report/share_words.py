@@ -30,6 +30,16 @@ def estimated(record: dict[str, Any]) -> str:
     return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
 
 
+def typical_of(record: dict[str, Any]) -> str:
+    """What is left of a finding among typical inputs, with their largest swing; empty if nobody asked."""
+    part = record.get("typical")
+    if part is None:
+        return ""
+    swing, bound = part["max_swing"], part["max_swing_bound"]
+    shown = "" if swing is None else f", swing {swing:.4g}" + (f" (≤ {bound:.4g})" if bound is not None else "")
+    return f"{part['verdict']}{shown}"
+
+
 def share_of(record: dict[str, Any]) -> str:
     """What is known of the share of a record of the audit, the estimate if there is one; empty if nobody asked."""
     share = record.get("share")

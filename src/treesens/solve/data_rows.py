@@ -23,6 +23,7 @@ from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
 from treesens.solve.options import Options
+from treesens.solve.typical_rows import least_untypical
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""
@@ -122,7 +123,8 @@ def witness_among_rows(
     query: Query, question: FlipQuestion, found: Flips, rows: FloatArray, options: Options
 ) -> tuple[int, Witness] | None:
     """The first of the best rows that passes every constraint, with the number of the row."""
-    for place in order_of_rows(question, found)[:_TRIED]:
+    order = least_untypical(query, question, found, order_of_rows(question, found), rows)
+    for place in order[:_TRIED]:
         index = int(found.index[place])
         row = query.space.grid[0].number_type.cast(rows[index])
         verdict = verify_values(
@@ -135,7 +137,10 @@ def witness_among_rows(
 
 def hints_of(query: Query, question: FlipQuestion, found: Flips, rows: FloatArray) -> Int32Array:
     """Cells int32[hints, points, features] of the rows that come closest to being an answer."""
-    places = np.argsort(-question.clearance(found), kind="stable")[:_HINTS]
+    places = np.argsort(-question.clearance(found), kind="stable")
+    flipping = np.count_nonzero(question.flipping(found))
+    first = least_untypical(query, question, found, places[:flipping], rows)
+    places = np.concatenate((first, places[flipping:]))[:_HINTS]
     cells = cells_of_rows(query.space.grid, rows[found.index[places]])
     result = np.repeat(cells[:, None, :], 2, axis=1)
     result[:, question.upper, list(question.features)] = found.highest_cells[places]

@@ -69,7 +69,15 @@ def audit(
     diagnostics = Diagnostics()
     asked = options.asked(gaps[0].kind)
     questions = questions_of(
-        model, table, groups, gaps, diagnostics, asked=asked, real=options.real, domain=options.domain
+        model,
+        table,
+        groups,
+        gaps,
+        diagnostics,
+        asked=asked,
+        real=options.real,
+        domain=options.domain,
+        typical=options.typical,
     )
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))

@@ -27,11 +27,13 @@ from treesens.report.records import label_of, record
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
+from treesens.studies.audit_typical import typical_answer, typical_record
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.measures import MeasureName
 from treesens.studies.questions import Gap, Questions
 from treesens.studies.shares import CountOptions, Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep
+from treesens.studies.typicality import TypicalLevel
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""
@@ -61,6 +63,8 @@ class AuditOptions:
     classes: Sequence[str] = ()
     domain: Sequence[ast.Declaration] = ()
     measure: MeasureName | None = None
+    typical: TypicalLevel | None = None
+    """Records also say what is left among typical inputs, which takes `time_limit` once more for every set."""
     tolerance: Tolerance = USUAL
 
     def asked(self, kind: Kind) -> Asked:
@@ -84,6 +88,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.limit = options.time_limit
         self.certificates = options.certificates
+        self.level = options.typical
         self.counting = None if options.measure is None else CountOptions(options.measure, self.limit, options.seed)
         if options.measure is not None:
             # Before any search: an audit must not end in an error after all of its work.
@@ -116,10 +121,29 @@ class SetAudit:
         answers = [(gap, query, self._settled(gap, query, result, swing)) for gap, query, result in answers]
         seconds = time.monotonic() - start
         answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
+        typical = self._typical([result for _, _, result in answers])
         return [
-            {**self._record(gap, query, result, swing, seconds), **self._share(gap, query, result)}
-            for gap, query, result in answers
+            {**self._record(gap, query, result, swing, seconds), **self._share(gap, query, result), **part}
+            for (gap, query, result), part in zip(answers, typical, strict=True)
         ]
+
+    def _typical(self, results: list[Result]) -> list[dict[str, Any]]:
+        """What is left among typical inputs, for every gap that was asked about."""
+        level, goal = self.level, self.questions.typical_swing
+        if level is None or goal is None:
+            return [{} for _ in results]
+        budget = Budget.of(self.limit, self.stop)
+        swing = answer(goal.query, self.base, budget.at_least(_MOMENT).within(self.limit / 2))
+        parts = []
+        for (gap, query), question, result in zip(self.questions.gaps, self.questions.typical, results, strict=False):
+            shape, found = self.sweep.shape(query, gap), self.sweep.of(gap)
+
+            def ask(question: ResolvedQuestion = question, shape: FlipQuestion = shape, found: Flips = found) -> Result:
+                part = budget.share(_SEARCH_SHARE).at_least(_MOMENT)
+                return typical_answer(question, shape, found, self.rows, self.base, part)
+
+            parts.append({"typical": typical_record(level, question, result, ask, swing)})
+        return parts
 
     def _share(self, gap: Gap, query: ResolvedQuestion, result: Result) -> dict[str, Any]:
         """How much of the measure is concerned: nothing where there is no pair, searched for otherwise."""

@@ -28,7 +28,7 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Certified, Verdict, Witness
 from treesens.compiler.verify import LibraryPredict, verify_cells
 from treesens.data.alignment import align_table
@@ -40,6 +40,7 @@ from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.studies.running import as_finished, one_at_a_time
+from treesens.studies.typicality import TypicalLevel
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""
@@ -71,6 +72,7 @@ class LargestGap:
     nodes: int = 0
     certificate: Certified | None = None
     close: float = CLOSE
+    typical: TypicalLevel | None = None
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; points in the user's own labels."""
@@ -88,6 +90,7 @@ class LargestGap:
             "points": None if self.witness is None else points_of(self.query.query, self.witness),
             "replay": None if self.witness is None else str(self.witness.replay),
             "nodes": self.nodes,
+            **({} if self.typical is None else {"typical": self.typical.record()}),
             **({} if self.certificate is None else {"certificates": [certificate_record(self.certificate)]}),
             "seconds": round(self.seconds, 6),
         }
@@ -112,6 +115,8 @@ class LargestOptions:
     threshold: Fraction | None = None
     classes: Sequence[str] = ()
     domain: Sequence[ast.Declaration] = ()
+    typical: TypicalLevel | None = None
+    """Only pairs of inputs that are typical of the table count."""
 
 
 @dataclass
@@ -135,17 +140,18 @@ def questions_of(
     decisions = decisions_of(model.ensemble, asked)
     check_features(model, varied)
     units = [(tuple(group), decision) for group in varied for decision in decisions]
-    queries = [ast.Query(ast.Name(f"q{i}"), _widest(*unit)) for i, unit in enumerate(units)]
+    only = () if options.typical is None else (options.typical.clause(),)
+    queries = [ast.Query(ast.Name(f"q{i}"), _widest(*unit, only)) for i, unit in enumerate(units)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
     return [(*unit, question) for unit, question in zip(units, bound, strict=True)]
 
 
-def _widest(varied: Sequence[str], decision: Decision) -> ast.Find:
+def _widest(varied: Sequence[str], decision: Decision, only: tuple[ast.Formula, ...]) -> ast.Find:
     """Two points on both sides of what decides, or as far apart as they can be."""
     if isinstance(decision, Apart):
-        return pair_of(varied, (), ast.Objective("maximize", decision.difference()))
-    return pair_of(varied, decision.leads() if isinstance(decision, Between) else decision.sides())
+        return pair_of(varied, only, ast.Objective("maximize", decision.difference()))
+    return pair_of(varied, (*(decision.leads() if isinstance(decision, Between) else decision.sides()), *only))
 
 
 def largest_gaps(
@@ -190,7 +196,18 @@ def _one(
     start = time.perf_counter()
     asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
     bare = LargestGap(
-        varied, decision, question, Verdict.UNKNOWN, None, None, False, "", None, 0.0, close=options.close
+        varied,
+        decision,
+        question,
+        Verdict.UNKNOWN,
+        None,
+        None,
+        False,
+        "",
+        None,
+        0.0,
+        close=options.close,
+        typical=options.typical,
     )
     if isinstance(decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
@@ -287,13 +304,18 @@ def _judged(
     )
 
 
+def _score_rows(query: Query) -> list[AtLeast]:
+    """The rows whose slack is the gap: not those of what is typical."""
+    return [row for row in linear_constraints(query.constraints) if row.form.scores]
+
+
 def _rounded_up(query: Query, unit: float) -> tuple[float, float]:
     """By how much the engine's whole bounds lie above the bounds of the rows: the least and the most, in units of the sum.
 
     Scores are whole numbers of units, cut-offs need not be.
     """
     parts = []
-    for row in linear_constraints(query.constraints):
+    for row in _score_rows(query):
         ensembles = {term.point: query.models[query.points[term.point].model].ensemble for term in row.form.scores}
         bases = (
             term.coefficient * Fraction(float(ensembles[term.point].base[term.output])) * ensembles[term.point].average
@@ -308,6 +330,6 @@ def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     """The gap of a pair: the lesser margin of the two, exact sums rounded once."""
     query = question.query
     inputs = inputs_of(query, witness.values)
-    rows = linear_constraints(query.constraints)
+    rows = _score_rows(query)
     slacks = [form_value(row.form, inputs) - row.bound.enclose(_BITS)[0] for row in rows]
     return float(min(slacks) / query.models[0].ensemble.average)

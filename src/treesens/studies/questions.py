@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.studies.decisions import Asked, Decision, Kind, decisions_of, default_sizes
+from treesens.studies.typicality import TypicalLevel
 
 _EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
 _A, _B = ast.Name("a"), ast.Name("b")
@@ -46,6 +47,9 @@ class Questions:
     gaps: list[tuple[Gap, ResolvedQuestion]]
     near: list[ResolvedQuestion]
     swing: ResolvedQuestion
+    typical: list[ResolvedQuestion] = field(default_factory=list)
+    """With a level, a pair of typical inputs at every gap, and the largest swing of such a pair."""
+    typical_swing: ResolvedQuestion | None = None
 
 
 def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
@@ -90,6 +94,7 @@ def questions_of(
     asked: Asked | None = None,
     real: Sequence[str] = (),
     domain: Sequence[ast.Declaration] = (),
+    typical: TypicalLevel | None = None,
 ) -> list[Questions]:
     """All questions of an audit: for every set of features those of each decision of the model."""
     decisions = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
@@ -98,23 +103,34 @@ def questions_of(
             decision.check(gap.size)
     check_features(model, varied)
     units = [(tuple(group), decision) for group in varied for decision in decisions]
-    queries = [query for number, unit in enumerate(units) for query in _queries(number, *unit, gaps)]
+    queries = [query for number, unit in enumerate(units) for query in _queries(number, *unit, gaps, typical)]
     declared = declarations_of(model, real, has_table=True, domain=domain)
     bound = iter(bind_study(model, table, (*declared, *queries), diagnostics))
-    return [
-        Questions(group, decision, [(gap, next(bound)) for gap in gaps], [next(bound) for _ in gaps], next(bound))
-        for group, decision in units
-    ]
+    found = []
+    for group, decision in units:
+        mine = Questions(
+            group, decision, [(gap, next(bound)) for gap in gaps], [next(bound) for _ in gaps], next(bound)
+        )
+        if typical is not None:
+            mine.typical, mine.typical_swing = [next(bound) for _ in gaps], next(bound)
+        found.append(mine)
+    return found
 
 
-def _queries(number: int, group: tuple[str, ...], decision: Decision, gaps: Sequence[Gap]) -> Iterator[ast.Query]:
-    """A pair at every gap, the nearest pair at every gap, the largest swing."""
+def _queries(
+    number: int, group: tuple[str, ...], decision: Decision, gaps: Sequence[Gap], typical: TypicalLevel | None
+) -> Iterator[ast.Query]:
+    """A pair at every gap, the nearest pair at every gap, the largest swing; then both again for typical inputs."""
     nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
     for kind, goal in (("q", None), ("n", nearest)):
         for i, gap in enumerate(gaps):
             yield ast.Query(ast.Name(f"{kind}{number}_{i}"), pair_of(group, decision.clauses(gap.size), goal))
     swing = ast.Objective("maximize", decision.difference())
     yield ast.Query(ast.Name(f"s{number}"), pair_of(group, (), swing))
+    if typical is not None:
+        for i, gap in enumerate(gaps):
+            yield ast.Query(ast.Name(f"t{number}_{i}"), pair_of(group, (*decision.clauses(gap.size), typical.clause())))
+        yield ast.Query(ast.Name(f"ts{number}"), pair_of(group, (typical.clause(),), swing))
 
 
 def pair_of(

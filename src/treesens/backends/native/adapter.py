@@ -24,6 +24,7 @@ from treesens.backends.native.score_rows import Rows
 from treesens.backends.native.variables import Places, places_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
 from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Order
+from treesens.compiler.query.forest import FOREST_ROW
 from treesens.errors import BackendError
 
 
@@ -90,7 +91,7 @@ def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = Fals
         rows.relaxed,
         0 if objective is None else objective.shift,
         0 if objective is None else objective.constant,
-        max((row.shift for row in module.ops_of(Linear)), default=0),
+        max((row.shift for row in module.ops_of(Linear) if row.name != FOREST_ROW), default=0),
         rows.objective_dropped,
         rows.dropped,
         tuple(rows.row_dropped),

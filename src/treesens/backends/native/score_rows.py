@@ -12,6 +12,7 @@ from treesens.backends.native.variables import Places
 from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
 from treesens.compiler.ir import TRUE, Linear, Module
 from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
+from treesens.compiler.query.forest import FOREST_ROW
 
 _BITS = 59
 """Coefficients, bound and what releases a row sum to less than 2**62, which is what the engine takes."""
@@ -23,6 +24,7 @@ class Rows:
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
         """With `alike` all rows of scores keep one unit, also if only one of them is too long: slacks can be compared."""
         self.relaxed = False
+        self.alike = alike
         self.places = places
         self.leaf_of = np.full(module.variables, -1, np.int64)
         counted = np.flatnonzero(groups.counted)
@@ -34,7 +36,7 @@ class Rows:
         self.entries: list[tuple[Int64Array, int, Int64Array]] = []  # leaves, row, values
         self.unary: list[tuple[int, int, IntegerArray]] = []  # row, variable, value per cell
         rows = [row for row in module.ops_of(Linear) if not row.implied]
-        scored = [row for row in rows if alike and np.any(self.leaf_of[row.variables] >= 0)]
+        scored = [row for row in rows if alike and self._scores(row)]
         self.dropped = max((bits_beyond(row.coefficients, row.bound, _BITS) for row in scored), default=0)
         for row in rows:
             self._constraint(row)
@@ -50,6 +52,10 @@ class Rows:
             self.objective_dropped = rounded.dropped
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
+    def _scores(self, row: Linear) -> bool:
+        """Whether a row is about leaves whose slack counts: where slacks are compared, those of forests do not."""
+        return bool(np.any(self.leaf_of[row.variables] >= 0)) and not (self.alike and row.name == FOREST_ROW)
+
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
         """int64 coefficients; rounded outward if they do not fit."""
         rounded = round_row(coefficients, bound, bits=_BITS, at_least=at_least)
@@ -57,7 +63,7 @@ class Rows:
         return replace(rounded, coefficients=rounded.coefficients.astype(np.int64))
 
     def _constraint(self, row: Linear) -> None:
-        scores = bool(np.any(self.leaf_of[row.variables] >= 0))
+        scores = self._scores(row)
         rounded = self._narrow(row.coefficients, row.bound, self.dropped if scores else 0)
         coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)

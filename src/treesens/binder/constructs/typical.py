@@ -12,7 +12,7 @@ from treesens.binder.scope import Pending, Scope
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.forest import ForestTerm
+from treesens.compiler.query.forest import FOREST_ROW, ForestTerm
 from treesens.data.rows import cells_of_rows
 from treesens.data.typical import Method, TypicalScore, learn_typical, rows_needed
 from treesens.errors import UsageError
@@ -29,7 +29,7 @@ def bind(scope: Scope, node: Typical, positive: bool) -> Pending:
     def row(point: int) -> Pending:
         def build(space: q.Space) -> q.AtLeast:
             term = ForestTerm(point, score.forest, score.forest.on(space.grid), sign)
-            return q.AtLeast(q.LinearForm(forests=(term,)), LogRational(least * sign), not positive, "typical")
+            return q.AtLeast(q.LinearForm(forests=(term,)), LogRational(least * sign), not positive, FOREST_ROW)
 
         return build
 

@@ -21,6 +21,9 @@ from treesens.compiler.model.scores import leaf_values
 Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Of inputs float64[rows, features]: the least and the greatest score that another judge allows, float64[rows] each."""
 
+FOREST_ROW = "typical"
+"""The name of the rows of forests, by which a search for the largest slack of scores leaves theirs out."""
+
 _LEAVES = 1 << 22
 """Leaves that are looked up at once."""
 

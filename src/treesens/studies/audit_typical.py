@@ -1,0 +1,49 @@
+"""What an audit says of typical inputs alone: whether a gap stays, the pair, and how far their scores can be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.result import Result, Verdict
+from treesens.data.flips import FlipQuestion, Flips
+from treesens.report.records import record
+from treesens.solve.data_rows import hints_of, witness_among_rows
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.studies.typicality import TypicalLevel
+
+_TOLD = ("verdict", "reason", "proof", "points", "scores")
+_ALL = "no inputs at all"
+
+
+def typical_answer(
+    question: ResolvedQuestion, shape: FlipQuestion, found: Flips, rows: FloatArray, options: Options, budget: Budget
+) -> Result:
+    """A pair of typical inputs at a gap: a row with its partner if there is one, or what a search says."""
+    pair = witness_among_rows(question.query, shape, found, rows, options)
+    if pair is not None:
+        reason = f"verified: row {pair[0]} of the table"
+        return Result(question.name, Verdict.FOUND, reason, witness=pair[1], backend="rows")
+    hints = hints_of(question.query, shape, found, rows)
+    return answer(question.query, replace(options, hints=hints), budget)
+
+
+def typical_record(
+    level: TypicalLevel, question: ResolvedQuestion, among_all: Result, ask: Callable[[], Result], swing: Result | None
+) -> dict[str, Any]:
+    """The part of a record of the audit; what no inputs do, no typical ones do."""
+    nobody = Result(question.name, Verdict.NONE, _ALL, proof=among_all.proof)
+    result = nobody if among_all.verdict is Verdict.NONE else ask()
+    full = record(question.query, result)
+    known = None if swing is None else swing.objective
+    return {
+        **level.record(),
+        **{name: full.get(name) for name in _TOLD},
+        "max_swing": None if known is None else known.value,
+        "max_swing_bound": None if known is None else known.bound,
+    }
