@@ -330,8 +330,8 @@ def train_onnx(rng: np.random.Generator, features: Sequence[Feature], name: str,
     )
     session = onnxruntime.InferenceSession(str(path), one_thread, providers=["CPUExecutionProvider"])
     names = tuple(f"f{i}" for i in range(len(features)))
-    found, used = _thresholds(estimator, tuple(f.name for f in features))
-    found = {f: sorted({*v, *(float(np.float32(t)) for t in v)}) for f, v in found.items()}
+    _, used = _thresholds(estimator, tuple(f.name for f in features))
+    found = _onnx_thresholds(proto, tuple(f.name for f in features))  # the converter has its own way to float32
 
     def run(c: Columns) -> Any:
         return session.run(None, {"x": matrix(c, np.float32)})
@@ -346,6 +346,20 @@ def train_onnx(rng: np.random.Generator, features: Sequence[Feature], name: str,
         tuple("012"[: COUNTS[kind]]), found, False, used, False, True, np.float32, None,
         len(trees_of(estimator)), feature_names=tuple(f.name for f in features),
     )  # fmt: skip
+
+
+def _onnx_thresholds(proto: Any, names: tuple[str, ...]) -> dict[str, list[float]]:
+    """What the nodes of the file compare with."""
+    found: dict[str, list[float]] = {}
+    for node in proto.graph.node:
+        told = {a.name: a for a in node.attribute}
+        if "nodes_modes" not in told:
+            continue
+        lists = (told["nodes_featureids"].ints, told["nodes_values"].floats, told["nodes_modes"].strings)
+        for feature, value, mode in zip(*lists, strict=True):
+            if mode != b"LEAF":
+                found.setdefault(names[feature], []).append(float(value))
+    return found
 
 
 def train_treelite(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf, nextafter, sqrt
+from math import sqrt
 
+from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
@@ -27,7 +28,7 @@ def within_range(query: Query, bound: float | None, *, restricted: bool = False)
     limit = high if goal.maximize else low
     if limit is None:
         return bound
-    rounded = nextafter(float(limit), inf if goal.maximize else -inf) if float(limit) != limit else float(limit)
+    rounded = (ceil_to if goal.maximize else floor_to)(limit, NumberType.FLOAT64)
     return rounded if bound is None else (min if goal.maximize else max)(bound, rounded)
 
 

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import nextafter, sqrt
 
 from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
@@ -95,9 +96,7 @@ def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutc
 
 def shown_bound(goal: Objective, bound: Fraction) -> float:
     """A proved bound as people read it, rounded down."""
-    least = float(bound)
-    if Fraction(least) > bound:
-        least = nextafter(least, -inf)
+    least = floor_to(bound, NumberType.FLOAT64)
     if goal.kind != "distance l2":
         return least
     root = sqrt(max(0.0, least))

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, floor, inf, nextafter
+from math import ceil, floor
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, 
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
@@ -356,7 +357,7 @@ def _reached(module: Module, outcome: RawOutcome) -> float | None:
         return None
     taken = outcome.assignment[goal.variables]
     total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
-    return nextafter(float(Fraction(total, 2**goal.shift)), inf)
+    return ceil_to(Fraction(total, 2**goal.shift), NumberType.FLOAT64)
 
 
 def unknown_result(compilation: Compilation, reason: str) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.ir import Equal, Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve
@@ -143,9 +145,9 @@ class NativeBackend(InProcessBackend):
         bound = None
         if adapted.problem.objective and result.upper is not None:
             whole = (int(result.upper) << adapted.objective_dropped) + adapted.objective_constant
-            exact = whole / 2**adapted.objective_shift
+            exact = Fraction(whole, 2**adapted.objective_shift)
             rounded = result.status != "optimal" or adapted.objective_dropped > 0
-            bound = float(np.nextafter(exact, np.inf)) if rounded else exact
+            bound = ceil_to(exact, NumberType.FLOAT64) if rounded else float(exact)
         statistics = result.statistics
         numbers = {
             "nodes": float(statistics.nodes),
