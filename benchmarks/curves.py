@@ -1,21 +1,29 @@
 """Value and bound of an optimum over time: the native engine, one core, CPU seconds of the search without compiling.
 
-    python benchmarks/curves.py OLD.json [NEW.json] [--feature F] [--sense minimize] [--at 1,3,10,30]
+    python benchmarks/curves.py OLD.json [NEW.json] [--feature F] [--sense minimize] [--at 1,3,10] [--beside highs,veritas]
 
 One model: its largest (smallest) margin, or with `--feature` the largest difference of two points that differ there alone.
 Two models: the largest margin(old) - margin(new). Bounds are printed as multiples of the last value, so that 1 is closed.
+Others are asked the same in the same run (`beside.py`), one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from beside import Known, by_solver, by_veritas, veritas_sum
 
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import bind
 from treesens.compiler.compilation import compile_query
+from treesens.compiler.query.query import Query
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 
@@ -54,21 +62,51 @@ def main() -> None:
     parser.add_argument("--feature")
     parser.add_argument("--sense", choices=("maximize", "minimize"), default="maximize")
     parser.add_argument("--at", default="1,3,10,30")
+    parser.add_argument("--beside", default="", help="highs, cpsat, veritas")
     asked = parser.parse_args()
     if len(asked.models) > 2 or (asked.feature is not None and len(asked.models) == 2):
         parser.error("give one model, or two without --feature")
+    if asked.beside and asked.sense == "minimize":
+        parser.error("others are asked for what is largest")
     query = bind(question(asked.models, asked.feature, asked.sense), Path()).queries[0].query
     artifact = NativeBackend().emit(compile_query(query, "native").module)
     assert isinstance(artifact, NativeArtifact)
-    assert artifact.adapted is not None
-    solver = Solver(artifact.adapted.problem, mode="objective")
+    adapted = artifact.adapted
+    assert adapted is not None
+    solver = Solver(adapted.problem, mode="objective")
     solver.set_gap(relative=1e-6)
-    known = curve(solver, [float(s) for s in asked.at.split(",")])
+    at = [float(s) for s in asked.at.split(",")]
+    known = curve(solver, at)
     scale = abs(known[-1][1].level or 0) or 1
-    print("| CPU s | value | bound | nodes | status |\n|" + " --- |" * 5)
+    print("| who | CPU s | value | bound | nodes | status |\n|" + " --- |" * 6)
     for seconds, result in known:
         value, bound = ("–" if x is None else f"{x / scale:.5f}" for x in (result.level, result.upper))
-        print(f"| {seconds:.1f} | {value} | {bound} | {result.statistics.nodes} | {result.status} |")
+        print(
+            f"| native | {seconds:.1f} | {value} | {bound} | {result.statistics.nodes} | {result.status} |", flush=True
+        )
+    units = adapted.objective_shift - adapted.objective_dropped
+    whole = (scale + (adapted.objective_constant >> adapted.objective_dropped)) / 2.0**units
+    for name in filter(None, asked.beside.split(",")):
+        show_other(name, asked.models, asked.feature, query, at, whole)
+
+
+def show_other(name: str, models: list[Path], feature: str | None, query: Query, at: list[float], value: float) -> None:
+    """The curve of another solver, in multiples of the value that the engine has reached."""
+    for known in others(name, models, feature, query, at):
+        reached, bound = ("–" if x is None else f"{x / value:.5f}" for x in (known.value, known.bound))
+        print(f"| {name} | {known.seconds:.1f} | {reached} | {bound} | | {known.ended} |", flush=True)
+
+
+def others(name: str, models: list[Path], feature: str | None, query: Query, at: list[float]) -> Iterator[Known]:
+    if name != "veritas":
+        for seconds in at:
+            known = by_solver(name, query, seconds)
+            yield known
+            if known.ended == "optimal":
+                return
+        return
+    signs = [1, -1] if len(models) == 2 or feature is not None else [1]
+    yield from by_veritas(veritas_sum((models * 2)[: len(signs)], signs, feature), at)
 
 
 if __name__ == "__main__":

@@ -77,14 +77,19 @@ class CpSatBackend(Backend):
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
 
+        # Stopped before it has begun CP-SAT reports a bound of 0: only what it has told on the way is a bound then.
+        told: list[float] = []
+        solver.best_bound_callback = told.append
         status = solver.solve(model, Incumbents() if on_incumbent is not None and artifact.has_objective else None)
         assignment = None
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             assignment = np.array([solver.boolean_value(x) for x in variables], bool)
         bound = None
-        if artifact.optimises and status in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
+        if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+            told.append(solver.best_objective_bound)
+        if artifact.optimises and told:
             scale = artifact.objective_scale * 2.0**-artifact.objective_shift
-            bound = float(np.nextafter(solver.best_objective_bound * scale, np.inf))
+            bound = float(np.nextafter(told[-1] * scale, np.inf))
             bound += artifact.objective_constant * 2.0**-artifact.objective_shift
         statistics = {"branches": float(solver.num_branches), "conflicts": float(solver.num_conflicts)}
         return RawOutcome(self._termination(status, artifact), assignment, bound, statistics=statistics)
