@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "range": ("treesens.commands.range", "The smallest and the largest score, with their proofs."),
     "robust": ("treesens.commands.robust", "How far rows are from another class, with proofs."),
     "why": ("treesens.commands.why", "Which values of a row decide its class, and what would change it."),
+    "vnnlib": ("treesens.commands.vnnlib", "Decide a VNN-LIB property of an ONNX tree ensemble."),
     "learn": ("treesens.commands.learn", "Mine domains and rules from a table, as text of the language."),
     "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
     "emit": ("treesens.commands.emit", "Write what a solver would get."),
