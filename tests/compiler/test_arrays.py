@@ -38,3 +38,5 @@ def test_groups_sum_up_what_belongs_together(ascending: bool) -> None:
 @pytest.mark.parametrize("values", [[], [3], [3, 1, 3, 2 << 40, 1]])
 def test_distinct_values_ascend(values: list[int]) -> None:
     assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
+    nearly = [*range(100), *values]
+    assert distinct(np.array(nearly, np.int64)).tolist() == sorted(set(nearly))

@@ -85,8 +85,8 @@ def _dead_leaves(module: Module) -> BoolArray:
         above = np.maximum.reduceat(np.where(negative, position[here], -1)[order], starts)
         dead[boxes[below <= above] // (len(module.blocks) + 1)] = True
     # Contradictory members of a table.
-    pairs, counts = np.unique(leaves[~ordered].astype(np.int64) << 32 | variable[~ordered], return_counts=True)
-    dead[pairs[counts > 1] >> 32] = True
+    pairs, _, starts = groups_of(leaves[~ordered].astype(np.int64) << 32 | variable[~ordered])
+    dead[pairs[np.diff(np.append(starts, np.count_nonzero(~ordered))) > 1] >> 32] = True
     return dead
 
 
