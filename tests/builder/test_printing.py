@@ -92,6 +92,8 @@ def quantity(node: Any) -> Any:
             return point(p).predicted_class()
         case ast.Likelihood(p, data):
             return point(p).likelihood(data.text)
+        case ast.Typicality(p, data, way):
+            return point(p).typicality(data.text, by=way)
         case ast.Changes(one, other):
             return point(one).changes(point(other))
         case ast.Distance(p, to, norm):

@@ -242,3 +242,29 @@ def test_ties_are_undecided_in_the_oracle() -> None:
     same = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
     with pytest.raises(Undecided):
         chow_liu(same)
+
+
+@pytest.mark.parametrize("way", ["chow-liu", "isolation"])
+def test_the_most_typical_pair_is_the_best_of_all(way: str) -> None:
+    frame = numbers(np.random.default_rng(2), 45)
+    model = forest(frame, 3)
+    asked = "find a, b such that a = b except pay; prob(a) >= 0.6; prob(b) <= 0.4"
+    query = question(model, frame, DOMAIN, f"find a such that a typical of d at 80 % by {way}")
+    term = row_of(query).form.forests[0]
+    inputs = every_input([6, 6, 6, 2])
+    scores = term.scores(query.space.grid.cells(inputs)) / 2.0**term.shift
+    prob = model.predict_proba(pd.DataFrame(inputs, columns=list(frame)))[:, 1]
+    best = max(
+        scores[i] + scores[j]
+        for i in np.flatnonzero(prob >= 0.6)
+        for j in np.flatnonzero(prob <= 0.4)
+        if (inputs[i, [0, 1, 3]] == inputs[j, [0, 1, 3]]).all()
+    )
+    found = ask(model, frame, f"{asked} maximize typicality(a, d, {way}) + typicality(b, d, {way})", time_limit=30)
+    assert found.verdict == "found"
+    told = found.to_dict()["objective"]
+    assert told["value"] == pytest.approx(best, abs=1e-9)
+    assert told["bound"] == pytest.approx(best, abs=1e-6)
+    # A typicality is the score that the region is made of: one unit above the best there is nothing.
+    more = f"{asked}; typicality(a, d, {way}) + typicality(b, d, {way}) > {float(best)!r}"
+    assert ask(model, frame, more, time_limit=30).verdict == "none"

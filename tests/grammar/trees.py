@@ -50,6 +50,7 @@ quantities = st.one_of(
     st.builds(ast.ValueOf, names),
     st.builds(ast.ClassOf, names),
     st.builds(ast.Likelihood, names, names),
+    st.builds(ast.Typicality, names, names, st.sampled_from([None, "chow-liu", "isolation"])),
     st.builds(ast.Changes, names, names),
     st.builds(
         ast.Distance,

@@ -136,6 +136,8 @@ def term_text(term: Node) -> str:
         return f"{kind}({rest[0]}" + (f", {rest[1]})" if rest[1] is not None else ")")
     if kind == "likelihood":
         return " * ".join(f"likelihood({p}, {data})" for p, data in rest[0])
+    if kind == "typicality":
+        return f"typicality({rest[0]}, {rest[1]}" + (f", {rest[2]})" if rest[2] else ")")
     if kind == "changes":
         return f"changes({rest[0]}, {rest[1]})"
     if kind == "distance":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.language import Node
-from tests.oracle.typical import typical
+from tests.oracle.typical import typical, typicality
 
 Truth = tuple[np.ndarray, np.ndarray]
 """(sure, may): bool[pairs] each."""
@@ -212,6 +212,8 @@ def quantity(s: Setting, term: Node) -> tuple[np.ndarray, float]:
                 value = np.exp(value)
             band = float(np.max(np.abs(value), initial=1.0)) * max(band, 1e-6)
         return value, band
+    if kind == "typicality":
+        return _typicality(s, p, term[2], term[3])
     if kind == "changes":
         return changed(s, p, term[2]).astype(float), 0.0
     if kind == "distance":
@@ -300,6 +302,25 @@ def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | 
     return s.both(truth) if limit is None else (truth, np.ones_like(truth))
 
 
+def _typicality(s: Setting, p: str, data: str, way: str | None) -> tuple[np.ndarray, float]:
+    """The score per pair; nothing is known of it where the reference leaves it open."""
+    points, rows = s.points[p], s.tables[data]
+    key = ("typicality", data, way, id(points))
+    if key not in s.cache:
+        s.cache[key] = typicality(*_cells(points, rows, way), way or "chow-liu")
+    found = s.cache[key]
+    return (np.zeros(len(s.at[p])), math.inf) if found is None else (found[s.at[p]], 0.0)
+
+
+def _cells(points: Points, rows: Rows, way: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of the points and of the rows that lie in the domain."""
+    theirs, mine = rows.cells[points.model.name][rows.inside], points.cells
+    if way == "isolation":
+        return mine, theirs
+    absent = np.isnan(rows.user[rows.inside])
+    return np.where(np.isnan(points.user), -1, mine), np.where(absent, -1, theirs)
+
+
 def _typical(s: Setting, names: list[str], data: str, level: str | None, way: str | None) -> Truth:
     """In the region that is learnt from the rows that lie in the domain."""
     sure, may = np.ones(len(s.at[names[0]]), bool), np.ones(len(s.at[names[0]]), bool)
@@ -308,11 +329,7 @@ def _typical(s: Setting, names: list[str], data: str, level: str | None, way: st
         points, rows = s.points[p], s.tables[data]
         key = ("typical", data, share, way, id(points))
         if key not in s.cache:
-            theirs, mine = rows.cells[points.model.name][rows.inside], points.cells
-            if way != "isolation":
-                theirs = np.where(np.isnan(rows.user[rows.inside]), -1, theirs)
-                mine = np.where(np.isnan(points.user), -1, mine)
-            s.cache[key] = typical(mine, theirs, share, way or "chow-liu")
+            s.cache[key] = typical(*_cells(points, rows, way), share, way or "chow-liu")
         sure, may = sure & s.cache[key][0][s.at[p]], may & s.cache[key][1][s.at[p]]
     return sure, may
 

@@ -184,7 +184,7 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
     if d.tables:
         forms.append(pin)
         if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
-            forms.append(typical_of)
+            forms += [typical_of, typicality_of] if d.chance(0.5) else [typical_of]
         if discrete(d):
             forms += [row_distance, row_distance]
             if all(d.models[m].celled for _, m in points) and len({m for _, m in points}) == 1:
@@ -368,6 +368,18 @@ def typical_of(d: Draw, points: list[list[str]]) -> Node:
     return ["typical", some, data, d.pick(levels), d.pick([None, "chow-liu", "isolation"])]
 
 
+def typicality_of(d: Draw, points: list[list[str]]) -> Node:
+    data = d.pick(list(d.tables))
+    if int(d.tables[data].inside.sum()) < 2:
+        return unary(d, points)
+    way = d.pick([None, "chow-liu", "isolation"])
+    size = float(d.rng.uniform(300, 700)) if way == "isolation" else -float(d.rng.uniform(0, 15))
+    terms = [["1", ["typicality", d.pick(points)[0], data, way]]]
+    if len(points) > 1 and d.chance(0.3):
+        terms, size = [[c, ["typicality", p, data, way]] for c, p in (("1", "a"), ("-2", "b"))], -size
+    return ["compare", terms, d.pick(["<", "<=", ">=", ">"]), one(exact_text(round(size, 2)))]
+
+
 def ordered(d: Draw) -> list[Feature]:
     return [f for f in d.space.features if f.kind != "category"]
 
@@ -442,6 +454,8 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
             forms += ["rowdistance", "nearest"]
             if m.celled and whole_tables(d) and len({x for _, x in points}) == 1:
                 forms.append("likelihood")
+    if any(int(t.inside.sum()) > 1 for t in d.tables.values()) and m.celled and len({x for _, x in points}) == 1:
+        forms.append("typicality")
     if not forms:
         return None
     form = d.pick(forms)
@@ -453,6 +467,10 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
         return [sense, [["1", [term, "a", c]], ["-1", [term, "b", c]]]]
     if form == "changes":
         return [sense, [["1", ["changes", "a", "b"]]]]
+    if form == "typicality":
+        data = d.pick([name for name, t in d.tables.items() if int(t.inside.sum()) > 1])
+        way = d.pick([None, "isolation"])
+        return [sense, [[d.pick(["1", "0.5", "-1"]), ["typicality", q, data, way]] for q, _ in points]]
     if form == "distance":
         return [sense, [["1", ["distance", "a", "b", d.pick(NORMS)]]]]
     data = d.pick(list(d.tables))

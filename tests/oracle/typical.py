@@ -37,6 +37,17 @@ def typical(cells: np.ndarray, rows: np.ndarray, level: Fraction, way: str) -> t
     return truth, truth
 
 
+def typicality(cells: np.ndarray, rows: np.ndarray, way: str) -> np.ndarray | None:
+    """The scores of cells int[points, features] as numbers; None if they are left open."""
+    order = np.random.default_rng(0).permutation(len(rows))
+    learn = rows[order[: (len(rows) + 1) // 2]]
+    try:
+        score = isolation(learn) if way == "isolation" else chow_liu(learn)
+    except Undecided:
+        return None
+    return np.array([score(cell) for cell in cells.tolist()], float) * UNIT
+
+
 def enough(count: int, level: Fraction) -> bool:
     """Whether so many rows have a region of this level."""
     return math.floor((1 - level) * (count // 2 + 1)) >= 1

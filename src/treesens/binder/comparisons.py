@@ -20,10 +20,12 @@ from treesens.binder.terms import (
     LikelihoodAtom,
     LinkedAtom,
     ScoreAtom,
+    TypicalityAtom,
     affine,
     class_index,
     kind_of,
 )
+from treesens.binder.typicality import compare_typicalities
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query.bounds import LogRational
 from treesens.grammar.tree import ast
@@ -85,6 +87,8 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
         return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
     if likelihoods := form.only(LikelihoodAtom):
         return bind_data.compare_likelihoods(scope, likelihoods, operator, number, positive, span)
+    if typicalities := form.only(TypicalityAtom):
+        return compare_typicalities(scope, typicalities, operator, number, positive)
     if changes := form.only(ChangesAtom):
         return bind_data.compare_changes(scope, changes, operator, number, positive)
     if distances := form.only(DistanceAtom):

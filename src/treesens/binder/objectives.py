@@ -20,9 +20,11 @@ from treesens.binder.terms import (
     LikelihoodAtom,
     LinkedAtom,
     ScoreAtom,
+    TypicalityAtom,
     affine,
     kind_of,
 )
+from treesens.binder.typicality import typicality_objective
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
@@ -32,7 +34,9 @@ from treesens.grammar.tree import ast
 
 PendingObjective = Callable[[q.Space], q.Objective]
 
-_FORMS = "margins, a product of likelihoods, a distance to a row or to the nearest row, or `changes(a, b)`"
+_FORMS = (
+    "margins, a product of likelihoods, typicalities, a distance to a row or to the nearest row, or `changes(a, b)`"
+)
 
 
 def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
@@ -43,6 +47,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
     atoms = [atom for atom, _ in form.terms]
     if scores := form.only(ScoreAtom):
         return _margins(scope, scores, form.constant, upwards)
+    if typicalities := form.only(TypicalityAtom):
+        return typicality_objective(scope, typicalities, form.constant, upwards)
     if changes := form.only(ChangesAtom):
         return _changes(scope, changes, form.constant, upwards)
     if len(atoms) == 1 and isinstance(atoms[0], LikelihoodAtom):

@@ -12,6 +12,7 @@ from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.data.tables import decimal_of
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import TYPICAL_WAYS
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,16 @@ class LikelihoodAtom:
 
 
 @dataclass(frozen=True)
+class TypicalityAtom:
+    """How typical a point is of a table, by a tree of pairs or an isolation forest."""
+
+    point: int
+    table: str
+    way: str
+    node: ast.Typicality = field(compare=False)
+
+
+@dataclass(frozen=True)
 class DistanceAtom:
     """A distance of a point to another (an int), to a row, or to the nearest row of a table."""
 
@@ -75,7 +86,9 @@ class AbsoluteAtom:
     inner: Affine
 
 
-Atom: TypeAlias = FeatureAtom | ScoreAtom | LinkedAtom | LikelihoodAtom | DistanceAtom | ChangesAtom | AbsoluteAtom
+Atom: TypeAlias = (
+    FeatureAtom | ScoreAtom | LinkedAtom | LikelihoodAtom | TypicalityAtom | DistanceAtom | ChangesAtom | AbsoluteAtom
+)
 
 
 A = TypeVar("A")
@@ -117,6 +130,8 @@ def kind_of(atom: Atom) -> str:
             return "a probability" if link in (Link.LOGISTIC, Link.SOFTMAX) else "a prediction"
         case LikelihoodAtom():
             return "a likelihood"
+        case TypicalityAtom():
+            return "a typicality"
         case DistanceAtom():
             return "a distance"
         case ChangesAtom():
@@ -147,6 +162,9 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
         case ast.Likelihood(point, data):
             scope.table(data)
             return _one(LikelihoodAtom(((scope.point(point), data.text),), node))
+        case ast.Typicality(point, data, way):
+            scope.table(data)
+            return _one(TypicalityAtom(scope.point(point), data.text, way or TYPICAL_WAYS[0], node))
         case ast.Distance(point, target, norm):
             return _one(_distance(scope, node, point, target, norm))
         case ast.Changes(first, second):

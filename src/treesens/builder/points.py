@@ -112,6 +112,11 @@ class Point(Built):
         """The product of the marginals of the model's cells in some data."""
         return Expression(ast.Likelihood(self.name, name_of(data, "data")))
 
+    def typicality(self, data: str, *, by: str | None = None) -> Quantity:
+        """The score by which the point is typical of some data or not."""
+        way = None if by is None else word_of(by, TYPICAL_WAYS, "by")
+        return Expression(ast.Typicality(self.name, name_of(data, "data"), way))
+
     def distance(self, target: Point | Row | NearestRow, norm: ast.Norm) -> Quantity:
         """How far another point or a row is, in widths of the domains."""
         kinds: tuple[ast.Norm, ...] = ("l0", "l1", "l2", "linf")

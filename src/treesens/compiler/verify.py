@@ -155,8 +155,10 @@ def may_hold_in_library(query: Query, values: FloatArray) -> bool:
 
 def _judged_otherwise(query: Query, x: Inputs) -> str | None:
     """A score of a forest that its other judge does not confirm (`Forest.judge`); None if all are confirmed."""
-    for constraint in linear_constraints(query.constraints):
-        for term in constraint.form.forests:
+    forms = [row.form for row in linear_constraints(query.constraints)]
+    forms += [query.objective.form] if query.objective is not None else []
+    for form in forms:
+        for term in form.forests:
             low, high = term.forest.judge(x.values[term.point : term.point + 1])
             score = term.value(x.cells[term.point]) / term.coefficient
             if not Fraction(float(low[0])) <= score <= Fraction(float(high[0])):

@@ -195,8 +195,10 @@ def _argument(
             return "data", None, None
         case "cavities", _:
             return "option", None, None
-        case "likelihood", 1:
+        case "likelihood" | "typicality", 1:
             return "data", None, None
+        case "typicality", 2:
+            return "typical", None, None
         case "prob" | "margin", 1:
             return "class", point, None
         case "distance", 1:

@@ -256,6 +256,7 @@ class Objective(ArrayRecord):
     KINDS: ClassVar[tuple[str, ...]] = (
         "margin",
         "log-likelihood",
+        "typicality",
         "changes",
         "distance l0",
         "distance l1",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from treesens.compiler.base.diagnostics import Code, did_you_mean
+from treesens.compiler.base.diagnostics import Code
 from treesens.grammar.constructs.construct import Construct
 from treesens.grammar.printing.phrases import list_words
 from treesens.grammar.printing.print_terms import expression_text, name_text, point_name_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import node
-from treesens.grammar.tree.words import TYPICAL_WAYS
 
 if TYPE_CHECKING:
     from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder
@@ -72,7 +71,7 @@ def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
             case "typical_level":
                 level = _level(builder, builder.parts(part)[0])
             case "typical_way":
-                way = _way(builder, builder.parts(part)[0])
+                way = builder.way_of(builder.parts(part)[0])
             case "point_name":
                 points.append(part)
             case _:
@@ -86,14 +85,6 @@ def _level(builder: TermBuilder, part: Child) -> ast.Number:
     if not span.text.endswith("%"):
         raise builder.fail(LEVEL_OUT_OF_RANGE, "a level is a percentage", span, f"write `at {span.text} %`")
     return ast.Number(builder.exact(span.text.rstrip("% \t"), span), span=span)
-
-
-def _way(builder: TermBuilder, part: Child) -> str:
-    span = builder.span(part)
-    if span.text not in TYPICAL_WAYS:
-        remedy = did_you_mean(span.text, TYPICAL_WAYS) or f"write {' or '.join(f'`{w}`' for w in TYPICAL_WAYS)}"
-        raise builder.fail("S053", f"`{span.text}` is not a way to tell what is typical", span, remedy)
-    return span.text
 
 
 CONSTRUCT = Construct((Typical,), build, GRAMMAR, codes=(LEVEL_OUT_OF_RANGE, TOO_FEW_ROWS))

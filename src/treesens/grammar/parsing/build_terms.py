@@ -15,7 +15,7 @@ from lark import Token, Tree
 from treesens.compiler.base.diagnostics import Code, Diagnostics, Source, Span, did_you_mean
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NORMS, QUANTITIES
+from treesens.grammar.tree.words import NORMS, QUANTITIES, TYPICAL_WAYS
 
 if TYPE_CHECKING:
     Branch: TypeAlias = Tree[Token]
@@ -247,6 +247,9 @@ class TermBuilder:
                 return (ast.Likelihood if text == "likelihood" else ast.Changes)(
                     self.name(first), self.name(second), span=span
                 )
+            case "typicality", [point, data, *way] if self._is_point(point) and self._is_name(data) and len(way) <= 1:
+                known = self.way_of(way[0]) if way else None
+                return ast.Typicality(self.name(point), self.name(data), known, span=span)
             case "abs", [operand] if not {"row", "nearest", "keyword_argument"} & set(kinds):
                 return ast.Absolute(self.quantity(operand), span=span)
             case "distance", [point, target, *norm] if self._is_point(point) and len(norm) <= 1:
@@ -263,6 +266,14 @@ class TermBuilder:
             message = f"there is no function `{function}`"
             return self.fail("S040", message, self.span(function), did_you_mean(str(function), functions()))
         return self.fail("S041", f"`{function}` takes other arguments", span, f"write {functions()[str(function)]}")
+
+    def way_of(self, part: Child) -> str:
+        """A way to tell what is typical, by its word."""
+        span = self.span(part)
+        if span.text not in TYPICAL_WAYS:
+            remedy = did_you_mean(span.text, TYPICAL_WAYS) or f"write {' or '.join(f'`{w}`' for w in TYPICAL_WAYS)}"
+            raise self.fail("S053", f"`{span.text}` is not a way to tell what is typical", span, remedy)
+        return span.text
 
     def _is_point(self, child: Child) -> bool:
         return isinstance(child, Tree) and child.data == "bare"

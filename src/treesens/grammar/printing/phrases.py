@@ -37,6 +37,9 @@ def value(node: ast.Expression) -> str:
             return f"the class of {point.text}"
         case ast.Likelihood(point, data):
             return f"the likelihood of {point.text} among the rows of {data.text}"
+        case ast.Typicality(point, data, way):
+            by = ", by an isolation forest" if way == "isolation" else ""
+            return f"how typical {point.text} is of the rows of {data.text}{by}"
         case ast.Distance(point, target, norm):
             return f"the {norm} distance of {point.text} to {_target(target)}"
         case ast.Changes(first, second):

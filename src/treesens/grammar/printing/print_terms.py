@@ -123,6 +123,8 @@ def expression_text(node: ast.Expression) -> str:
             return _call("class", point)
         case ast.Likelihood(point, data):
             return _call("likelihood", point, data)
+        case ast.Typicality(point, data, way):
+            return _call("typicality", point, data)[:-1] + (f", {way})" if way else ")")
         case ast.Changes(first, second):
             return _call("changes", first, second)
         case ast.Distance(point, target, norm):

@@ -142,6 +142,15 @@ Norm: TypeAlias = Literal["l0", "l1", "l2", "linf"]
 
 
 @node
+class Typicality(Node):
+    """`typicality(P, DATA [, WAY])`: the score of a point by which it is typical or not"""
+
+    point: Name
+    data: Name
+    way: str | None = None
+
+
+@node
 class Distance(Node):
     """`distance(P, Q | row N of DATA | nearest row of DATA, NORM)`"""
 
@@ -204,6 +213,7 @@ Expression: TypeAlias = (
     | ValueOf
     | ClassOf
     | Likelihood
+    | Typicality
     | Distance
     | Changes
     | Absolute

@@ -23,6 +23,7 @@ QUANTITIES: Final = {
     "value": "value(P)",
     "class": "class(P)",
     "likelihood": "likelihood(P, DATA)",
+    "typicality": "typicality(P, DATA) or typicality(P, DATA, isolation)",
     "distance": "distance(P, Q or row N of DATA or nearest row of DATA, l0 or l1 or l2 or linf)",
     "changes": "changes(P, Q)",
     "abs": "abs(P.f - Q.f)",
