@@ -69,10 +69,10 @@ _NEARLY = 0.9
 
 def distinct(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The different values, ascending, by sorting; not for NaN. `np.unique` hashes, and packed keys (`a << 32 | b`) collide in
-    its table until 10 million of them take a minute instead of a second; it also imports masked arrays. Keys of a module are mostly in order
-    already: a sort that merges runs takes a fifth of the time then, and three times as long on others.
+    its table until 10 million of them take a minute instead of a second; it also imports masked arrays. Keys of a module are
+    mostly in order already: a sort that merges runs takes a fifth of the time then, and three times as long on others.
     """
-    ascending = int(np.count_nonzero(values[1:] >= values[:-1]))
+    ascending = int(np.count_nonzero(np.greater_equal(values[1:], values[:-1])))
     ordered = np.sort(values, kind="stable" if ascending > _NEARLY * len(values) else None)
     return ordered[begins_run(ordered)]
 
