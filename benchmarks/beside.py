@@ -22,9 +22,11 @@ import numpy as np
 from treesens.backends.base import Limits, get_backend
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.compilation import compile_query
-from treesens.compiler.ir import Module
+from treesens.compiler.compilation import Compilation, compile_query
+from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
+from treesens.compiler.result import Witness
+from treesens.compiler.verify import verify_cells
 
 MODULES = {"highs": "highspy", "cpsat": "ortools.sat.python.cp_model"}
 CLOSED = 1e-6
@@ -49,24 +51,26 @@ def by_solver(name: str, query: Query, limit: float) -> Known:
 
 def _solved(name: str, query: Query, limit: float) -> Known:
     backend = get_backend(name)
-    module = compile_query(query, "native" if name == "native" else "independent").module
+    compilation = compile_query(query, "native" if name == "native" else "independent")
     # Digits enough for 1e-6, as the others have them.
-    artifact = backend.emit(module, precision=1 if name == "cpsat" else 0)
+    artifact = backend.emit(compilation.module, precision=1 if name == "cpsat" else 0)
     if name in MODULES:
         importlib.import_module(MODULES[name])
     start = time.process_time()
     outcome = backend.solve(artifact, Limits(limit, tolerance=Tolerance(CLOSED)))
     seconds = time.process_time() - start
-    return Known(seconds, outcome.termination.value, value_of(module, outcome.assignment), outcome.bound)
+    return Known(seconds, outcome.termination.value, value_of(compilation, outcome.assignment), outcome.bound)
 
 
-def value_of(module: Module, assignment: BoolArray | None) -> float | None:
-    """The objective of the module at a point."""
-    goal = module.objective
-    if assignment is None or goal is None:
+def value_of(compilation: Compilation, assignment: BoolArray | None) -> float | None:
+    """The objective at a solver's point, replayed exactly; None for one that does not pass."""
+    if assignment is None:
         return None
-    total = sum(int(c) for c in goal.coefficients[assignment[goal.variables]]) + goal.constant
-    return float(total / 2**goal.shift)
+    query, compiled = compilation.query, compilation.compiled
+    witness = verify_cells(query, compiled.source.cells(compiled.recover(assignment)))
+    if not isinstance(witness, Witness) or query.objective is None:
+        return None
+    return float(objective_value(query.objective, inputs_of(query, witness.values)))
 
 
 def by_veritas(ensemble: Any, at: Sequence[float]) -> Iterator[Known]:
