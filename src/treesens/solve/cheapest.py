@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import nextafter, sqrt
 
-from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
+from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly, is_rounded
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
@@ -30,6 +30,8 @@ _CLOSE = Fraction(1, 10**6)
 """Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""
 _SHARE = 0.9
 """Of the time; the rest is for what this search leaves open."""
+_MOMENT = 0.5
+"""Seconds for a forest: most rows take a tenth of that, and of what is left the search over all trees at once proves more."""
 
 
 def is_cheapest(query: Query) -> bool:
@@ -60,11 +62,14 @@ def answer_cheapest(
     if costs is None:
         return None
     part = budget.share(_SHARE)
+    rounded = is_rounded(query)
+    if rounded:
+        part = part.within(_MOMENT)
     found = cheapest_directly(
         query, costs.cost, part, hints=options.hints, seed=options.seed, memory=options.memory_limit
     )
     result = None if found is None else _judged(query, goal, costs, found, options)
-    if found is None or result is None:
+    if found is None or result is None or (rounded and not found.closed):
         return None
     if result.witness is not None and on_better is not None:
         on_better(result.witness)

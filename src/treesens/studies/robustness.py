@@ -74,7 +74,8 @@ class Nearest:
             return True
         if self.distance is None or self.bound is None:
             return False
-        return self.distance - self.bound <= max(1e-9, 1e-6 * self.distance)
+        # A search that has closed its gap to a millionth rounds both ends once more.
+        return self.distance - self.bound <= max(1e-9, 1.001e-6 * self.distance)
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON."""

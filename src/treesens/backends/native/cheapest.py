@@ -76,6 +76,12 @@ def cheapest_directly(
     return CheapestOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
 
 
+def is_rounded(query: Query) -> bool:
+    """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
+    known = [known_question(alternative) for alternative in alternatives_of(query)]
+    return any(row.slack for question in known if question is not None for row in question.rows)
+
+
 def _search(
     query: Query,
     known: Known,
