@@ -1,8 +1,9 @@
 """Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
 
 Points with their models, one `SameExcept`, sets of cells, boxes to avoid and bounds on sums of scores: the engine gets the
-trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose sums are too long are rounded outward:
-a proof holds, and a point is looked at exactly. Everything else takes the way through the IR, which means the same.
+trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose sums are too long are rounded
+outward, so that a proof holds, and a point is looked at exactly. Everything else takes the way through the IR, which means the
+same.
 """
 
 from __future__ import annotations
