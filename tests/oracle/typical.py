@@ -30,8 +30,9 @@ def typical(cells: np.ndarray, rows: np.ndarray, level: Fraction, way: str) -> t
     assert k >= 1, "the question is drawn such that there are rows enough"
     try:
         score = isolation(learn) if way == "isolation" else chow_liu(learn)
-        least = sorted(score(row) for row in rest.tolist())[k - 1]
-        truth = np.array([score(cell) >= least for cell in cells.tolist()], bool)
+        least = np.sort(score(rest))[k - 1]
+        different, number = np.unique(cells, axis=0, return_inverse=True)
+        truth = np.asarray(score(different) >= least)[number.reshape(-1)]
     except Undecided:
         return np.zeros(len(cells), bool), np.ones(len(cells), bool)
     return truth, truth
@@ -78,7 +79,7 @@ def units(share: Fraction) -> int:
 
 
 def chow_liu(learn: np.ndarray, coded: frozenset[int] = frozenset()) -> Any:
-    """The score of one row of cells. Missing values have to be marked as -1 here; `coded` features have no order."""
+    """The scores of rows of cells. Missing values have to be marked as -1 here; `coded` features have no order."""
     count, width = learn.shape
     groups = [_groups(learn[:, f].tolist(), coded=f in coded) for f in range(width)]
     table = np.array([[groups[f](c) for f, c in enumerate(row)] for row in learn.tolist()])
@@ -99,7 +100,7 @@ def chow_liu(learn: np.ndarray, coded: frozenset[int] = frozenset()) -> Any:
         )  # fmt: skip
     lost = 1 - sum(min(e.values()) for e in entries)
 
-    def score(row: list[int]) -> int:
+    def of_row(row: list[int]) -> int:
         own = [groups[f](c) for f, c in enumerate(row)]
         total = 0
         for f, g in enumerate(own):
@@ -107,7 +108,7 @@ def chow_liu(learn: np.ndarray, coded: frozenset[int] = frozenset()) -> Any:
             total += -lost if g is None else 0 if u is None else entries[f][u, g]
         return total
 
-    return score
+    return lambda rows: np.array([of_row(row) for row in rows.tolist()])
 
 
 def _groups(column: list[int], *, coded: bool) -> Any:
@@ -164,11 +165,13 @@ def isolation(learn: np.ndarray) -> Any:
     for member in forest.estimators_:
         t = member.tree_
         depth = t.compute_node_depths() - 1
-        trees.append((t, [_units(depth[i] + mean_depth(int(t.n_node_samples[i]))) for i in range(t.node_count)]))
+        trees.append(
+            (t, np.array([_units(depth[i] + mean_depth(int(t.n_node_samples[i]))) for i in range(t.node_count)]))
+        )
 
-    def score(row: list[int]) -> int:
-        x = np.array([row], np.float32)
-        return sum(values[int(t.apply(x)[0])] for t, values in trees)
+    def score(rows: np.ndarray) -> np.ndarray:
+        x = np.asarray(rows, np.float32)
+        return sum(values[t.apply(x)] for t, values in trees)
 
     return score
 
