@@ -102,7 +102,8 @@ class Model:
                 out[:, i] = [known.index(v) if v in known else len(known) for v in values.tolist()]
                 continue
             cuts = np.unique(self.first_above(np.array(self.thresholds.get(self.feature_names[i], []), float)))
-            cuts = cuts[np.isfinite(cuts)]  # a threshold of infinity tells missing values from all others
+            # A threshold of infinity tells missing values from all others; LightGBM writes it as 1e300 in JSON.
+            cuts = cuts[np.abs(cuts) < 1e300]
             x = values.astype(self.real).astype(float)
             out[:, i] = np.searchsorted(cuts, x, side="right")
             out[np.isnan(x), i] = len(cuts) + 1
