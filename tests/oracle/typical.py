@@ -46,7 +46,8 @@ def typicality(cells: np.ndarray, rows: np.ndarray, way: str) -> np.ndarray | No
         score = isolation(learn) if way == "isolation" else chow_liu(learn)
     except Undecided:
         return None
-    return np.array([score(cell) for cell in cells.tolist()], float) * UNIT
+    different, number = np.unique(cells, axis=0, return_inverse=True)
+    return np.asarray(score(different), float)[number.reshape(-1)] * UNIT
 
 
 def enough(count: int, level: Fraction) -> bool:
@@ -129,7 +130,9 @@ def _groups(column: list[int], *, coded: bool) -> Any:
 
 
 def _strength(table: np.ndarray, one: int, two: int) -> float:
-    """Mutual information, in nats."""
+    """Mutual information, in nats; nothing with a feature of one bin."""
+    if min(len(set(table[:, f].tolist())) for f in (one, two)) == 1:
+        return 0.0
     count = len(table)
     first, second = Counter(table[:, one].tolist()), Counter(table[:, two].tolist())
     both = Counter(zip(table[:, one].tolist(), table[:, two].tolist(), strict=True))
@@ -140,14 +143,14 @@ def _tree(table: np.ndarray) -> list[int]:
     """The parent of every feature, -1 of the first one: the spanning tree of greatest mutual information, if there is one."""
     width = table.shape[1]
     parent, inside = [-1] * width, [0]
+    several = [len(set(table[:, f].tolist())) > 1 for f in range(width)]
     while len(inside) < width:
         options = [(_strength(table, u, v), u, v) for u in inside for v in range(width) if v not in inside]
-        options.sort(reverse=True)
-        # A feature that every row has in one bin says nothing wherever it hangs.
-        rivals = [o for o in options if o[0] > options[0][0] - 1e-9 and len(set(table[:, o[2]].tolist())) > 1]
-        if len(rivals) > 1 and len({(u, v) for _, u, v in rivals if len(set(table[:, u].tolist())) > 1}) > 1:
-            raise Undecided
-        _, u, v = options[0]
+        most = max(strength for strength, _, _ in options)
+        near = [(strength, u, v) for strength, u, v in options if strength > most - 1e-9]
+        if len(near) > 1 and any(several[u] and several[v] for _, u, v in near):
+            raise Undecided  # rounding may choose
+        _, u, v = min(near, key=lambda o: (o[2], inside.index(o[1])))
         parent[v] = u
         inside.append(v)
     return parent

@@ -81,8 +81,10 @@ def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
 
 
 def _information(columns: Int32Array, one: int, two: int) -> float:
-    """Mutual information in the rows, in nats."""
+    """Mutual information in the rows, in nats; exactly 0 with a feature of one bin, so that rounding chooses nothing there."""
     joint = joint_counts(columns, one, two) / len(columns)
+    if 1 in joint.shape:
+        return 0.0
     apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     some = joint > 0
     return float((joint[some] * np.log(joint[some] / apart[some])).sum())
