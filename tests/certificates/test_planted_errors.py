@@ -137,10 +137,10 @@ def trees_without_a_factor(asked: Asked, one: Tight, random: np.random.Generator
     leaf_tree = query.models[0].ensemble.leaf_tree
     wrong = []
     for number in random.permutation(query.models[0].n_trees):
-        values = {p: v.copy() for p, v in asked.rows[0].values.items()}
+        values = {p: v.copy() for p, v in asked.known.rows[0].values.items()}
         for mine in values.values():
             mine[leaf_tree == number] = mine[leaf_tree == number].min()
-        rows = [replace(asked.rows[0], values=values)]
+        rows = [replace(asked.known.rows[0], values=values)]
         wrong.append(searched(asked, one, DirectQuestion(query, asked.question.coarse, parts, rows)))
     return wrong
 
@@ -160,9 +160,10 @@ def searched(asked: Asked, one: Tight, question: DirectQuestion, *lost: CellSet,
     query = one.statement.query
     parts = _parts_of(query)
     assert parts is not None
-    bound = np.array([row.bound(stated) + below for row, stated in zip(asked.rows, parts.rows, strict=True)], np.int64)
+    made = asked.known.rows
+    bound = np.array([row.bound(stated) + below for row, stated in zip(made, parts.rows, strict=True)], np.int64)
     cells = question.cells(query, replace(parts, sets=[*parts.sets, *lost]))
-    return Asked(question, cells, question.search(cells, bound, None, 0, None), asked.rows)
+    return Asked(question, cells, question.search(cells, bound, None, 0, None), asked.known)
 
 
 def on_trees(error: Callable[..., list[Asked]], one: Tight, random: np.random.Generator) -> dict[str, Any] | None:
