@@ -18,13 +18,20 @@ VALUES = {0: ("0.3", "0"), 1: ("-1", "0"), 2: ("0.1", "0.2")}
 """Leaf values of the two trees of each class."""
 
 
-def model(folder: Path, values: dict[int, tuple[str, str]], objective: str = "multiclass") -> Path:
-    """A booster of three classes and two rounds, whose trees have the same value in both leaves."""
+def model(
+    folder: Path,
+    values: dict[int, tuple[str, ...]],
+    objective: str = "multiclass",
+    rounds: int = 2,
+    boosting: str = "gbdt",
+) -> Path:
+    """A booster of three classes, whose trees have the same value in both leaves."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (200, 1)).astype(float)
     y = np.where(x[:, 0] > 0, rng.integers(0, 3, 200), rng.integers(0, 2, 200))
     options = {"objective": objective, "num_class": 3, "num_leaves": 2, "verbosity": -1, "min_data_in_leaf": 1}
-    trained = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=["x"]), num_boost_round=2)
+    options |= {"boosting": boosting, "bagging_freq": 1, "bagging_fraction": 0.9, "seed": 0}
+    trained = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=["x"]), num_boost_round=rounds)
     order = iter(enumerate(re.findall(r"^leaf_value=.*$", trained.model_to_string(), re.MULTILINE)))
 
     def written(_: re.Match[str]) -> str:
@@ -88,6 +95,28 @@ def test_of_two_sigmoids_that_are_one_the_first_class_wins(tmp_path: Path) -> No
 
 def test_sigmoids_that_differ_are_told_apart(tmp_path: Path) -> None:
     path = model(tmp_path, {0: ("4", "0"), 1: ("-1", "0"), 2: ("4.5", "0")}, "multiclassova")
+    assert predicted(path) == {2}
+    assert verdict(path, 2) == "found"
+    assert verdict(path, 0, confirm="library") == "none"
+
+
+def averaged(folder: Path, values: dict[int, str]) -> Path:
+    """A random forest of LightGBM whose scores are averages of twenty trees: one of each class is not 0."""
+    path = model(folder, {c: (value, *["0"] * 19) for c, value in values.items()}, rounds=20, boosting="rf")
+    assert "average_output" in path.read_text()
+    return path
+
+
+def test_the_lead_of_an_average_is_that_of_the_sum_by_the_number_of_trees(tmp_path: Path) -> None:
+    """The sums differ by 9e-16, so the averages that probabilities are made of differ by 4e-17."""
+    path = averaged(tmp_path, {0: "6", 1: "-1", 2: repr(float(np.nextafter(6.0, 7.0)))})
+    assert predicted(path) == {0}
+    assert verdict(path, 2) != "found"
+    assert verdict(path, 0, confirm="library") != "none"
+
+
+def test_an_average_that_leads_is_found(tmp_path: Path) -> None:
+    path = averaged(tmp_path, {0: "6", 1: "-1", 2: "6.01"})
     assert predicted(path) == {2}
     assert verdict(path, 2) == "found"
     assert verdict(path, 0, confirm="library") == "none"

@@ -15,7 +15,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query, ScoreTerm
 
 CLASS_ROW = "class."
 """How the names of rows begin that compare the scores of classes."""
@@ -30,6 +30,11 @@ _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fract
 def resolution_of(ensemble: Ensemble) -> Fraction:
     """By how much two probabilities of a model differ at least if the library surely tells them apart."""
     return _RESOLUTION[ensemble.accumulation.number_type]
+
+
+def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
+    """What a margin of 1 adds to a row: rows are about sums of leaves, and a margin may be the average of its trees."""
+    return abs(term.coefficient) * ensemble.average
 
 
 def compares_scores(ensemble: Ensemble) -> bool:
@@ -77,12 +82,13 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     ensemble = query.models[query.points[row.form.scores[0].point].model].ensemble
     if compares_scores(ensemble):
         return Fraction(0)
+    unit = unit_of(row.form.scores[0], ensemble)
     if ensemble.n_outputs == 1 or ensemble.link is Link.SOFTMAX:
-        return resolution_of(ensemble)
+        return resolution_of(ensemble) * unit
     # Each class has a sigmoid of its own, which is flat far from 0: of 40 and 45 both probabilities are 1.
-    one, other = (float(seen.scores[term.point][term.output]) for term in row.form.scores)
+    one, other = (float(seen.scores[term.point][term.output] / ensemble.average) for term in row.form.scores)
     apart = abs(_sigmoid(one) - _sigmoid(other))
-    return Fraction(abs(one - other) + 1) if apart <= resolution_of(ensemble) else Fraction(0)
+    return Fraction(abs(one - other) + 1) * unit if apart <= resolution_of(ensemble) else Fraction(0)
 
 
 def _sigmoid(score: float) -> float:

@@ -14,7 +14,14 @@ import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.predicted_classes import CLASS_ROW, STEEPEST, compares_scores, resolution_of, with_rows
+from treesens.compiler.query.predicted_classes import (
+    CLASS_ROW,
+    STEEPEST,
+    compares_scores,
+    resolution_of,
+    unit_of,
+    with_rows,
+)
 from treesens.compiler.query.query import AtLeast, Constraint, Query
 
 
@@ -30,7 +37,8 @@ def harden(query: Query) -> Query:
 def soften(query: Query) -> Query:
     """The question with every score constraint easier by its numerical band, and by what probabilities do not show of a lead.
 
-    Every input that answers the question by the library's own scores, probabilities and classes answers this one, too.
+    Every input that answers the question by the library's own scores and classes answers this one, too. So does one that
+    answers it by probabilities, unless they are too small to be told from 0.
     """
 
     def easier(row: AtLeast) -> AtLeast:
@@ -54,7 +62,7 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
     total = Fraction(0)
     for term in row.form.scores:
         ensemble = _ensemble(query, term.point)
-        total += abs(term.coefficient) * ensemble.bands()[term.output] * ensemble.average
+        total += unit_of(term, ensemble) * ensemble.bands()[term.output]
     return total
 
 
@@ -71,9 +79,10 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             continue
         # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.
         alone = ensemble.link is Link.SOFTMAX or ensemble.n_outputs == 1
-        largest = abs(float(row.bound)) if alone else _largest_score(ensemble)
+        unit = unit_of(term, ensemble)
+        largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
         flatness = Fraction(exp(min(largest, STEEPEST)))
-        hidden += abs(term.coefficient) * resolution_of(ensemble) * (2 + flatness)
+        hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
 
 
