@@ -4,7 +4,6 @@ features flip a decision; over live objects and frames.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -83,12 +82,9 @@ class Reasons(Records):
         """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are
         given. UsageError without matplotlib.
         """
-        from treesens.report.plots import parts_plot
+        from treesens.report.plots import reasons_plot
 
-        known = [record["sufficient"] for record in self.records if record["sufficient"] is not None]
-        counts = Counter(name for one in known for name in one)
-        parts = {name: count / len(known) for name, count in counts.items()}
-        return parts_plot(parts, "part of the rows whose reason needs the feature", axes)
+        return reasons_plot(self.records, axes)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
@@ -178,6 +174,7 @@ def why(
     smallest: bool = False,
     most: int = 1,
     without: Sequence[str] = (),
+    also: Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
     range: tuple[float, float] | None = None,
     time_limit: float = 10.0,
     seed: int = 0,
@@ -185,16 +182,19 @@ def why(
     """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
     whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
     class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
-    those that nobody can judge. `time_limit` is in seconds per row. Ctrl-C returns what is known so far.
+    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
+    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
+    returns what is known so far.
     """
-    from treesens.studies.reasons import reasons
+    from treesens.studies.reasons import ReasonOptions, reasons
     from treesens.studies.robustness import RobustOptions
 
     check_seconds("time_limit", time_limit)
     check_whole("seed", seed, 0, 2**31 - 1)
     check_whole("most", most, 1, 2**31 - 1)
-    if isinstance(without, str):
-        raise UsageError("`without` is a list of features", remedy=f"write without=[{without!r}]")
+    for name, given in (("without", without), ("also", also)):
+        if isinstance(given, str):
+            raise UsageError(f"`{name}` is a list", remedy=f"write {name}=[{given!r}]")
     options = RobustOptions(time_limit=time_limit, seed=seed, interval=_interval(range))
     found = None
     with interruptible() as interruption:
@@ -203,9 +203,7 @@ def why(
             load(model),
             table,
             _rows(table, rows),
-            smallest=smallest,
-            most=most,
-            without=without,
+            ReasonOptions(smallest, most, without, also),
             options=options,
             stop=interruption.event,
         )

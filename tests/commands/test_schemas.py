@@ -45,6 +45,8 @@ RUNS = (
     ("count", "m.json --data d.csv --vary p --gap 0.05 --measure rows"),
     ("robust", "m.json --data d.csv --rows 0-2 --norm l1"),
     ("why", "m.json --data d.csv --row 1 --smallest"),
+    ("why", "m.json --data d.csv --row 0,1 --also box,radius,recourse"),
+    ("why", "m.json --data d.csv --row 0 --all 3"),
     ("sets", "m.json --data d.csv --gap 0.05"),
     ("info", "m.json --check"),
     ("info", "several.json"),

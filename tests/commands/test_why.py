@@ -39,3 +39,22 @@ def test_one_reason_has_a_line_per_row(tmp_path: Path, treesens: Callable[..., R
     wrong = treesens(*base, "--row", "some")
     assert wrong.code == 1
     assert "no row and no range" in wrong.err
+
+
+def test_what_stands_beside_a_reason_is_told_in_words_and_drawn(tmp_path: Path, treesens: Callable[..., Ran]) -> None:
+    model, table, *_ = made(tmp_path, rows=3)
+    picture = tmp_path / "why.svg"
+    base = ("why", str(model), "--data", str(table), "--label", "label", "--row", "all", *DOMAIN)
+    also = ("--also", "box,radius,recourse")
+    records = treesens(*base, *also, "--json").record["rows"]
+    words = treesens(*base, *also, "--plot", str(picture))
+    assert words.code == 0, words.err
+    assert picture.read_text().startswith("<?xml")
+    for record in records:
+        assert record["box"].keys() == record["sufficient"].keys()
+        assert f"lies {record['radius']['distance']:.6g} away by linf" in words.out
+        assert f"costs {record['recourse']['distance']:.6g} by l1" in words.out
+    assert words.out.count("the class stands as long as") == len(records)
+    wrong = treesens(*base, "--also", "anchors")
+    assert wrong.code == 1
+    assert "`anchors` cannot stand beside a reason" in wrong.err

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pytest
 
@@ -15,8 +16,9 @@ from tests.solve.test_radius import NAMES, forest_model, training_set, xgboost_m
 from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
 from treesens.frontends.registry import load
-from treesens.studies.reasons import hitting_set, reasons
-from treesens.studies.robustness import RobustOptions
+from treesens.solve.reasons import hitting_set
+from treesens.studies.reasons import ReasonOptions, reasons
+from treesens.studies.robustness import RobustOptions, robustness
 
 OPTIONS = RobustOptions(time_limit=30.0, interval=(Fraction(0), Fraction(10)))
 
@@ -56,7 +58,7 @@ def sets_of_features() -> list[set[int]]:
 def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(200 + seed, 12)[0]
-    found = reasons(load(booster), table_of(x, tmp_path), range(len(x)), smallest=smallest, options=OPTIONS)
+    found = reasons(load(booster), table_of(x, tmp_path), range(len(x)), ReasonOptions(smallest), options=OPTIONS)
     assert len(found) == len(x)
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
@@ -84,7 +86,7 @@ def test_reasons_of_forests_are_those_of_trying_every_set(seed: int, smallest: b
     def decided(points: Any, tie: int) -> Any:
         return np.where(np.abs(forest.predict_proba(points)[:, 0] - 0.5) < 1e-12, tie, classes(points))
 
-    found = reasons(load(forest), table_of(x, tmp_path), range(len(x)), smallest=smallest, options=OPTIONS)
+    found = reasons(load(forest), table_of(x, tmp_path), range(len(x)), ReasonOptions(smallest), options=OPTIONS)
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
         own = int(classes(row[None])[0])
@@ -116,7 +118,7 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(400 + seed, 12)[0]
     table, model = table_of(x, tmp_path), load(booster)
-    all_of_them, two = (reasons(model, table, range(len(x)), most=k, options=OPTIONS) for k in (9, 2))
+    all_of_them, two = (reasons(model, table, range(len(x)), ReasonOptions(most=k), options=OPTIONS) for k in (9, 2))
     several = 0
     for one, few, row in zip(all_of_them, two, x, strict=True):
         sufficient = [s for s in sets_of_features() if decides(classes, cuts, row, s)]
@@ -139,7 +141,9 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
 def test_reasons_are_unknown_without_time(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(1)
     options = RobustOptions(time_limit=0.0, interval=OPTIONS.interval)
-    (found,) = reasons(load(booster), table_of(training_set(5, 1)[0], tmp_path), [0], most=5, options=options)
+    (found,) = reasons(
+        load(booster), table_of(training_set(5, 1)[0], tmp_path), [0], ReasonOptions(most=5), options=options
+    )
     assert not found.several
     assert not found.complete
     assert found.reason
@@ -151,7 +155,11 @@ def test_features_that_are_left_out_are_in_no_reason(seed: int, tmp_path: Path) 
     x = training_set(300 + seed, 10)[0]
     for smallest in (False, True):
         found = reasons(
-            load(booster), table_of(x, tmp_path), range(len(x)), smallest=smallest, without=["f1"], options=OPTIONS
+            load(booster),
+            table_of(x, tmp_path),
+            range(len(x)),
+            ReasonOptions(smallest, without=["f1"]),
+            options=OPTIONS,
         )
         for one, row in zip(found, x, strict=True):
             if one.features is None:
@@ -207,4 +215,120 @@ def test_rows_and_features_that_there_are_not_are_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="no row 3"):
         reasons(load(booster), table, [3], options=OPTIONS)
     with pytest.raises(UsageError, match="no feature `age`"):
-        reasons(load(booster), table, [0], without=["age"], options=OPTIONS)
+        reasons(load(booster), table, [0], ReasonOptions(without=["age"]), options=OPTIONS)
+
+
+def box_holds(classes: Any, columns: list[np.ndarray], own: int) -> bool:
+    """Whether all inputs of a product of values have a class."""
+    return bool((classes(np.array(list(itertools.product(*columns)))) == own).all())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_side_of_a_box_can_be_moved(seed: int, tmp_path: Path) -> None:
+    booster, classes, cuts = xgboost_model(seed)
+    x = training_set(500 + seed, 10)[0]
+    wanted = ReasonOptions(also=["box"])
+    moved = 0
+    for one, row in zip(
+        reasons(load(booster), table_of(x, tmp_path), range(len(x)), wanted, options=OPTIONS), x, strict=True
+    ):
+        assert one.also is not None
+        box = one.also["box"]
+        assert box.keys() == one.features.keys()
+        values = values_of(cuts, row)
+        sides = {NAMES.index(name): tuple(map(np.float32, runs[0])) for name, runs in box.items()}
+        assert all(len(runs) == 1 for runs in box.values())
+        inside = [v if f not in sides else v[(v >= sides[f][0]) & (v <= sides[f][1])] for f, v in enumerate(values)]
+        own = int(classes(row[None])[0])
+        assert box_holds(classes, inside, own)
+        for f, (low, high) in sides.items():
+            assert low <= row[f] <= high
+            for further in (values[f][values[f] < low][-1:], values[f][values[f] > high][:1]):
+                if len(further):
+                    assert not box_holds(classes, [*inside[:f], further, *inside[f + 1 :]], own)
+                    moved += 1
+    assert moved
+
+
+def test_categories_and_missing_values_are_in_a_box_if_the_class_stands(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    x = np.stack([rng.integers(0, 5, 400), rng.integers(0, 4, 400), rng.integers(0, 3, 400)], axis=1).astype(float)
+    x[rng.random(400) < 0.2, 1] = np.nan
+    y = (x[:, 0] % 2 == 0) ^ (np.nan_to_num(x[:, 1], nan=2.0) > 1) ^ ((x[:, 2] > 1) & (x[:, 0] == 3))
+    options = {"objective": "binary", "num_leaves": 8, "verbosity": -1, "min_data_in_leaf": 1, "min_data_per_group": 1}
+    data = lightgbm.Dataset(x, y, feature_name=NAMES, categorical_feature=[0])
+    booster = lightgbm.train(options | {"cat_smooth": 0, "cat_l2": 0}, data, num_boost_round=12)
+    rows = np.array([[c, v, w] for c in range(5) for v in (0, 3, np.nan) for w in (0, 2)], float)
+    path = tmp_path / "rows.csv"
+    lines = [",".join("" if np.isnan(v) else str(int(v)) for v in row) for row in np.concatenate([rows, x])]
+    path.write_text("\n".join([",".join(NAMES), *lines]) + "\n")
+    columns = [np.arange(5.0), np.array([0, 1, 2, 3, np.nan]), np.arange(3.0)]
+
+    def classes(points: Any) -> Any:
+        return (booster.predict(points) > 0.5).astype(int)
+
+    def allowed(value: float, runs: list[Any]) -> bool:
+        """Whether a value is among labels and [low, high] runs, in which None is a missing value."""
+        if np.isnan(value):
+            return None in runs
+        return any(r[0] <= value <= r[1] if isinstance(r, list) else r is not None and float(r) == value for r in runs)
+
+    found = reasons(load(booster), read_table(path), range(len(rows)), ReasonOptions(also=["box"]))
+    missing = several = 0
+    for one, row in zip(found, rows, strict=True):
+        assert one.also is not None
+        box, own = one.also["box"], int(classes(row[None])[0])
+        assert one.predicted == str(own)
+        runs = {NAMES.index(name): runs for name, runs in box.items()}
+        inside = [v[[f not in runs or allowed(u, runs[f]) for u in v]] for f, v in enumerate(columns)]
+        assert box_holds(classes, inside, own)
+        for f, kept in runs.items():
+            assert allowed(row[f], kept)
+            beyond = columns[f][[not allowed(u, kept) for u in columns[f]]]
+            for u in beyond if f != 1 else beyond[np.isnan(beyond)]:
+                assert not box_holds(classes, [*inside[:f], np.array([u]), *inside[f + 1 :]], own)
+        missing += 1 in runs and None in runs[1]
+        several += 0 in runs and len(runs[0]) > 1
+    assert missing
+    assert several
+
+
+def test_what_stands_beside_a_reason_is_what_other_commands_say(tmp_path: Path) -> None:
+    booster, classes, _ = xgboost_model(2)
+    x = training_set(600, 4)[0]
+    table, model = table_of(x, tmp_path), load(booster)
+    found = reasons(model, table, range(len(x)), ReasonOptions(also=["radius", "recourse"]), options=OPTIONS)
+    for norm, word in (("linf", "radius"), ("l1", "recourse")):
+        options = RobustOptions(norm, time_limit=30.0, interval=OPTIONS.interval)
+        for one, near, row in zip(found, robustness(model, table, options=options).rows, x, strict=True):
+            assert one.also is not None
+            told = one.also[word]
+            assert told["distance"] == near.distance
+            assert told["closed"]
+            point = np.array([[told["point"][name] for name in NAMES]], np.float32)
+            assert classes(point)[0] != classes(row[None])[0]
+            assert told["changes"] == [name for i, name in enumerate(NAMES) if point[0, i] != row[i]]
+            assert told["distance"] == pytest.approx(
+                (np.abs(point[0] - row) / 10).max() if norm == "linf" else (np.abs(point[0] - row) / 10).sum(), abs=1e-6
+            )
+
+
+def test_shares_of_treeshap_add_up_to_the_score_of_the_library(tmp_path: Path) -> None:
+    pytest.importorskip("shap")
+    booster, _, _ = xgboost_model(3)
+    x = training_set(700, 30)[0]
+    model = load(booster)
+    found = reasons(model, table_of(x, tmp_path), [0, 7], ReasonOptions(also=["shap"]), options=OPTIONS)
+    scores = model.margins(x.astype(float))[:, 0]
+    for one in found:
+        assert one.also is not None
+        shares = one.also["shap"]["values"]
+        assert sum(shares.values()) == pytest.approx(scores[one.row] - scores.mean(), abs=1e-4)
+        first = set(list(shares)[: len(one.features)])
+        assert one.also["shap"]["agreement"] == len(first & set(one.features)) / len(one.features)
+
+
+def test_what_cannot_stand_beside_a_reason_is_refused(tmp_path: Path) -> None:
+    booster, _, _ = xgboost_model(0)
+    with pytest.raises(UsageError, match="`anchors` cannot stand beside a reason"):
+        reasons(load(booster), table_of(training_set(1, 3)[0], tmp_path), [0], ReasonOptions(also=["anchors"]))

@@ -25,6 +25,18 @@ from treesens.report.terminal import say, say_json
 @click.option("--out", type=click.Path(path_type=Path), help="A CSV file with a line per reason.")
 @click.option("--without", "barred", help="Features, as a,b, that no reason may use.")
 @click.option(
+    "--also",
+    "beside",
+    metavar="box,radius,recourse,shap",
+    help="Beside the reason: the box in which the class stands, the distance to another class by linf, the cheapest change by "
+    "l1, TreeSHAP.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="A picture: which part of the rows needs a feature (.svg, .png, .pdf).",
+)
+@click.option(
     "--range",
     "interval",
     nargs=2,
@@ -47,6 +59,8 @@ def command(
     most: int | None,
     out: Path | None,
     barred: str | None,
+    beside: str | None,
+    plot: Path | None,
     interval: tuple[str, str] | None,
     form: str | None,
     time_limit: float,
@@ -55,20 +69,24 @@ def command(
     trust_pickle: bool,
 ) -> int:
     """A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which can be
-    left out; and features whose change gives another class.
+    left out; and features whose change gives another class. `--also` puts more beside it.
 
     Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
     """
     from treesens.compiler.base.files import check_writable
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.report.plots import new_axes, reasons_plot, save_plot
+    from treesens.report.reason_words import reason_words
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
-    from treesens.studies.reasons import Reason, reasons
+    from treesens.studies.reasons import Reason, ReasonOptions, reasons
     from treesens.studies.robustness import RobustOptions
 
     if out is not None:
         check_writable(out)
+    # What is missing for the picture is said before the work.
+    axes = None if plot is None else new_axes(plot)
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)
     rows = list(range(table.rows)) if chosen == "all" else rows_of(chosen)
@@ -79,9 +97,7 @@ def command(
             loaded,
             table,
             rows,
-            smallest=smallest,
-            most=most or 1,
-            without=split(barred),
+            ReasonOptions(smallest, most or 1, split(barred), split(beside)),
             options=options,
             stop=interruption.event,
             on_result=lambda _: advance(),
@@ -91,42 +107,17 @@ def command(
     records = [one.record() for one in found]
     if out is not None:
         _write_reasons(out, records)
+    if plot is not None:
+        save_plot(reasons_plot(records, axes), plot)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         say_json({"schema_version": SCHEMA_VERSION, "model": facts, "rows": records})
     else:
         for record in records:
-            say(_in_words(record))
+            say(reason_words(record))
     if len(found) < len(rows):
         return INTERRUPTED
     return EXPECTED if all(record["sufficient"] is not None for record in records) else INCONCLUSIVE
-
-
-def _in_words(record: dict[str, Any]) -> str:
-    """What is known of one row, in sentences."""
-    lines = [f"row {record['row']}: class {record['class']}"]
-    if record["sufficient"] is None:
-        lines.append(f"  no reason: {record['reason']}")
-    elif not record["sufficient"]:
-        lines.append("  always: no input of the domain has another class")
-    else:
-        values = ", ".join(f"{name} = {value}" for name, value in record["sufficient"].items())
-        which = "no fewer features decide it" if record["smallest"] else "none of them can be left out"
-        lines.append(f"  because {values}: whatever the other features are ({which}, proved)")
-        for other in record.get("reasons", [])[1:]:
-            values = ", ".join(f"{name} = {value}" for name, value in other.items())
-            lines.append(f"  or because {values}")
-        if "reasons" in record:
-            lines.append("  (there is no other minimal reason)" if record["complete"] else "  (there may be others)")
-    if record["contrast"]:
-        lines.append(f"  another class by changing {', '.join(record['contrast'])}{_changes(record)}")
-    return "\n".join(lines)
-
-
-def _changes(record: dict[str, Any]) -> str:
-    if record["point"] is None:
-        return ""
-    return ": " + ", ".join(f"{name} = {record['point'][name]}" for name in record["contrast"])
 
 
 def _write_reasons(path: Path, records: Sequence[dict[str, Any]]) -> None:

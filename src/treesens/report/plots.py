@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,14 @@ def parts_plot(parts: Mapping[str, float], unit: str, axes: Any = None) -> Any:
     axes.set_xlim(0, 1)
     axes.set_xlabel(unit)
     return axes
+
+
+def reasons_plot(records: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
+    """The part of the rows whose reason needs a feature, from the records of `treesens why`."""
+    known = [record["sufficient"] for record in records if record["sufficient"] is not None]
+    counts = Counter(name for one in known for name in one)
+    parts = {name: count / len(known) for name, count in counts.items()}
+    return parts_plot(parts, "part of the rows whose reason needs the feature", axes)
 
 
 def certified_plot(curve: Sequence[tuple[float, float]], axes: Any = None, *, labelled: bool) -> Any:

@@ -1,47 +1,57 @@
-"""Why a row has its class: features whose values alone decide it, whatever the others are, and changes that undo it.
+"""Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class: proved in
-exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
-Marques-Silva, AAAI 2019). One that is minimal by inclusion comes from leaving out one feature after the other; a smallest one
-from implicit hitting sets: it has to hit every *contrastive* set, the features of which some change gives another class.
+Reasons are those of `solve/row_reason.py`. Beside them stand, if asked for, the box around the values of a reason in which the
+class stands, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from treesens.backends.native.direct import decide_directly
-from treesens.compiler.base.arrays import Int32Array, frozen
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.query import CellSet, Query
-from treesens.compiler.result import Verdict, Witness
+from treesens.compiler.result import Region, Witness
 from treesens.compiler.verify import verify_cells
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.solve.options import Options
-from treesens.solve.question import answer
-from treesens.studies.robustness import RobustOptions, RowQuestions
+from treesens.solve.reasons import Features, RowDecisions
+from treesens.solve.row_reason import RowReason, Wanted, reason_of
+from treesens.studies.contributions import Contributions
+from treesens.studies.robustness import RobustOptions, RowQuestions, nearest_input
 
-_LOOK = 30_000
-"""Work of the local search before the first proof: half of the decisions end with one."""
+ALSO = ("box", "radius", "recourse", "shap")
+"""What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
+by l1, and TreeSHAP.
+"""
 
-Features = frozenset[int]
-_Other = tuple[Query, Int32Array]
-"""An input of another class, int32[1, features], and the question that it answers."""
+
+@dataclass(frozen=True)
+class ReasonOptions:
+    """Which reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features; and what
+    is wanted beside them (`also`, of ALSO).
+    """
+
+    smallest: bool = False
+    most: int = 1
+    without: Sequence[str] = ()
+    also: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Reason:
     """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
     left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at `point`.
-    `several` are the smallest reasons, if more than one was asked for, and `complete` says whether there are no others.
+    `several` are the smallest reasons, if more than one was asked for, and `complete` says whether there are no others. `also`
+    has what was asked for beside.
     """
 
     row: int
@@ -56,6 +66,7 @@ class Reason:
     seconds: float
     several: tuple[dict[str, Any], ...] | None = None
     complete: bool = False
+    also: dict[str, Any] | None = None
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON."""
@@ -69,254 +80,170 @@ class Reason:
             **several,
             "contrast": None if self.contrast is None else list(self.contrast),
             "point": self.point,
+            **(self.also or {}),
             "decisions": self.decisions,
             "reason": self.reason,
             "seconds": round(self.seconds, 6),
         }
 
 
-class _TimeUp(Exception):
-    """A decision was not made in the time that is left."""
-
-
-@dataclass
-class _Row:
-    """Decisions about one row: is there an input of another class that agrees with it on some features?"""
-
-    queries: list[Query]
-    cells: Int32Array
-    budget: Budget
-    seed: int
-    decisions: int = 0
-    known: list[_Other] = field(default_factory=list)
-    """Inputs of another class that were found for this row."""
-
-    def other(self, fixed: Iterable[int]) -> _Other | None:
-        """Such an input; None: it is proved that there is none."""
-        kept = sorted(fixed)
-        for one in self.known:
-            if not (one[1][0, kept] != self.cells[kept]).any():
-                return one
-        found = self._search(kept)
-        if found is not None:
-            self.known.append(found)
-        return found
-
-    def _search(self, kept: Sequence[int]) -> _Other | None:
-        for query in self.queries:
-            self.decisions += 1
-            sets = tuple(CellSet(0, f, self._only(query, f)) for f in kept)
-            asked = replace(query, constraints=(*query.constraints, *sets))
-            found = decide_directly(asked, self.budget, seed=self.seed, look=_LOOK)
-            if found is not None and found.cells is not None:
-                return query, found.cells
-            if found is not None and found.none:
-                continue
-            if self.budget.over:
-                raise _TimeUp
-            result = answer(asked, Options(time_limit=self.budget.left(), seed=self.seed, regions=False), self.budget)
-            if result.witness is not None:
-                return query, result.witness.cells
-            if result.verdict is not Verdict.NONE:
-                raise _TimeUp
-        return None
-
-    def _only(self, query: Query, feature: int) -> Any:
-        mask = np.zeros(query.space.grid[feature].n_cells, bool)
-        mask[self.cells[feature]] = True
-        return frozen(mask, bool)
-
-    def changed(self, cells: Int32Array) -> Features:
-        """The features in which an input leaves the cells of the row."""
-        return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
-
-    def without_each(self, features: Sequence[int]) -> Features:
-        """A minimal part of features that decide the class: each is left out if the others do without it."""
-        kept = frozenset(features)
-        for f in features:
-            if f in kept and self.other(kept - {f}) is None:
-                kept -= {f}
-        return kept
-
-    def contrastive(self, free: Features, usable: Features, found: _Other) -> tuple[Features, _Other]:
-        """A minimal part of `free` whose change gives another class, and such an input; `found` changes some of it. Features
-        that are not usable may change anyway.
-        """
-        freed, known = self.changed(found[1]) & free, found
-        for f in sorted(freed):
-            if f not in freed:
-                continue
-            better = self.other(usable - (freed - {f}))
-            if better is not None:
-                freed, known = self.changed(better[1]) & freed - {f}, better
-        return freed, known
-
-    def smallest(self, usable: Features) -> Iterator[Features]:
-        """The minimal reasons among the usable features, those of fewest features first, by implicit hitting sets; all usable
-        features together are a reason.
-
-        A set that hits all changes and holds no reason yet, of fewest features, is minimal if it decides the class: a smaller
-        reason inside would hit all changes, too.
-        """
-        to_hit: list[Features] = []
-        known: list[Features] = []
-        while (candidate := hitting_set(to_hit, lambda: self.budget.over, known)) is not None:
-            found = self.other(candidate)
-            if found is None:
-                yield candidate
-                known.append(candidate)
-                continue
-            changes, _ = self.contrastive(usable - candidate, usable, found)
-            to_hit.append(changes)
-
-
-def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set with an element of each of the sets, none of which is empty, that holds none of the barred ones; None if
-    there is none. Raises where `over` says so.
-    """
-    for size in range(len(frozenset[int]().union(*sets)) + 1):
-        found = _hit(list(sets), size, over, frozenset(), barred)
-        if found is not None:
-            return found
-    return None
-
-
-def _hit(
-    sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
-) -> Features | None:
-    """`chosen` with up to `size` more elements."""
-    if any(one <= chosen for one in barred):
-        return None
-    if not sets:
-        return chosen
-    if over():
-        raise _TimeUp
-    # Sets without a common element need one each.
-    ordered: list[Features] = sorted(sets, key=len)
-    apart: set[int] = set()
-    needed = 0
-    for one in ordered:
-        if apart.isdisjoint(one):
-            apart |= one
-            needed += 1
-    if needed > size:
-        return None
-    for f in sorted(ordered[0], key=lambda f: -sum(f in one for one in sets)):
-        found = _hit([one for one in sets if f not in one], size - 1, over, chosen | {f}, barred)
-        if found is not None:
-            return found
-    return None
-
-
 def reasons(
     model: LoadedModel,
     table: Table,
     rows: Sequence[int],
+    wanted: ReasonOptions | None = None,
     *,
-    smallest: bool = False,
-    most: int = 1,
-    without: Sequence[str] = (),
     options: RobustOptions | None = None,
     stop: threading.Event | None = None,
     on_result: Callable[[Reason], None] | None = None,
 ) -> list[Reason]:
-    """Why rows have their classes; features of `without` are in no reason. With `most` above 1 the smallest reasons, at most so
-    many. A set event keeps what is known by then.
+    """Why rows have their classes. A set event keeps what is known by then.
 
-    Raises UsageError for rows and features that there are not.
+    Raises UsageError for rows and features that there are not, and for what cannot stand beside a reason.
     """
-    options = options or RobustOptions()
-    questions = RowQuestions(model, table, options)
-    names = questions.of_class[0].query.space.names
-    unknown = [name for name in without if name not in names]
-    if unknown:
-        raise UsageError(f"the model has no feature `{unknown[0]}`", remedy="its features are " + ", ".join(names[:12]))
-    barred = frozenset(names.index(name) for name in without)
+    study = _Study(RowQuestions(model, table, options or RobustOptions()), wanted or ReasonOptions(), stop)
     result: list[Reason] = []
     for row in rows:
         if not 0 <= row < table.rows:
             raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
         if stop is not None and stop.is_set():
             break
-        found = _reason(questions, row, smallest, most, barred, Budget.of(options.time_limit, stop))
-        result.append(found)
+        result.append(study.row(row))
         if on_result is not None:
-            on_result(found)
+            on_result(result[-1])
     return result
 
 
-def _reason(questions: RowQuestions, row: int, smallest: bool, most: int, barred: Features, budget: Budget) -> Reason:
-    start = time.perf_counter()
-    predicted = questions.predicted(row)
-    bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
-    if predicted is None:
-        return replace(bare, reason="a value is missing that the domain does not allow")
-    bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))
-    space = questions.of_class[0].query.space
-    cells = space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
-    outside = [space.names[f] for f, cell in enumerate(cells) if not space.legal[f][cell]]
-    if outside:
-        return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
-    others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
-    judge = _Row(others, cells, budget, questions.options.seed)
-    try:
-        found = _decided(questions, judge, row, smallest, most, barred, bare)
-    except _TimeUp:
-        found = replace(bare, reason=budget.reason)
-    return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
+class _Study:
+    """The reasons of rows over one binding of model and table."""
 
-
-def _decided(
-    questions: RowQuestions, judge: _Row, row: int, smallest: bool, most: int, barred: Features, bare: Reason
-) -> Reason:
-    from treesens.report.records import label_of, points_of
-
-    space = questions.of_class[0].query.space
-    every = frozenset(range(len(space.names)))
-    usable = every - barred
-    free = judge.other(())
-    values = questions.rows[row]
-    point, contrast = None, None
-    if free is not None:
-        changes, (query, cells) = judge.contrastive(every, every, free)
-        contrast = tuple(space.names[f] for f in sorted(changes))
-        witness = verify_cells(query, cells, near=values)
-        point = points_of(query, witness)["a"] if isinstance(witness, Witness) else None
-    bare = replace(bare, contrast=contrast, point=point)
-    if barred and judge.other(usable) is not None:
-        return replace(bare, reason="the class depends on features that are left out")
-    kinds = [grid.number_type.dtype for grid in space.grid]
-
-    def shown(features: Features) -> dict[str, Any]:
-        return {space.names[f]: label_of(space.domains[f], float(values[f]), kinds[f]) for f in sorted(features)}
-
-    if most > 1:
-        return _several(judge, usable, most, bare, shown)
-    if free is None:
-        features: Features = frozenset()
-    elif smallest:
-        features = next(judge.smallest(usable))
-    else:
+    def __init__(self, questions: RowQuestions, wanted: ReasonOptions, stop: threading.Event | None) -> None:
+        self.questions, self.asked, self.stop = questions, wanted, stop
+        self.space = questions.of_class[0].query.space
+        self.ensemble = questions.of_class[0].models[0].ensemble
+        names = self.space.names
+        unknown = [name for name in wanted.without if name not in names]
+        if unknown:
+            raise UsageError(
+                f"the model has no feature `{unknown[0]}`", remedy="its features are " + ", ".join(names[:12])
+            )
+        for word in wanted.also:
+            if word not in ALSO:
+                raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
+        if "shap" in wanted.also:
+            self.contributions.of(questions.rows[0], 0)  # what it lacks is said before the first row
         used = questions.model.ensemble.used_features
-        order = sorted(usable, key=lambda f: (space.names[f] in used, f))
-        features = judge.without_each(order)
-    return replace(bare, features=shown(features), minimal=True, smallest=smallest or not features)
+        self.wanted = Wanted(
+            order=sorted(range(len(names)), key=lambda f: (names[f] in used, f)),
+            smallest=wanted.smallest,
+            most=wanted.most,
+            barred=frozenset(names.index(name) for name in wanted.without),
+            box="box" in wanted.also,
+        )
 
+    @cached_property
+    def contributions(self) -> Contributions:
+        return Contributions(self.ensemble, self.questions.rows)
 
-def _several(
-    judge: _Row, usable: Features, most: int, bare: Reason, shown: Callable[[Features], dict[str, Any]]
-) -> Reason:
-    """The smallest reasons; when the time is up, those that are known."""
-    found: list[dict[str, Any]] = []
-    complete, reason = False, ""
-    try:
-        search = judge.smallest(usable)
-        while len(found) < most and (one := next(search, None)) is not None:
-            found.append(shown(one))
-        complete = len(found) < most or next(search, None) is None
-    except _TimeUp:
-        reason = judge.budget.reason if len(found) < most else ""
-    first = found[0] if found else None
-    known = bool(found)
-    bare = replace(bare, features=first, minimal=known, smallest=known, reason=reason)
-    return replace(bare, several=tuple(found), complete=complete)
+    def row(self, row: int) -> Reason:
+        """Why a row has its class."""
+        start = time.perf_counter()
+        questions, options = self.questions, self.questions.options
+        budget = Budget.of(options.time_limit, self.stop)
+        predicted = questions.predicted(row)
+        bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
+        if predicted is None:
+            return replace(bare, reason="a value is missing that the domain does not allow")
+        bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))
+        cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
+        outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
+        if outside:
+            return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
+        others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
+        judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed))
+        known = reason_of(judge, self.wanted)
+        found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
+        found = replace(found, also=self._beside(known, row, predicted) if self.asked.also else None)
+        return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
+
+    def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
+        """What is known in names and labels."""
+        from treesens.report.records import points_of
+
+        several = tuple(self._shown(one, row) for one in known.several)
+        if known.other is not None:
+            query, cells = known.other
+            witness = verify_cells(query, cells, near=self.questions.rows[row])
+            bare = replace(bare, point=points_of(query, witness)["a"] if isinstance(witness, Witness) else None)
+        if known.within is not None:
+            bare = replace(bare, reason="the class depends on features that are left out")
+        return replace(
+            bare,
+            features=several[0] if several else None,
+            minimal=bool(several),
+            smallest=known.smallest,
+            contrast=None if known.contrast is None else tuple(self.space.names[f] for f in sorted(known.contrast)),
+            several=several if self.asked.most > 1 else None,
+            complete=known.complete,
+        )
+
+    def _shown(self, features: Features, row: int) -> dict[str, Any]:
+        """The values of a row by feature."""
+        from treesens.report.records import label_of
+
+        space, values = self.space, self.questions.rows[row]
+        return {
+            space.names[f]: label_of(space.domains[f], float(values[f]), space.grid[f].number_type.dtype)
+            for f in sorted(features)
+        }
+
+    def _beside(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
+        """What was asked for beside the reason, by its name."""
+        found: dict[str, Any] = {}
+        if "box" in self.asked.also:
+            found["box"] = self._box(known)
+        for word, norm in (("radius", "linf"), ("recourse", "l1")):
+            if word in self.asked.also:
+                found[word] = self._nearest(row, predicted, norm)
+        if "shap" in self.asked.also:
+            found["shap"] = self._shap(known, row, predicted)
+        return found
+
+    def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
+        """The values of every feature of the reason with which the class stands, as regions of answers have them."""
+        from treesens.report.records import region_of
+
+        if known.box is None:
+            return None
+        masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))
+        query = self.questions.of_class[0].query
+        return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
+
+    def _nearest(self, row: int, predicted: int, norm: str) -> dict[str, Any]:
+        """The nearest input of another class by a norm, with what it changes."""
+        limits = self.questions.options
+        mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
+        found = nearest_input(self.questions, row, predicted, mine, norm=norm, stop=self.stop)
+        own = self._shown(frozenset(range(len(self.space.names))), row)
+        changes = [] if found.point is None else [name for name, value in found.point.items() if value != own[name]]
+        bound = None if found.bound is None or math.isinf(found.bound) else found.bound
+        return {
+            "norm": norm,
+            "verdict": str(found.verdict),
+            "distance": found.distance,
+            "bound": bound,
+            "closed": found.closed,
+            "changes": changes,
+            "point": found.point,
+        }
+
+    def _shap(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
+        """TreeSHAP of every feature, and the part of a reason that is among as many features of the greatest values."""
+        output = predicted if self.ensemble.n_outputs > 1 else 0
+        values = self.contributions.of(self.questions.rows[row], output)
+        order = np.argsort(-np.abs(values), kind="stable")
+        found: dict[str, Any] = {"values": {self.space.names[f]: float(values[f]) for f in order}, "agreement": None}
+        if known.several and known.several[0]:
+            reason = known.several[0]
+            found["agreement"] = len(reason & set(order[: len(reason)].tolist())) / len(reason)
+        return found

@@ -204,13 +204,13 @@ class RowQuestions:
         a = ast.Name("a")
         return ast.Find((ast.Point(a),), (ast.ClassIs(a, label_of_class(self.model.ensemble, index)),))
 
-    def _find(self, index: int, row: int, *, target: int | None = None) -> ast.Find:
+    def _find(self, index: int, row: int, *, target: int | None = None, norm: str | None = None) -> ast.Find:
         """The nearest input of another class than `index`, or of the target."""
         a = ast.Name("a")
         other: ast.Formula = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
         if target is not None:
             other = ast.ClassIs(a, label_of_class(self.model.ensemble, target))
-        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), self.options.norm)  # type: ignore[arg-type]
+        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.options.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
 
     def _bound(self, find: ast.Find) -> ResolvedQuestion:
@@ -228,9 +228,11 @@ class RowQuestions:
                 return index
         return None
 
-    def question(self, row: int, predicted: int, target: int | None = None) -> ResolvedQuestion:
-        """The nearest input of another class than that of the row, or of the target."""
-        return self._bound(self._find(predicted, row, target=target))
+    def question(
+        self, row: int, predicted: int, target: int | None = None, norm: str | None = None
+    ) -> ResolvedQuestion:
+        """The nearest input of another class than that of the row, or of the target. Default: the norm of the options."""
+        return self._bound(self._find(predicted, row, target=target, norm=norm))
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
         """What the answer to this question depends on besides model and table: its text, and the seed."""
@@ -327,6 +329,32 @@ def _one(
     return known if truth is None else replace(known, correct=truth[row] == name)
 
 
+def nearest_input(
+    questions: RowQuestions,
+    row: int,
+    predicted: int,
+    options: Options,
+    *,
+    target: int | None = None,
+    norm: str | None = None,
+    stop: threading.Event | None = None,
+) -> Nearest:
+    """What is found of the nearest input of another class than that of a row, or of the target."""
+    from treesens.report.records import points_of
+
+    asked = questions.question(row, predicted, target, norm)
+    result = answer(asked.query, options, Budget.of(options.time_limit, stop))
+    goal, none = result.objective, result.verdict is Verdict.NONE
+    return Nearest(
+        None if target is None else str(questions.model.ensemble.classes[target]),
+        result.verdict,
+        None if goal is None else goal.value,
+        math.inf if none else (None if goal is None else goal.bound),
+        None if result.witness is None else points_of(asked.query, result.witness)["a"],
+        "" if result.verdict is Verdict.FOUND else result.reason,
+    )
+
+
 def _nearest(
     questions: RowQuestions,
     row: int,
@@ -337,23 +365,11 @@ def _nearest(
     stop: threading.Event | None,
 ) -> Nearest:
     """The answer to one question, or the one of an earlier run."""
-    from treesens.report.records import points_of
-
     key = "" if memory is None else questions.identified(row, predicted, target)
     record = memory.known(key) if memory is not None else None
     if record is not None:
         return Nearest.of_record(record)
-    asked = questions.question(row, predicted, target)
-    result = answer(asked.query, options, Budget.of(options.time_limit, stop))
-    goal, none = result.objective, result.verdict is Verdict.NONE
-    found = Nearest(
-        None if target is None else str(questions.model.ensemble.classes[target]),
-        result.verdict,
-        None if goal is None else goal.value,
-        math.inf if none else (None if goal is None else goal.bound),
-        None if result.witness is None else points_of(asked.query, result.witness)["a"],
-        "" if result.verdict is Verdict.FOUND else result.reason,
-    )
+    found = nearest_input(questions, row, predicted, options, target=target, stop=stop)
     # What an interruption has left open is no answer; what the time limit has, is one for this limit.
     if memory is not None and (found.closed or stop is None or not stop.is_set()):
         memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())

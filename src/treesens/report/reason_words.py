@@ -1,0 +1,75 @@
+"""Why a row has its class, in sentences, from the record of `treesens why`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SHARES = 5
+"""Features whose shares in the score are named."""
+
+
+def reason_words(record: Mapping[str, Any]) -> str:
+    """What is known of one row, a sentence per line."""
+    lines = [f"row {record['row']}: class {record['class']}", *_why(record)]
+    if record["contrast"]:
+        changed = ", ".join(record["contrast"])
+        lines.append(f"  another class by changing {changed}{_values(record['point'], record['contrast'])}")
+    lines += _distance(record.get("radius"), "the nearest input of another class lies {} away by linf")
+    lines += _distance(record.get("recourse"), "the cheapest change costs {} by l1")
+    lines += _shares(record.get("shap"))
+    return "\n".join(lines)
+
+
+def _why(record: Mapping[str, Any]) -> list[str]:
+    if record["sufficient"] is None:
+        return [f"  no reason: {record['reason']}"]
+    if not record["sufficient"]:
+        return ["  always: no input of the domain has another class"]
+    which = "no fewer features decide it" if record["smallest"] else "none of them can be left out"
+    lines = [f"  because {_settings(record['sufficient'])}: whatever the other features are ({which}, proved)"]
+    lines += [f"  or because {_settings(other)}" for other in record.get("reasons", [])[1:]]
+    if "reasons" in record:
+        lines.append("  (there is no other minimal reason)" if record["complete"] else "  (there may be others)")
+    if record.get("box"):
+        sides = "; ".join(f"{name} {_runs(runs)}" for name, runs in record["box"].items())
+        lines.append(f"  the class stands as long as {sides} (proved)")
+    return lines
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _runs(runs: Sequence[Any]) -> str:
+    """Ranges and values of one feature, as regions of answers have them."""
+    words = [f"from {run[0]} to {run[1]}" for run in runs if isinstance(run, list)]
+    labels = [str(run) for run in runs if run is not None and not isinstance(run, list)]
+    words += [f"= {labels[0]}"] if len(labels) == 1 else [f"in {{{', '.join(labels)}}}"] if labels else []
+    return " or ".join([*words, "missing"] if None in runs else words)
+
+
+def _distance(found: Mapping[str, Any] | None, sentence: str) -> list[str]:
+    if found is None:
+        return []
+    if found["distance"] is None:
+        bound = "" if found["bound"] is None else f", and none is nearer than {found['bound']:.6g} (proved)"
+        known = "no input of another class is known" + bound
+        return [f"  by {found['norm']} {'no input has another class' if found['verdict'] == 'none' else known}"]
+    value = f"{found['distance']:.6g}"
+    proved = "none is nearer" if found["closed"] else f"none is nearer than {found['bound'] or 0.0:.6g}"
+    return [f"  {sentence.format(value)}{_values(found['point'], found['changes'])} ({proved}, proved)"]
+
+
+def _values(point: Mapping[str, Any] | None, names: Sequence[str]) -> str:
+    return "" if point is None else ": " + _settings({name: point[name] for name in names})
+
+
+def _shares(found: Mapping[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    first = ", ".join(f"{name} {value:+.3g}" for name, value in list(found["values"].items())[:_SHARES])
+    agreed = (
+        "" if found["agreement"] is None else f"; {found['agreement']:.0%} of the reason is among its first features"
+    )
+    return [f"  TreeSHAP: {first}{agreed}"]
