@@ -3,6 +3,8 @@
     PYTHONPATH=. python benchmarks/shares.py --bench ../shared/bench --seconds 60 > out.jsonl
     PYTHONPATH=. python benchmarks/shares.py --family > family.jsonl
 
+    PYTHONPATH=. python benchmarks/shares.py --every 1 --known all.jsonl >> all.jsonl  # goes on after an interruption
+
 Every line has CPU seconds, the proved interval and the estimate of one instance, by `uniform` and by `marginals`.
 """
 
@@ -13,18 +15,19 @@ import resource
 import time
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import click
 from tests.compiler.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.measure.counted import counted_of
 from treesens.compiler.measure.search import ShareSearch
 from treesens.compiler.measure.share import Precision, Share, ShareRun
-from treesens.compiler.measure.sides import sides_of
 from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
-from treesens.studies.measures import measure_of
+from treesens.solve.measures import measure_of
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import CountOptions, Unit, units_of
 
@@ -42,7 +45,8 @@ def counted(unit: Unit, measure: Any, seconds: float, precision: Precision) -> t
     """A share, and the CPU seconds that it took."""
     begin = cpu()
     query = unit.question.query
-    search = ShareSearch(query.models[0], sides_of(query), measure_of(measure, unit.question))
+    asked = counted_of(query)
+    search = ShareSearch(asked.trees, asked.sides, measure_of(measure, unit.question))
     share = ShareRun(search, precision).run(seconds, Budget.of(seconds))
     return share, cpu() - begin
 
@@ -58,20 +62,29 @@ def line(share: Share, seconds: float, **about: Any) -> None:
     print(json.dumps(facts), flush=True)
 
 
-def published(bench: Path, every: int, seconds: float) -> None:
-    """Every n-th instance that is found, of models whose data are here."""
+def published(bench: Path, every: int, seconds: float, known: set[tuple[Any, ...]]) -> None:
+    """Every n-th instance that is found, of models whose data are here, but for those that are known. They come in an order
+    that mixes models, so that a run that is stopped has seen a bit of everything.
+    """
     found = [json.loads(text) for text in (bench / "verdicts.jsonl").read_text().splitlines()]
-    found = [i for i in found if i["verdict"] == "found" and i["model"].split("_")[0] in DATA]
-    for instance in found[::every]:
+    found = [i for i in found if i["verdict"] == "found" and i["model"].split("_")[0] in DATA][::every]
+    for instance in sorted(found, key=lambda i: crc32(json.dumps(i, sort_keys=True).encode())):
+        measures = [m for m in ("uniform", "marginals") if key_of({**instance, "measure": m}) not in known]
+        if not measures:
+            continue
         model = load(bench / "models" / f"{instance['model']}.json", None)
         table = read_table(bench / "data" / DATA[instance["model"].split("_")[0]] / "train.csv", label="label")
         table = align_table(model, table)
         name = model.ensemble.feature_names[instance["feature"]]
         gaps = gaps_of([], [str(instance["margin"])])
         (unit,) = units_of(model, table, [[name]], gaps, CountOptions())
-        for measure in ("uniform", "marginals"):
+        for measure in measures:
             share, took = counted(unit, measure, seconds, Precision(0.05, 1e-6))
             line(share, took, **{**instance, "name": name, "measure": measure})
+
+
+def key_of(record: dict[str, Any]) -> tuple[Any, ...]:
+    return record["model"], record["feature"], record["margin"], record["measure"]
 
 
 def nodes_of(tree: Any, node: int = 0) -> Any:
@@ -114,10 +127,13 @@ def family() -> None:
 @click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
 @click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
 @click.option("--seconds", type=float, default=60.0, show_default=True)
+@click.option("--known", type=click.Path(path_type=Path), help="Lines of an earlier run, which are not made again.")
 @click.option("--family", "of_family", is_flag=True, help="The family of small models instead.")
-def main(bench: Path, every: int, seconds: float, of_family: bool) -> None:
+def main(bench: Path, every: int, seconds: float, known: Path | None, of_family: bool) -> None:
     start = time.monotonic()
-    family() if of_family else published(bench, every, seconds)
+    lines = known.read_text().splitlines() if known is not None and known.exists() else []
+    done = {key_of(json.loads(line)) for line in lines}
+    family() if of_family else published(bench, every, seconds, done)
     click.echo(f"{time.monotonic() - start:.0f} s", err=True)
 
 

@@ -12,7 +12,7 @@ from treesens.compiler.measure.share import DELTA, EPSILON, NEGLIGIBLE, Precisio
 from treesens.errors import UsageError
 from treesens.live import load, table_of
 from treesens.settings import check_seconds, check_threshold, check_whole
-from treesens.studies.measures import MeasureName
+from treesens.solve.measures import MeasureName
 from treesens.study_calls import Records, check_measure_name, numbers_of, sets_of
 
 

@@ -18,9 +18,9 @@ from treesens.live import load, table_of
 from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
 
 if TYPE_CHECKING:
+    from treesens.solve.measures import MeasureName
     from treesens.studies.audit import Audit as Run
     from treesens.studies.difference import Difference
-    from treesens.studies.measures import MeasureName
     from treesens.studies.typicality import TypicalLevel
 
 MOST_JOBS = 4096
@@ -379,7 +379,7 @@ def _level(typical: float | None, by: str, data: Any) -> TypicalLevel | None:
 
 def check_measure_name(measure: MeasureName) -> MeasureName:
     """The name of a measure. UsageError for one that is none."""
-    from treesens.studies.measures import MEASURES
+    from treesens.solve.measures import MEASURES
 
     check_choice("measure", measure, MEASURES)
     return measure

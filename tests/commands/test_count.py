@@ -120,11 +120,9 @@ def test_mistakes_end_with_a_remedy(small: Any) -> None:
     assert "add --data FILE" in run(folder / "m.json", "--margin", "0.3", "--measure", "rows", code=1).stderr
     assert "has no ends" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", code=1).stderr
     rules = folder / "rules.sens"
-    rules.write_text("feature age: category {0, 1}\nfeature hours: category {0, 1}\nonehot {age, hours}\n")
-    table = ("--data", folder / "d.csv", "--label", "label")
-    assert (
-        "`onehot`" in run(folder / "m.json", *table, "-v", "sex", "--margin", "0.3", "--domain", rules, code=1).stderr
-    )
+    rules.write_text("onehot {sex, age, hours}\nfeature age: integer in [0, 1]\nfeature hours: integer in [0, 1]\n")
+    varied = ("-v", "sex,age", "--margin", "0.3", "--domain", rules)
+    assert "vary all of `sex`, `age`, `hours`" in run(folder / "m.json", *varied, code=1).stderr
     assert "cells" in run(folder / "m.json", "--margin", "0.3", "-v", "sex", "--measure", "cells", "--json").stdout
 
 
@@ -202,11 +200,11 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
 def test_an_audit_says_at_once_what_it_cannot_count(small: Any) -> None:
     folder, *_ = small
     rules = folder / "audit_rules.sens"
-    rules.write_text("feature age: category {0, 1}\nfeature hours: category {0, 1}\nonehot {age, hours}\n")
+    rules.write_text("onehot {sex, age, hours}\nfeature age: integer in [0, 1]\nfeature hours: integer in [0, 1]\n")
     ends = folder / "ends.sens"
     ends.write_text("feature age: real in [0, inf)\n")
     for domain, message in ((rules, "`onehot`"), (ends, "has no ends")):
-        line = ["audit", folder / "m.json", "--data", folder / "d.csv", "--label", "label", "-v", "sex"]
+        line = ["audit", folder / "m.json", "--data", folder / "d.csv", "--label", "label", "-v", "sex,age"]
         line += ["--measure", "uniform", "--domain", domain]
         done = subprocess.run(
             [sys.executable, "-m", "treesens", *map(str, line)], capture_output=True, text=True, check=False

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
+from treesens.compiler.measure.counted import counted_of
 from treesens.compiler.measure.search import ShareSearch
-from treesens.compiler.measure.sides import sides_of
 from treesens.data.tables import read_table
+from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.audit import audit
 from treesens.studies.audit_set import AuditOptions
-from treesens.studies.measures import MeasureName, measure_of
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import CountOptions, Unit, count_shares, units_of
 
@@ -31,9 +31,9 @@ def units(case: Case, varied: tuple[int, ...], size: str, **options: Any) -> lis
 
 def intervals(unit: Unit, measure: MeasureName) -> list[tuple[float, float]]:
     query = unit.question.query
-    found = []
+    found, counted = [], counted_of(query)
     for boxes in STOPS:
-        search = ShareSearch(query.models[0], sides_of(query), measure_of(measure, unit.question))
+        search = ShareSearch(counted.trees, counted.sides, measure_of(measure, unit.question))
         search.run(30.0, most_boxes=boxes)
         masses = search.masses()
         found.append((masses.lower, masses.upper))

@@ -25,11 +25,11 @@ from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_row, table_in_play, witness_among_rows
+from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.audit_typical import typical_answer, typical_record
 from treesens.studies.decisions import Asked, Between, Kind
-from treesens.studies.measures import MeasureName
 from treesens.studies.questions import Gap, Questions
 from treesens.studies.shares import CountOptions, Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep

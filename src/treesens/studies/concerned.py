@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -44,7 +44,7 @@ def _entropy(one: float, two: float) -> float:
 
 
 def traits_of(
-    space: Space, varied: Sequence[int], everyone: Sequence[FloatArray], drawn: Int32Array, weights: FloatArray
+    space: Space, varied: Collection[int], everyone: Sequence[FloatArray], drawn: Int32Array, weights: FloatArray
 ) -> list[Trait]:
     """The statement about each feature that tells those concerned from all best, the strongest first.
 
@@ -119,7 +119,7 @@ def _listed(labels: Sequence[Any]) -> str:
     return shown if len(labels) == 1 else f"one of {shown}"
 
 
-def where(space: Space, varied: Sequence[int], low: Int32Array, high: Int32Array) -> dict[str, str]:
+def where(space: Space, varied: Collection[int], low: Int32Array, high: Int32Array) -> dict[str, str]:
     """A box in words: the features that it restricts, and to what."""
     found = {}
     for f, name in enumerate(space.names):

@@ -18,17 +18,18 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.measure.counted import Counted, counted_of
 from treesens.compiler.measure.measure import Measure
 from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.compiler.measure.share import Precision, Share, ShareRun
-from treesens.compiler.measure.sides import sides_of
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.data_rows import table_in_play
+from treesens.solve.measures import MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.studies.concerned import traits_of, where
 from treesens.studies.decisions import Asked, Decision, decisions_of
-from treesens.studies.measures import MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, sets_of
 
 _LARGEST = 3
@@ -132,7 +133,7 @@ def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> di
 
 def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
     """UsageError for a question that shares are not counted of, and for a measure that its domain does not have."""
-    sides_of(question.query)
+    counted_of(question.query)
     if measure == "uniform":
         measure_of(measure, question)
 
@@ -142,9 +143,9 @@ def count_unit(
 ) -> dict[str, Any]:
     """The record of one question."""
     start = time.monotonic()
-    query = unit.question.query
+    counted = counted_of(unit.question.query)
     measure = measure_of(options.measure, unit.question)
-    search = ShareSearch(query.models[query.points[0].model], sides_of(query), measure)
+    search = ShareSearch(counted.trees, counted.sides, measure)
     head = {
         "varied": list(unit.varied),
         unit.gap.kind: unit.gap.value,
@@ -153,21 +154,23 @@ def count_unit(
         "measure": options.measure,
     }
     if options.measure == "rows":
-        return {**head, **_of_rows(unit, search, measure), "seconds": round(time.monotonic() - start, 6)}
+        return {**head, **_of_rows(unit, counted, search, measure), "seconds": round(time.monotonic() - start, 6)}
     run = ShareRun(search, options.precision, options.seed, on_progress)
     share = run.run(options.time_limit, Budget.of(options.time_limit, stop))
-    return {**head, **_of_share(unit, search, measure, share), "seconds": round(time.monotonic() - start, 6)}
+    return {**head, **_of_share(unit, counted, search, measure, share), "seconds": round(time.monotonic() - start, 6)}
 
 
-def _of_rows(unit: Unit, search: ShareSearch, measure: Measure) -> dict[str, Any]:
+def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure) -> dict[str, Any]:
     """Rows are counted one by one."""
-    cells, outside = rows_of_domain(unit.question)
-    answers = search.answers(cells)
+    table = table_in_play(unit.question)
+    assert table is not None
+    groups = counted.groups
+    cells = rows_of_domain(unit.question.query, table[1], groups, table[0])
+    answers = search.answers(groups.folded_rows(cells))
     sure, maybe = int((answers == CONCERNED).sum()), int((answers != NONE).sum())
     drawn = cells[answers == CONCERNED]
-    traits = traits_of(
-        unit.question.query.space, search.varied, _everyone(measure), drawn, np.full(len(drawn), 1 / max(1, len(drawn)))
-    )
+    weights = np.full(len(drawn), 1 / max(1, len(drawn)))
+    traits = traits_of(unit.question.query.space, counted.varied, groups.everyone(measure), drawn, weights)
     return {
         "lower": sure / len(cells),
         "upper": maybe / len(cells),
@@ -175,19 +178,15 @@ def _of_rows(unit: Unit, search: ShareSearch, measure: Measure) -> dict[str, Any
         "closed": sure == maybe,
         "reason": "" if sure == maybe else "scores are too long for exact sums",
         "rows": len(cells),
-        "rows_outside": outside,
+        "rows_outside": len(table[1]) - len(cells),
         "rows_concerned": sure,
         "who": [trait.record() for trait in traits],
         "boxes": [],
     }
 
 
-def _everyone(measure: Measure) -> list[Any]:
-    return [measure.shares(f) for f in range(len(measure.weights))]
-
-
-def _of_share(unit: Unit, search: ShareSearch, measure: Measure, share: Share) -> dict[str, Any]:
-    space, masses = unit.question.query.space, share.masses
+def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure, share: Share) -> dict[str, Any]:
+    space, masses, groups = unit.question.query.space, share.masses, counted.groups
     estimate = None
     if share.estimate is not None:
         e = share.estimate
@@ -198,9 +197,10 @@ def _of_share(unit: Unit, search: ShareSearch, measure: Measure, share: Share) -
     weights = np.ones(len(drawn))
     weights[: len(full)] *= masses.lower / max(1, len(full))
     weights[len(full) :] *= open_part / max(1, len(share.drawn))
-    traits = traits_of(space, search.varied, _everyone(measure), drawn, weights / max(weights.sum(), 1e-300))
+    weights /= max(weights.sum(), 1e-300)
+    traits = traits_of(space, counted.varied, groups.everyone(measure), groups.unfolded_rows(drawn), weights)
     boxes = [
-        {"share": mass, "where": where(space, search.varied, low, high)}
+        {"share": mass, "where": where(space, counted.varied, *groups.unfolded_box(low, high))}
         for low, high, mass in search.largest_full(_LARGEST)
     ]
     return {

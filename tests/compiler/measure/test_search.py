@@ -13,11 +13,11 @@ from tests.compiler.measure.test_learnt import probability
 from tests.studies.share_cases import FEATURES, NAMES, Case, forest_case, xgboost_case
 from tests.studies.test_shares import units
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.measure.counted import counted_of
 from treesens.compiler.measure.measure import Measure
 from treesens.compiler.measure.search import CONCERNED, ShareSearch
 from treesens.compiler.measure.share import Precision, ShareRun
-from treesens.compiler.measure.sides import sides_of
-from treesens.studies.measures import measure_of
+from treesens.solve.measures import measure_of
 from treesens.studies.shares import Unit
 
 
@@ -28,7 +28,8 @@ def built(seed: int, make: Any = xgboost_case, varied: tuple[int, ...] = (0,)) -
 
 
 def search_of(unit: Unit, measure: Measure) -> ShareSearch:
-    return ShareSearch(unit.question.query.models[0], sides_of(unit.question.query), measure)
+    counted = counted_of(unit.question.query)
+    return ShareSearch(counted.trees, counted.sides, measure)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,6 +13,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.measure.measure import Measure, product
 from treesens.compiler.measure.search import ShareSearch
 from treesens.compiler.measure.sides import Sides
+from treesens.compiler.measure.trees import TreeArrays
 from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, Link, ModelSource, Task
 
 FEATURES = 10
@@ -72,7 +73,7 @@ def searches(model: CellEnsemble, feature: int, gap: int, digits: int) -> Iterat
             np.array([feature], np.int32), np.array(near, np.int32).reshape(-1, 1), values, np.zeros(2, np.int64),
             compared=(0, 1), apart_counts=True, apart=(gap * unit, gap * unit), allowed=np.array(pairs, np.int32),
         )  # fmt: skip
-        yield ShareSearch(model, sides, measure), others
+        yield ShareSearch(TreeArrays.of(model), sides, measure), others
 
 
 def measure_of(model: CellEnsemble) -> Measure:

@@ -11,7 +11,7 @@ from treesens import _engine
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.measure.measure import Measure
 from treesens.compiler.measure.sides import Row, Sides
-from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.measure.trees import TreeArrays
 
 NONE, CONCERNED = 0, 2
 """What an input is; 1 is open, which it can be only where scores are rounded."""
@@ -44,11 +44,14 @@ class Draws:
 
 
 class ShareSearch:
-    """Branch and bound over boxes of cells of one model, and draws from what it leaves open."""
+    """Branch and bound over boxes of cells of one model, and draws from what it leaves open.
 
-    def __init__(self, model: CellEnsemble, sides: Sides, measure: Measure) -> None:
+    Cells are those of `trees`: with `onehot` groups they are folded (groups.py), and so are boxes and draws.
+    """
+
+    def __init__(self, trees: TreeArrays, sides: Sides, measure: Measure) -> None:
+        model = trees
         self.measure, self.features = measure, len(model.grid)
-        self.varied = tuple(sides.varied.tolist())
         self._cells = model.grid.n_cells
         none = np.zeros(0, np.uint8)
         self._engine = _engine.ShareSearch(

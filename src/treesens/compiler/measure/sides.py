@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -12,8 +12,9 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.measure.groups import Groups
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
+from treesens.compiler.query.query import AtLeast, Query, SameExcept
 from treesens.errors import UsageError
 
 MOST_CHOICES = 1 << 14
@@ -41,6 +42,8 @@ class Sides:
     """`values` int64[leaves, tables] and `base` int64[tables], in units of 2**-shift; `choices` int32[choices, varied] are
     cells of the features `varied`. An input is concerned if some choice meets the rows of `first`, some choice those of
     `second`, and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
+
+    With one point there is one choice, of nothing, and no row of `second`.
     """
 
     varied: Int32Array
@@ -53,53 +56,54 @@ class Sides:
     apart_counts: bool = False
     apart: tuple[int, int] = (-_FAR, -_FAR)
     allowed: Int32Array | None = None
+    swapped: bool = False
+    """Whether `first` is what the question says of its second point."""
+
+    def swap(self) -> None:
+        """Lets the two points change places."""
+        self.first, self.second, self.swapped = self.second, self.first, not self.swapped
 
 
-def sides_of(query: Query) -> Sides:
-    """The tables of a question whose points agree except on some features, and whose other constraints are about scores.
-
-    UsageError for other questions, and for more than MOST_CHOICES combinations of values.
-    """
-    model = query.models[query.points[0].model]
-    varied, rows = _parts(query)
-    legal = [np.flatnonzero(query.space.legal[f]) for f in varied]
+def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[list[int]]:
+    """The legal cells of what a search varies. UsageError for too many combinations."""
+    counts = groups.counts
+    legal = [list(range(counts[f])) if f in counts else np.flatnonzero(query.space.legal[f]).tolist() for f in varied]
     if prod(map(len, legal)) > MOST_CHOICES:
         raise UsageError(
             f"the features have more than {MOST_CHOICES} combinations of values", remedy="vary fewer features at once"
         )
-    choices = np.array(list(product(*legal)), np.int32).reshape(-1, len(varied))
+    return legal
+
+
+def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: int = 0) -> Sides:
+    """The tables of what a question says of scores, over choices of what it varies (folded). `more_trees` will stand beside
+    those of the model.
+    """
+    model, varied = query.models[query.points[0].model], groups.varied(varied_by(query))
+    combinations = list(product(*check_choices(query, varied, groups)))
+    choices = np.array(combinations, np.int32).reshape(len(combinations), len(varied))
     tables: dict[Weights, int] = {}
-    placed = [_placed(row, model, tables) for row in rows]
-    scores = _Scores.of(model, list(tables))
+    placed = [_placed(row, model, tables) for row in said]
+    scores = _Scores.of(model, list(tables) or [(0,) * model.ensemble.n_outputs], model.n_trees + more_trees)
     sides = Sides(np.array(varied, np.int32), choices, scores.values, scores.base)
-    for row, (first, second) in zip(rows, placed, strict=True):
-        _add(sides, scores, row, first, second)
+    backwards = [_add(sides, scores, row, first, second) for row, (first, second) in zip(said, placed, strict=True)]
+    if any(backwards):
+        sides.swap()
     _compare(sides)
     return sides
 
 
-def _parts(query: Query) -> tuple[list[int], list[AtLeast]]:
+def varied_by(query: Query) -> frozenset[int]:
+    """The features that may differ between the two points; none if there is one point. UsageError for points of two models."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
-    rows = list(_rows(c for c in query.constraints if not isinstance(c, SameExcept)))
-    if len(same) != 1 or len(query.points) != 2 or query.points[0].model != query.points[1].model:
-        raise UsageError("shares are counted of two points of one model that agree except on some features")
-    return sorted(same[0].varied), rows
-
-
-def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
-    for constraint in constraints:
-        match constraint:
-            case AllOf():
-                yield from _rows(constraint.parts)
-            case AtLeast(form=form) if form.scores and not (
-                form.costs or form.changes or form.pairs or form.levels or form.forests
-            ):
-                yield constraint
-            case _:
-                raise UsageError(
-                    "shares are counted without `onehot` groups and relations between features",
-                    remedy="leave them out of --domain: inputs that break them count as well then",
-                )
+    if len(query.points) == 1:
+        return frozenset()
+    if len(same) != 1 or query.points[0].model != query.points[1].model:
+        raise UsageError(
+            "shares are counted of one point, or of two points of one model that agree except on some features",
+            remedy="write `a = b except {..}`",
+        )
+    return same[0].varied
 
 
 Placed = tuple[int, int] | None
@@ -132,7 +136,7 @@ class _Scores:
     slack: int
 
     @classmethod
-    def of(cls, model: CellEnsemble, tables: list[Weights]) -> _Scores:
+    def of(cls, model: CellEnsemble, tables: list[Weights], trees: int) -> _Scores:
         ensemble = model.ensemble
         scaled, bases = ensemble.scaled_contributions, to_scaled(ensemble.base)
         shift = max(scaled.shift, bases.shift)
@@ -148,7 +152,7 @@ class _Scores:
                 exact[mine, number] += column * (weight << (shift - scaled.shift))
         raw = [int(v) * ensemble.average << (shift - bases.shift) for v in bases.values.tolist()]
         base = [sum(w * b for w, b in zip(weights, raw, strict=True)) for weights in tables]
-        most = max(map(abs, exact.ravel().tolist()), default=0) * (ensemble.n_trees + 1) + max(map(abs, base))
+        most = max(map(abs, exact.ravel().tolist()), default=0) * (trees + 1) + max(map(abs, base))
         drop = max(0, most.bit_length() - _BITS)
         values = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
         slack = 0 if drop == 0 else ensemble.n_trees + 1
@@ -161,7 +165,8 @@ class _Scores:
         return exact >> self.drop, -((-exact) >> self.drop)
 
 
-def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Placed) -> None:
+def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Placed) -> bool:
+    """Adds a row; whether it wants the second point to be the higher one."""
     down, up = scores.least(row)
     if first is not None and second is not None:
         if first[0] != second[0] or first[1] == second[1]:
@@ -170,13 +175,14 @@ def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Pla
             raise UsageError("shares are counted of one difference of scores")
         sides.apart_counts, sides.compared = True, (first[0], first[0])
         sides.apart = _clipped(down - scores.slack), _clipped(up + scores.slack)
-        return
+        return first[1] < 0
     for placed, rows in ((first, sides.first), (second, sides.second)):
         if placed is not None:
             table, sign = placed
             # Scores are rounded down: a positive one may be greater, a negative one is no greater.
             possible, certain = (down - scores.slack, up) if sign > 0 else (down, up + scores.slack)
             rows.append(Row(table, sign, _clipped(possible), _clipped(certain)))
+    return False
 
 
 def _clipped(threshold: int) -> int:
@@ -191,7 +197,7 @@ def _compare(sides: Sides) -> None:
         for two in sides.second:
             if one.table == two.table and one.sign == -two.sign:
                 if one.sign < 0:
-                    sides.first, sides.second = sides.second, sides.first
+                    sides.swap()
                 sides.compared = one.table, one.table
                 sides.apart = _clipped(one.possible + two.possible), _FAR
                 return

@@ -9,6 +9,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.measure.groups import Groups
 from treesens.compiler.measure.measure import Measure, product
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, whole_range
@@ -19,23 +20,29 @@ _UNITS = 1 << 61
 """Lengths become whole parts of so many."""
 
 
-def uniform(space: Space) -> Measure:
+def uniform(space: Space, groups: Groups) -> Measure:
     """Features are independent: real ones have the length of a cell within the domain, integers and categories the number
-    of values. Missing values have no share, unless a feature can be nothing else.
+    of values, and groups the number of their members. Missing values have no share, unless a feature can be nothing else.
 
     UsageError for a real feature whose domain has no ends.
     """
+    counts = groups.counts
     parts = [
-        _weights(name, domain, grid) for name, domain, grid in zip(space.names, space.domains, space.grid, strict=True)
+        (np.ones(counts[f], np.int64), True) if f in counts else _weights(name, domain, grid)
+        for f, (name, domain, grid) in enumerate(zip(space.names, space.domains, space.grid, strict=True))
     ]
     # Every cell is at most one unit off, and so are the units of all: shares of boxes by no more than the sum.
     error = sum(2.0 * len(weights) / (_UNITS - len(weights)) for weights, exact in parts if not exact)
     return product("uniform", [weights for weights, _ in parts], error=error)
 
 
-def all_cells(space: Space) -> Measure:
-    """Every cell that holds a legal value counts the same, missing too."""
-    return product("cells", [legal.astype(np.int64) for legal in space.legal])
+def all_cells(space: Space, groups: Groups) -> Measure:
+    """Every cell that holds a legal value counts the same, missing too; of a group every member."""
+    counts = groups.counts
+    weights = [
+        np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
+    ]
+    return product("cells", weights)
 
 
 def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, bool]:
