@@ -67,7 +67,7 @@ class Answer:
     @property
     def pair(self) -> Any:
         """The witness as a frame with one row per point, in the library of the frame that was given (else a dictionary of
-        columns); None without a witness.
+        columns), indexed by the names of the points where the library has an index; None without a witness.
         """
         points = self.points
         if points is None:
@@ -78,7 +78,8 @@ class Answer:
         import narwhals as nw
 
         namespace = nw.get_native_namespace(nw.from_native(self.frame, eager_only=True))
-        return nw.from_dict(columns, backend=namespace).to_native()
+        frame = nw.from_dict(columns, backend=namespace)
+        return nw.maybe_set_index(frame, index=nw.new_series("point", list(points), backend=namespace)).to_native()
 
     def to_dict(self) -> dict[str, Any]:
         """The record that `treesens check --json` prints for this question."""

@@ -53,6 +53,9 @@ class Session:
             load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
         )
 
+    def __repr__(self) -> str:
+        return "<session, closed>" if self._declared is None else "<session: questions about `m`>"
+
     def ask(self, question: str, **options: Unpack[CallOptions]) -> Answer:
         """The answer to one question: `find ..`, `sensitive ..` or `count ..`. Options are for this question alone.
 

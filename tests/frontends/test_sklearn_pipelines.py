@@ -185,3 +185,13 @@ def test_other_models_at_the_end_are_refused_by_name() -> None:
         load(made)
     with pytest.raises(ModelError, match="LinearRegression is not supported"):
         load(made.fit(raw(numbers_only=True).fillna(0), labels("value")))
+
+
+def test_a_pipeline_that_refuses_unknown_categories_is_checked_on_known_ones() -> None:
+    data = raw().ffill().bfill()
+    encoder = columns(("names", preprocessing.OneHotEncoder(), ["colour", "town"]), remainder="passthrough")
+    made = pipeline.make_pipeline(encoder, forest()).fit(data, labels("two"))
+    report = conformance.check(load(made), rows=50)
+    assert report.ok, str(report)
+    assert any("unknown categories" in reason for reason in report.refused)
+    assert report.rows > 500

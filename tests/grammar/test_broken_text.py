@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.grammar import trees
-from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError
+from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError, Source, Span, did_you_mean
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.parsing.parser import LARGEST_FILE, parse, read
@@ -161,3 +161,50 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(DiagnosticsError) as caught:
             read(path)
         assert caught.value.diagnostics[0].code == "S063"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message", "remedy"),
+    [
+        ("a.x >= 3 // at least", "`//` starts no comment", "a comment starts with `#`"),
+        ("a.x = 0,1", "`0,1` is no number", "write a point: `0.1`"),
+        ("a.x = 3, prob(a) >= 0.5", "`,` does not go on", "by `;`"),
+    ],
+)
+def test_habits_of_other_languages(constraint: str, message: str, remedy: str) -> None:
+    with pytest.raises(DiagnosticsError) as caught:
+        parse(f"query q: find a such that {constraint}\n")
+    (diagnostic,) = caught.value.diagnostics
+    assert message in diagnostic.message
+    assert remedy in diagnostic.remedy
+
+
+def test_a_model_in_place_of_questions_is_told_once_and_in_few_words() -> None:
+    with pytest.raises(DiagnosticsError) as caught:
+        parse('{"learner": {"trees": [' + "1, " * 50_000 + '"\\n"]}}', "m.json")
+    (diagnostic,) = caught.value.diagnostics
+    assert "this is JSON" in diagnostic.message
+    assert len(diagnostic.render()) < 1000
+
+
+@pytest.mark.parametrize("before", [0, 10, 150, 5_000])
+@pytest.mark.parametrize("after", [0, 10, 5_000])
+def test_of_a_long_line_the_part_around_the_place_is_shown(before: int, after: int) -> None:
+    source = Source("t", "x" * before + "HERE" + "y" * after)
+    shown, carets = Span(source, before, before + 4).excerpt().split("\n")
+    assert len(shown) < 220
+    assert shown[carets.index("^") : carets.rindex("^") + 1] == "HERE"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("target", "Age", None),
+        ("Agee", "Age", "Age"),
+        ("hours", "hours-per-week", "hours-per-week"),
+        ("SEX", "sex", "sex"),
+    ],
+)
+def test_a_name_is_proposed_if_it_is_near(name: str, known: str, meant: str | None) -> None:
+    said = did_you_mean(name, [known])
+    assert said == (f"did you mean `{meant}`?" if meant else f"known names: `{known}`")

@@ -185,7 +185,10 @@ def _listed(known: Categories) -> str:
 def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
     if known:
         return did_you_mean(text, known)
-    return f"declare its categories, `feature {column}: category {{NAME = value, ..}}`, or encode it as for training"
+    return (
+        f"declare its categories in a `.sens` file, `feature {column}: category {{NAME = code, ..}}` (--domain of audit and its "
+        "like reads them there, too), or encode it as for training"
+    )
 
 
 def read_table(source: object, *, label: str | None = None, rows: int | None = None, name: str = "") -> Table:

@@ -145,4 +145,7 @@ def shown_score(value: Any) -> str:
 
 def shown_run(run: Any) -> str:
     """A label or a run of numbers of a region."""
-    return f"{shown(run[0])} … {shown(run[1])}" if isinstance(run, list) else shown(run)
+    if not isinstance(run, list):
+        return shown(run)
+    low, high = shown(run[0]), shown(run[1])
+    return low if low == high else f"{low} … {high}"

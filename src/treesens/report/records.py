@@ -108,7 +108,20 @@ def _values_of(query: Query, feature: int, mask: BoolArray) -> list[Any]:
         return [[labels[0], labels[-1]], *lost]
     runs = zip(*runs_of(mask[: grid.present_cells]), strict=True)
     ends = [(cell_range(domain, grid, int(a))[0], cell_range(domain, grid, int(b))[1]) for a, b in runs]
+    if domain.whole and domain.unit is None:
+        ends = _joined(ends)
     return [[label_of(domain, low, kind), label_of(domain, high, kind)] for low, high in ends] + lost
+
+
+def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Runs of whole numbers that follow one another, as one: between 18 and 19 there may be cells without a whole number."""
+    joined: list[tuple[float, float]] = []
+    for low, high in ends:
+        if joined and low == joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
 
 
 def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:

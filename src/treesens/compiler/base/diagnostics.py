@@ -58,10 +58,25 @@ class Span:
         line, column = self.source.position(self.start)
         shown = self.source.line(line)
         width = max(1, min(self.end - self.start, len(shown) - column + 1))
+        if len(shown) > _LONGEST_LINE:
+            shown, column, width = _part_of_line(shown, column, width)
         gutter = f"{line:>5} | "
         # Tabs are kept in the caret line so that it lines up in any terminal.
         indent = "".join("\t" if c == "\t" else " " for c in shown[: column - 1])
         return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{'^' * width}"
+
+
+_LONGEST_LINE = 200
+"""Of a longer line only the part around the place is shown."""
+
+
+def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
+    """The part of a long line around a column, with the column and the width of the place in it."""
+    start = max(0, min(column - 1 - _LONGEST_LINE // 4, len(line) - _LONGEST_LINE))
+    end = min(len(line), start + _LONGEST_LINE)
+    shown = ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+    column += (1 if start else 0) - start
+    return shown, column, min(width, len(shown) - column + 1)
 
 
 NOWHERE = Span(Source("<built>", ""), 0, 0)
@@ -144,6 +159,12 @@ class Diagnostics:
             raise DiagnosticsError(self.errors)
 
 
+def _of_like_length(name: str, other: str) -> bool:
+    """Whether two near names are of like length, or one is a part of the other: `target` is no slip of `Age`."""
+    short, long = sorted((name.lower(), other.lower()), key=len)
+    return short in long or 2 * len(short) > len(long)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy naming the nearest known name, or the first few if none is near."""
     names = list(known)
@@ -151,7 +172,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not near:
         lowered = {n.lower(): n for n in names}
         near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)]
-    if near:
+    if near and _of_like_length(name, near[0]):
         return f"did you mean `{near[0]}`?"
     shown = ", ".join(f"`{n}`" for n in names[:8])
     return f"known names: {shown}{', …' if len(names) > 8 else ''}" if names else ""

@@ -99,6 +99,36 @@ def diagnose(stop: Stop) -> Diagnostic:
     return next(found for rule in _RULES if (found := rule(stop)))
 
 
+def _other_comment(stop: Stop) -> Diagnostic | None:
+    """`// so it goes`, as in other languages; the parser stops at either slash."""
+    for first in (stop.index - 1, stop.index):
+        pair = stop.tokens[max(first, 0) : first + 2]
+        if [token.type for token in pair] == ["OVER", "OVER"] and pair[0].end_pos == pair[1].start_pos:
+            where = span_of(stop.source, pair[0]).to(span_of(stop.source, pair[1]))
+            return Diagnostic("S001", "`//` starts no comment", where, "a comment starts with `#`")
+    return None
+
+
+def _decimal_comma(stop: Stop) -> Diagnostic | None:
+    """`0,1` where no list may stand."""
+    token, before = stop.token, stop.previous
+    after = stop.tokens[stop.index + 1] if stop.index + 1 < len(stop.tokens) else None
+    if token is None or before is None or after is None or token.type != "COMMA":
+        return None
+    if (
+        before.type != "NUMBER"
+        or after.type != "NUMBER"
+        or (before.end_pos, token.end_pos)
+        != (
+            token.start_pos,
+            after.start_pos,
+        )
+    ):
+        return None
+    where = span_of(stop.source, before).to(span_of(stop.source, after))
+    return Diagnostic("S001", f"`{where.text}` is no number", where, f"write a point: `{before}.{after}`")
+
+
 def _bracket_not_closed(stop: Stop) -> Diagnostic | None:
     if not stop.brackets:
         return None
@@ -332,6 +362,8 @@ def _ends_before(stop: Stop) -> Diagnostic | None:
     if stop.token is None or not {"AND", "OR", "_SEP"} <= stop.fits:
         return None
     remedy = "start a new line before it, or join the two with `and`"
+    if stop.token.type == "COMMA":
+        remedy = "separate constraints by `;`, by `and` or by a new line"
     return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
 
 
@@ -351,6 +383,8 @@ def _listed(fits: frozenset[str]) -> str:
 
 _RULES: Final[tuple[Rule, ...]] = (
     _unknown_declaration,
+    _other_comment,
+    _decimal_comma,
     _bracket_not_opened,
     _empty_braces,
     _bracket_not_closed,

@@ -130,6 +130,11 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
 
 
 def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
+    if source.text.lstrip().startswith("{"):
+        start = source.text.index("{")
+        remedy = 'name a model in a file of questions: `model m from "FILE"`'
+        diagnostics.error("S011", "this is JSON, and no file of questions", Span(source, start, start + 1), remedy)
+        return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
         message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
