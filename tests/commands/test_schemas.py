@@ -35,6 +35,8 @@ query many:
 RUNS = (
     ("check", "q.sens --core --certificate proofs"),
     ("check", "q.sens pair --confirm z3"),
+    ("check", "q.sens pair never --journal j.sqlite"),
+    ("check", "q.sens pair never --journal j.sqlite"),
     ("audit", "m.json --data d.csv --gap 0.05,0.4 -t 1"),
     ("audit", "several.json --data d.csv --margin 0.1 -t 0.5 --vary p"),
     ("audit", "m.json --data d.csv --gap 0.05 -t 1 --vary p --measure uniform"),

@@ -15,6 +15,7 @@ import click
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
+from treesens.commands.check_journal import AnswerMemory, answer_memory
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -32,6 +33,7 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
+from treesens.commands.memory import journal_option
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError, TreesensError
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 )
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
+@journal_option
 @ci_options
 @trust_option
 @certificate_option
@@ -67,6 +70,7 @@ def command(
     confirm: str | None,
     core: bool,
     jobs: int,
+    journal: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
     markdown_file: Path | None,
@@ -112,9 +116,9 @@ def command(
         tolerance=tolerance,
         absolute_tolerance=absolute_tolerance,
     )
-    run = Run(options, replay, confirm, core, jobs, trust_pickle, silent=as_json or quiet)
     started = time.perf_counter()
-    with interruptible() as interruption:
+    with answer_memory(journal, options, replay, confirm) as memory, interruptible() as interruption:
+        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, silent=as_json or quiet)
         for path in files:
             if not interruption.happened:
                 run.ask(path, names, interruption)
@@ -184,6 +188,7 @@ class Run:
     core: bool
     jobs: int
     trust_pickle: bool
+    memory: AnswerMemory
     silent: bool
     asked: list[Asked] = field(default_factory=list)
     faults: Faults = field(default_factory=Faults)
@@ -198,7 +203,7 @@ class Run:
         here = Asked(path, bound, [])
         self.asked.append(here)
         with Progress(len(wanted)) as progress:
-            for query, answered in self._answers(path, wanted, interruption, progress):
+            for query, answered in self._known_first(here, wanted, interruption, progress):
                 mine = replace(self.options, library_predict=query.library_predicts(self.replay))
                 result = answered
                 with self.faults.kept(query), interruption.giving_up():
@@ -207,6 +212,23 @@ class Run:
                 if not self.silent:
                     progress.clear()
                     show_result(query, result)
+
+    def _known_first(
+        self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
+    ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+        """All answers in the order of the file: from the journal what it knows, and fresh ones, which it is told."""
+        known = self.memory.known(here.path, here.bound, wanted)
+        left = [query for query in wanted if query.name not in known]
+        fresh = self._answers(here.path, left, interruption, progress)
+        for query in wanted:
+            if query.name in known:
+                yield query, known[query.name]
+                continue
+            answered = next(fresh, None)
+            if answered is None:
+                return
+            self.memory.keep(here.path, here.bound, query, answered[1])
+            yield answered
 
     def _answers(
         self, path: Path, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress

@@ -140,7 +140,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
     from treesens.sweeps.run import key_of
 
     for question in questions:
-        key = key_of(question, settings)
+        key = key_of(question.digest, settings)
         entry = journal.known(key, settings.time_limit)
         if entry is not None:
             yield {

@@ -252,3 +252,5 @@ class Result:
     """Whether the backend was given a solution of the native engine to start from."""
     certificates: tuple[Certified, ...] = ()
     """Of every claim that the answer makes, where certificates were asked for."""
+    from_journal: str = ""
+    """When it was answered (UTC), if it comes from a journal: points are verified again, proofs and bounds are of that time."""

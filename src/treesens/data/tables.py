@@ -186,8 +186,8 @@ def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
     if known:
         return did_you_mean(text, known)
     return (
-        f"declare its categories in a `.sens` file, `feature {column}: category {{NAME = code, ..}}` (--domain of audit and its "
-        "like reads them there, too), or encode it as for training"
+        f"declare its categories in a `.sens` file, `feature {column}: category {{NAME = code, ..}}` (audit and its like read "
+        "it with --domain), or encode it as for training"
     )
 
 

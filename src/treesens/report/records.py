@@ -188,6 +188,8 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         data["notes"] = list(result.notes)
     if result.certificates:
         data["certificates"] = certificate_records(result)
+    if result.from_journal:
+        data["journal"] = {"answered": result.from_journal, "verified_again": result.witness is not None}
     data["attempts"] = [
         {
             "backend": a.backend,

@@ -192,7 +192,15 @@ def _how(result: Result) -> str:
     else:
         who = result.reason
     confirmed = f", confirmed by {result.confirmed_by}" if result.confirmed_by else ""
-    return f"  {who}{confirmed}, {seconds:.2f} s"
+    return f"  {who}{confirmed}{_of_journal(result)}, {seconds:.2f} s"
+
+
+def _of_journal(result: Result) -> str:
+    """What is said of an answer that comes from a journal."""
+    if not result.from_journal:
+        return ""
+    again = "" if result.verdict is Verdict.UNKNOWN else ", verified again" if result.witness else ", not proved again"
+    return f", from the journal of {result.from_journal[:10]}{again}"
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:

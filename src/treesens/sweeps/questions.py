@@ -94,11 +94,16 @@ def document_of(
     """
     file = parse(source, name) if isinstance(source, str) else placed(source, name)
     session = open_session(file, base, trust_pickle=trust_pickle)
-    paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
-    files = tuple((path, file_digest(base / path)) for path in paths)
+    files = contents_of(file, base)
     text = source if isinstance(source, str) else identity(source)
     tree = file if file is source else None
     return Document(name, text, str(base), files, trust_pickle, tree), session
+
+
+def contents_of(file: ast.File, base: Path) -> tuple[tuple[str, str], ...]:
+    """The SHA-256 of every file that the declarations name, by its path."""
+    paths = dict.fromkeys(d.path.value for d in file.declarations if isinstance(d, ast.Model | ast.Data))
+    return tuple((path, file_digest(base / path)) for path in paths)
 
 
 def open_session(file: ast.File, base: Path, *, trust_pickle: bool) -> Session:
@@ -112,7 +117,7 @@ def questions_of(
     document: Document, session: Session, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Question]:
     """The questions of a document; the first of every query is bound, so that a mistake shows before anything runs."""
-    context = _context(document, session.file)
+    context = context_of(session.file, document.files)
     shares = _shares(session)
     bound: set[str] = set()
     for asked in session.asked():
@@ -125,7 +130,7 @@ def questions_of(
         yield Question(
             document,
             asked.name,
-            sha256(f"{context}\0{identity(asked.find)}"),
+            digest_of(context, asked.find),
             features,
             None if family is None else sha256(f"{context}\0{family}"),
             level,
@@ -134,9 +139,14 @@ def questions_of(
         )
 
 
-def _context(document: Document, file: ast.File) -> str:
+def digest_of(context: str, find: ast.Find | ast.Count) -> str:
+    """What a question without shorthand is known by under declarations."""
+    return sha256(f"{context}\0{identity(find)}")
+
+
+def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
     """The declarations in canonical form, files by content."""
-    contents = dict(document.files)
+    contents = dict(files)
     declarations = []
     for item in file.declarations:
         if isinstance(item, ast.Query):

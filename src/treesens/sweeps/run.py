@@ -95,10 +95,10 @@ def sweep(
     return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
 
 
-def key_of(question: Question, settings: Settings) -> str:
+def key_of(digest: str, settings: Settings) -> str:
     """What an answer is kept under: the question, how it is asked, and the versions of what answers; not the time limit."""
     parts = {
-        "question": question.digest,
+        "question": digest,
         "backend": settings.backend,
         "pipeline": settings.passes,
         "threads": settings.threads,
@@ -143,7 +143,7 @@ class _Sweep:
         self.journal = journal
         self.stop = stop or threading.Event()
         self.on_answer = on_answer
-        self.keys = {q.digest: key_of(q, settings) for q in self.questions.values()}
+        self.keys = {q.digest: key_of(q.digest, settings) for q in self.questions.values()}
         self.by_key = {key: digest for digest, key in self.keys.items()}
         self.plan = Plan(questions, share=settings.share)
         self.pairs: dict[str, Points] = {}

@@ -1,0 +1,116 @@
+"""Answers of `check` in a journal: a question that has not changed is answered from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.compiler.result import Result
+from treesens.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from treesens.solve.options import Options
+    from treesens.sweeps.journal import Journal
+
+
+@dataclass(frozen=True)
+class AnswerMemory:
+    """A journal that is open, and how its questions are asked; without a journal it knows nothing and keeps nothing."""
+
+    journal: Journal | None
+    options: Options
+    replay: str
+    confirm: str | None
+    _texts: dict[Path, str] = field(default_factory=dict)
+
+    def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
+        """What earlier runs have answered, by name: every pair is verified again, here and now."""
+        if self.journal is None:
+            return {}
+        found = ((query.name, self._recalled(path, bound, query)) for query in asked)
+        return {name: result for name, result in found if result is not None}
+
+    def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
+        """Keeps an answer; what is undecided for this time limit alone, and what an error or Ctrl-C has ended not at all."""
+        from treesens.sweeps.journal import Entry
+        from treesens.sweeps.kept import is_decided, to_json
+
+        if self.journal is None or result.from_journal or result.reason.startswith(("error", "interrupted")):
+            return
+        kept = {"result": to_json(result), "answered": int(time.time())}
+        try:
+            json.dumps(kept, allow_nan=False)
+        except ValueError:
+            return  # an infinite bound: nothing that a journal could hold
+        final = is_decided(result, self.options.closeness)
+        key, spent = self._key(path, bound, query, final=final), sum(result.seconds.values())
+        entry = Entry(key, str(result.verdict), query.name, str(path), None, None, 1, spent, 0, str(os.getpid()))
+        self.journal.write(entry, self.options.time_limit, kept)
+
+    def _recalled(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion) -> Result | None:
+        from treesens.sweeps.kept import from_json
+
+        assert self.journal is not None
+        for final in (True, False):
+            key = self._key(path, bound, query, final=final)
+            if self.journal.known(key, self.options.time_limit) is None:
+                continue
+            record, start = self.journal.record(key, self.options.time_limit), time.perf_counter()
+            try:
+                predict = query.library_predicts(self.replay)
+                result = from_json(query.query, record["result"], float(record["answered"]), predict)
+            except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError):
+                raise DataError(
+                    f"the answer to `{query.name}` in the journal is damaged",
+                    place=str(self.journal.path),
+                    remedy="name another file with --journal",
+                ) from None
+            if result is not None:
+                return replace(result, seconds={"journal": time.perf_counter() - start})
+        return None
+
+    def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
+        """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
+        from treesens.sweeps.questions import contents_of, context_of, digest_of, sha256
+        from treesens.sweeps.run import Settings, key_of
+
+        if path not in self._texts:
+            self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))
+        o = self.options
+        settings = Settings(
+            backend=o.backend,
+            pipeline=o.pipeline,
+            threads=o.threads,
+            memory_limit=o.memory_limit,
+            seed=o.seed,
+            tolerance=o.tolerance,
+            absolute_tolerance=o.absolute_tolerance,
+            replay=self.replay,
+        )
+        limit = None if final else o.time_limit
+        parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
+        return sha256(json.dumps(["check", *parts]))
+
+
+@contextmanager
+def answer_memory(path: Path | None, options: Options, replay: str, confirm: str | None) -> Iterator[AnswerMemory]:
+    """The answers of a journal, which is open meanwhile. UsageError beside certificates, which are about a search."""
+    if path is None:
+        yield AnswerMemory(None, options, replay, confirm)
+        return
+    if options.certificates is not None:
+        raise UsageError(
+            "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
+        )
+    from treesens.sweeps.journal import Journal
+
+    with Journal(path, command=" ".join(sys.argv[1:])) as journal:
+        yield AnswerMemory(journal, options, replay, confirm)
