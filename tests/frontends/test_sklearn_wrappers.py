@@ -111,7 +111,3 @@ def test_what_cannot_be_read_says_so() -> None:
     raw = selection.FixedThresholdClassifier(boosted, threshold=0.1, response_method="decision_function").fit(x, y)
     with pytest.raises(ModelError, match="raw scores"):
         ts.load(raw)
-    from sklearn.calibration import CalibratedClassifierCV
-
-    with pytest.raises(ModelError, match="calibration keeps"):
-        ts.load(CalibratedClassifierCV(forest(), cv=2).fit(x, y))

@@ -25,6 +25,7 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Link
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.calibrated import least_margin
 from treesens.grammar.tree import ast
 
 Terms = Mapping[ScoreAtom, Fraction]
@@ -97,6 +98,8 @@ def _one_linked(
     """The link is increasing, so the comparison is the same one between margins."""
     if atom.link is Link.SOFTMAX:
         raise softmax_is_not_linear(scope, atom, span)
+    if atom.link is Link.CALIBRATED:
+        return compare_calibrated(scope, atom.point, operator if positive else NEGATED[operator], number)
     if atom.link is Link.LOGISTIC:
         if not 0 < number < 1:
             message = f"a logistic model predicts strictly between 0 and 1, never {_decimal(number)}"
@@ -109,6 +112,37 @@ def _one_linked(
         bound = LogRational.ln(number)
     margin = ScoreAtom(atom.point, 0)
     return compare(scope, {margin: Fraction(1)}, operator, bound, positive, row_name(scope, [margin]))
+
+
+def compare_calibrated(
+    scope: Scope, point: int, operator: ast.Operator, probability: Fraction, name: str | None = None
+) -> Pending:
+    """The calibrated probability of the second class, compared with a number: its score, compared with what that comes from."""
+    match operator:
+        case "=" | "!=":
+            sides: tuple[ast.Operator, ast.Operator] = (">=", "<=") if operator == "=" else (">", "<")
+            parts = [compare_calibrated(scope, point, side, probability, name) for side in sides]
+            return (all_of if operator == "=" else any_of)(parts)
+        case ">=" | ">" | "<=" | "<":
+            return _calibrated_row(
+                scope, q.Shown(point, probability, operator in (">=", ">"), operator in (">", "<")), name
+            )
+
+
+def _calibrated_row(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
+    calibration = scope.model(shown.point).ensemble.calibration
+    assert calibration is not None
+    # p < c is not p >= c, and p <= c is not p > c.
+    beyond = shown.strict if shown.above else not shown.strict
+    bound = least_margin(calibration, shown.probability, strict=beyond)
+    if isinstance(bound, bool):
+        return all_of(()) if bound is shown.above else any_of(())
+    margin = ScoreAtom(shown.point, 0)
+    sign = 1 if shown.above else -1
+    scores, scale = raw_sums(scope, {margin: Fraction(sign)})
+    name = name or row_name(scope, [margin])
+    row = q.AtLeast(q.LinearForm(scores), bound * (sign * scale), shown.strict, name, shown)
+    return lambda _space: row
 
 
 def _decimal(number: Fraction) -> str:
@@ -162,6 +196,9 @@ def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
         raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number from 0 on")
     factor = node.factor.value if node.factor else Fraction(1)
     margin = node.margin.value if node.margin else Fraction(0)
+    if node.margin is not None and margin and scope.model(point).ensemble.calibration is not None:
+        message = "a calibrated model leads by a probability, and not by a margin"
+        raise scope.fail("E219", message, node.margin.span, "write `by factor g`, or compare `prob(P)` with a number")
     return class_wins(scope, point, wanted, factor, margin, positive)
 
 
@@ -176,12 +213,29 @@ def class_wins(
     """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
     ensemble = scope.model(point).ensemble
     bounds = _bounds(factor, margin)
+    if ensemble.calibration is not None:
+        return _calibrated_class(scope, point, wanted, factor, positive)
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, point, wanted, ensemble.cutoff, positive)]
         if bounds:
             parts.append(_leads(scope, point, wanted, factor, margin, positive))
         return (all_of if positive else any_of)(parts)
     return _leads(scope, point, wanted, factor, margin, positive)
+
+
+def _calibrated_class(scope: Scope, point: int, wanted: int, factor: Fraction, positive: bool) -> Pending:
+    """The second class has a probability above 1/2 (or one from the cut-off on), or the first is wanted and it has not."""
+    ensemble = scope.model(point).ensemble
+    name = f"class.{scope.points[point]}"
+    past: ast.Operator = ">" if ensemble.cutoff is None else ">="
+    rules: list[tuple[ast.Operator, Fraction]] = [
+        (past if wanted == 1 else NEGATED[past], Fraction(1, 2) if ensemble.cutoff is None else ensemble.cutoff)
+    ]
+    if factor > 1:
+        share = factor / (1 + factor)
+        rules.append((">=", share) if wanted == 1 else ("<=", 1 - share))
+    parts = [compare_calibrated(scope, point, op if positive else NEGATED[op], c, name) for op, c in rules]
+    return (all_of if positive else any_of)(parts)
 
 
 def _past_threshold(scope: Scope, point: int, wanted: int, threshold: Fraction, positive: bool) -> Pending:

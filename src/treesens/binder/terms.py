@@ -127,7 +127,7 @@ def kind_of(atom: Atom) -> str:
         case ScoreAtom():
             return "a margin"
         case LinkedAtom(link=link):
-            return "a probability" if link in (Link.LOGISTIC, Link.SOFTMAX) else "a prediction"
+            return "a probability" if link in (Link.LOGISTIC, Link.SOFTMAX, Link.CALIBRATED) else "a prediction"
         case LikelihoodAtom():
             return "a likelihood"
         case TypicalityAtom():
@@ -312,8 +312,8 @@ def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Pr
     wanted = 1 if label is None else class_index(scope, point, label)
     if predicts_probabilities(ensemble):
         return _one(ScoreAtom(point, wanted))
-    if ensemble.link is Link.LOGISTIC and ensemble.n_outputs == 1:
-        second = _one(LinkedAtom(point, 1, Link.LOGISTIC))
+    if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and ensemble.n_outputs == 1:
+        second = _one(LinkedAtom(point, 1, ensemble.link))
         return second if wanted == 1 else Affine(Fraction(1)) - second
     if ensemble.link is Link.SOFTMAX:
         return _one(LinkedAtom(point, wanted, Link.SOFTMAX))

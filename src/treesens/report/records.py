@@ -64,7 +64,7 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tuple[float, ...]) -> dict[str, Any]:
     """Raw outputs and predictions of one point, by the words of the language."""
     shown: dict[str, Any]
-    if ensemble.link is Link.LOGISTIC and len(margins) == 1:
+    if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and len(margins) == 1:
         shown = {"margin": margins[0], "prob": probabilities[-1]}
         if ensemble.cutoff is not None:
             shown["class"] = ensemble.classes[int(ensemble.predicted_classes(np.array([margins]))[0])]

@@ -257,7 +257,8 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     if threshold is not None:
         room = min(threshold, 1 - threshold)
         return "gap", ["0", *(text for text in ("0.05", "0.1", "0.2") if Fraction(text) < room)]
-    return ("gap", ["0.1", "0.2"]) if predicts_probabilities(ensemble) else ("margin", ["0.5", "1", "1.5"])
+    probable = predicts_probabilities(ensemble) or ensemble.link is Link.CALIBRATED
+    return ("gap", ["0.1", "0.2"]) if probable else ("margin", ["0.5", "1", "1.5"])
 
 
 def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> Asked:
@@ -267,6 +268,7 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     threshold = threshold or ensemble.cutoff
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
     linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
+    linear = linear or ensemble.link is Link.CALIBRATED
     several = len(ensemble.classes) > 2 and len(classes) != 1
     kind: Kind = "gap" if threshold is not None or (linear and not several) else "margin"
     return Asked(kind, threshold, tuple(classes))
@@ -284,6 +286,10 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
             "the model has one score per class, and no cut-off between them",
             remedy="give --margin: the lead of a class",
         )
+    if asked.kind == "margin" and ensemble.link is Link.CALIBRATED:
+        raise UsageError(
+            "the scores of a calibrated model have no cut-off at 0", remedy="give --gap, e.g. 0.1,0.2 (0: any change)"
+        )
     if asked.kind == "margin":
         if votes:
             raise UsageError(
@@ -293,7 +299,7 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
         if asked.threshold is not None:
             raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "margin", Fraction(0), positive, own=True)
-    if not votes and ensemble.link is not Link.LOGISTIC:
+    if not votes and ensemble.link not in (Link.LOGISTIC, Link.CALIBRATED):
         raise UsageError("the model predicts a raw score, no probability", remedy="give --margin, e.g. 0.5,1")
     centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
     return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)

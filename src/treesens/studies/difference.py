@@ -180,6 +180,11 @@ def _comparable(old: Ensemble, new: Ensemble) -> None:
             f"{new.task.value} with {new.n_outputs} {new.link.value}",
             remedy="compare versions of one model",
         )
+    if old.calibration != new.calibration:
+        raise UsageError(
+            "the models are calibrated in different ways, so that equal scores are different probabilities",
+            remedy="compare the models inside, or ask in a file: `prob(a) - prob(b)`",
+        )
     if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
         raise UsageError("the models have different classes", remedy="compare versions of one model")
 

@@ -20,6 +20,7 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
+from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
 from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
@@ -59,7 +60,8 @@ class Ensemble:
     margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
     greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
     A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more.
-    With a `cutoff` the second of two classes is predicted from this probability on instead.
+    With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
+    probability is above 1/2.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -92,6 +94,7 @@ class Ensemble:
     class_at_zero: int = 0
     ranks_scores: bool = False
     cutoff: Fraction | None = None
+    calibration: Calibration | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 

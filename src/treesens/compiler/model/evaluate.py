@@ -189,6 +189,10 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
                 return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
             case Link.EXP:
                 return np.asarray(np.exp(raw))
+            case Link.CALIBRATED:
+                assert ensemble.calibration is not None
+                uncalibrated = one / (one + np.exp(np.negative(raw))) if ensemble.calibration.of_probability else raw
+                return ensemble.calibration.after(uncalibrated)
 
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
@@ -197,6 +201,8 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
     if ensemble.cutoff is not None:
         # What is written decides: 0.2 votes reach a cut-off of 0.2.
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
+    if ensemble.calibration is not None:
+        return np.asarray(shown[:, -1] > 1 - shown[:, -1], np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
     if ensemble.n_outputs > 1:
         return np.asarray(best.argmax(axis=1), np.int64)

@@ -22,7 +22,8 @@ class Link(Enum):
     """From raw margins to what the library predicts.
 
     RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
-    with one output per class means that the outputs are the probabilities themselves.
+    with one output per class means that the outputs are the probabilities themselves. CALIBRATED goes from one margin to the
+    probability of the second class by `Ensemble.calibration`.
     """
 
     RAW = "raw"
@@ -30,6 +31,7 @@ class Link(Enum):
     LOGISTIC = "logistic"
     SOFTMAX = "softmax"
     EXP = "exp"
+    CALIBRATED = "calibrated"
 
 
 class Task(Enum):

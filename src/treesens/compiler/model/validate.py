@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treesens.compiler.model.kinds import Link
 from treesens.errors import ModelError
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def validate(e: Ensemble) -> None:
     require(width == 1 or (e.tree_output == -1).all(), "vector leaves feed all outputs")
     require(outputs == 1 or width > 1 or (e.tree_output >= 0).all(), "tree_output is -1 without vector leaves")
     require(e.average >= 1, "average must be at least 1")
+    require((e.calibration is not None) == (e.link is Link.CALIBRATED), "calibration and link do not fit")
+    require(
+        e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
+    )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
     kinds = e.accumulation.number_type
     require(e.accumulation.base_type.holds(e.base).all(), "base is not of the type of the library's sums")

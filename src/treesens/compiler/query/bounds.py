@@ -16,14 +16,18 @@ from treesens.errors import InternalError
 
 @dataclass(frozen=True)
 class LogRational:
-    """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1."""
+    """rational + sum of coefficient * ln(argument); arguments are positive rationals other than 1, or positive numbers of this
+    kind that are not rational.
+    """
 
     rational: Fraction = Fraction(0)
-    logs: tuple[tuple[Fraction, Fraction], ...] = ()
+    logs: tuple[tuple[Fraction, Fraction | LogRational], ...] = ()
 
     @staticmethod
-    def ln(argument: Fraction) -> LogRational:
-        """ln(argument) for a positive rational."""
+    def ln(argument: Fraction | LogRational) -> LogRational:
+        """ln(argument) for a positive number."""
+        if isinstance(argument, LogRational) and not argument.logs:
+            argument = argument.rational
         return LogRational() if argument == 1 else LogRational(Fraction(0), ((Fraction(1), argument),))
 
     def __neg__(self) -> LogRational:
@@ -40,7 +44,7 @@ class LogRational:
         """A rigorous enclosure of width at most about 2**-bits times the size of the coefficients."""
         low = high = self.rational
         for coefficient, argument in self.logs:
-            a, b = ln_bounds(argument, bits)
+            a, b = _ln_enclosed(argument, bits)
             low += coefficient * (a if coefficient > 0 else b)
             high += coefficient * (b if coefficient > 0 else a)
         return low, high
@@ -65,3 +69,17 @@ class LogRational:
         parts = [str(self.rational)] if self.rational or not self.logs else []
         parts += [f"{'' if c == 1 else f'{c} * '}ln({a})" for c, a in self.logs]
         return " + ".join(parts)
+
+
+def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction, Fraction]:
+    """An enclosure of ln(argument), about 2**-bits wide: ln grows, so the ends of an enclosure of the argument enclose it."""
+    if isinstance(argument, Fraction):
+        return ln_bounds(argument, bits)
+    finer = bits
+    while True:
+        finer += 32
+        low, high = argument.enclose(finer)
+        if low > 0 and (high - low) * 2**bits <= low:
+            return ln_bounds(low, bits)[0], ln_bounds(high, bits)[1]
+        if finer > 1 << 16:
+            raise InternalError("the argument of a logarithm could not be told from 0")

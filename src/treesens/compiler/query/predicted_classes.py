@@ -11,11 +11,13 @@ from dataclasses import replace
 from fractions import Fraction
 from math import exp
 
+import numpy as np
+
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query, ScoreTerm
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query, ScoreTerm, Shown
 
 CLASS_ROW = "class."
 """How the names of rows begin that compare the scores of classes."""
@@ -48,7 +50,9 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
     A lead over a later class may be 0, and stays as it is: at a tie the first class wins. `seen` has the library's scores.
     """
 
-    def harder(row: AtLeast) -> AtLeast:
+    def harder(row: AtLeast) -> Constraint:
+        if row.shown is not None:
+            return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
@@ -58,14 +62,25 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
     """The constraint with every lead of a class easier by what the library's probabilities do not show of it."""
 
-    def easier(row: AtLeast) -> AtLeast:
+    def easier(row: AtLeast) -> Constraint:
+        if row.shown is not None:
+            return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen)
         return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
 
     return with_rows(constraint, easier)
 
 
-def with_rows(constraint: Constraint, change: Callable[[AtLeast], AtLeast]) -> Constraint:
+def _as_shown(query: Query, shown: Shown, seen: Inputs) -> Constraint:
+    """What the library's own probability says of a row: true or false. Its digits count as they are written, 0.3 as 3/10."""
+    ensemble = query.models[query.points[shown.point].model].ensemble
+    margin = float(seen.scores[shown.point][0] / ensemble.average)
+    probability = Fraction(repr(float(ensemble.probabilities(np.array([[margin]]))[0, 0])))
+    ahead = probability - shown.probability if shown.above else shown.probability - probability
+    return AllOf(()) if ahead > 0 or (ahead == 0 and not shown.strict) else AnyOf(())
+
+
+def with_rows(constraint: Constraint, change: Callable[[AtLeast], Constraint]) -> Constraint:
     """The constraint with every row of scores in it changed."""
     match constraint:
         case AtLeast():

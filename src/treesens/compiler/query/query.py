@@ -138,14 +138,27 @@ class CellSet(ArrayRecord):
     mask: BoolArray
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a row of one score is about: the calibrated probability of a point is at least (`above`) or at most this number,
+    `strict` if it is never equal to it.
+    """
+
+    point: int
+    probability: Fraction
+    above: bool
+    strict: bool
+
+
 @dataclass(frozen=True, eq=False)
 class AtLeast(ArrayRecord):
-    """form >= bound (> bound if strict)."""
+    """form >= bound (> bound if strict). `shown` says which probability the row is about, if a calibration lies between."""
 
     form: LinearForm
     bound: LogRational
     strict: bool = False
     name: str = "linear"
+    shown: Shown | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from math import exp
 import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.calibration import Isotonic
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
     STEEPEST,
@@ -22,14 +24,14 @@ from treesens.compiler.query.predicted_classes import (
     unit_of,
     with_rows,
 )
-from treesens.compiler.query.query import AtLeast, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
 
 
 def harden(query: Query) -> Query:
     """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
 
-    def harder(row: AtLeast) -> AtLeast:
-        return replace(row, bound=row.bound + LogRational(2 * band_of(query, row)))
+    def harder(row: AtLeast) -> Constraint:
+        return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * band_of(query, row)))
 
     return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
 
@@ -41,8 +43,8 @@ def soften(query: Query) -> Query:
     answers it by probabilities, unless they are too small to be told from 0.
     """
 
-    def easier(row: AtLeast) -> AtLeast:
-        return _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
+    def easier(row: AtLeast) -> Constraint:
+        return _moved(query, row, -1) or _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
 
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
 
@@ -50,7 +52,9 @@ def soften(query: Query) -> Query:
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
     """The constraint with every lead of one class over an earlier one so large that the library shows it anywhere."""
 
-    def harder(row: AtLeast) -> AtLeast:
+    def harder(row: AtLeast) -> Constraint:
+        if row.shown is not None:
+            return replace(row, bound=row.bound + LogRational(_uncalibrated(query, row)))
         hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
@@ -68,6 +72,36 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
 
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
     return replace(row, bound=row.bound + LogRational(-slack), strict=False) if slack else row
+
+
+def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
+    """A row about a calibrated probability, harder (1) or easier (-1) by what the library may round; None for other rows."""
+    if row.shown is None:
+        return None
+    ensemble = _ensemble(query, row.shown.point)
+    calibration = ensemble.calibration
+    assert calibration is not None
+    # The probability that is compared is rounded, and so is the score that it is made of.
+    sign = 1 if row.shown.above else -1
+    coarse = isinstance(calibration, Isotonic) and calibration.single
+    moved = row.shown.probability + sign * direction * (Fraction(1, 1 << 21) if coarse else Fraction(1, 1 << 50))
+    bound = least_margin(calibration, moved, strict=(direction > 0) is (sign > 0))
+    if isinstance(bound, bool):
+        return AllOf(()) if bound is (sign > 0) else AnyOf(())
+    scale = sign * unit_of(row.form.scores[0], ensemble)
+    harder = replace(row, bound=bound * scale, strict=False, shown=None)
+    slack = 2 * band_of(query, row) + _uncalibrated(query, harder)
+    return replace(harder, bound=harder.bound + LogRational(direction * slack))
+
+
+def _uncalibrated(query: Query, row: AtLeast) -> Fraction:
+    """What the rounding of the uncalibrated probability hides of a score; 0 if the calibration takes scores."""
+    ensemble = _ensemble(query, row.form.scores[0].point)
+    if ensemble.calibration is None or not ensemble.calibration.of_probability:
+        return Fraction(0)
+    unit = unit_of(row.form.scores[0], ensemble)
+    flatness = Fraction(exp(min(abs(float(row.bound)) / float(unit), STEEPEST)))
+    return unit * resolution_of(ensemble) * (2 + flatness)
 
 
 def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:

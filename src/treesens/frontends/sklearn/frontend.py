@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
     "functools.partial",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "sklearn.utils.validation.check_array",
@@ -84,8 +86,11 @@ class SklearnFrontend:
     def _inside(outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
         """A wrapped model, of any library, that decides by the cut-off of its wrapper."""
         from treesens.frontends.registry import load
+        from treesens.frontends.sklearn.calibrated import calibrated
 
         model = load(outside.model)
+        if outside.calibration is not None:
+            model = calibrated(model, outside.calibration, place)
         if outside.threshold is not None and len(model.ensemble.classes) != 2:
             raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
         source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")

@@ -92,9 +92,6 @@ def read_estimator(estimator: Any, place: str) -> Read:
 
 
 _OTHERS = {
-    "CalibratedClassifierCV": "fitted with ensemble=False there is one model inside, `calibrated_classifiers_[0].estimator`, "
-    "whose order calibration keeps: every question has its counterpart at another cut-off (--threshold). By default the "
-    "probability is a mean of several models, for which no cut-off of one of them stands",
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
     "VotingClassifier": "give the tree models inside it one by one",

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn that hold one fitted model: searches over settings, and cut-offs of the decision."""
+"""Estimators of scikit-learn that hold one fitted model: searches over settings, cut-offs of the decision, calibration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from treesens.compiler.model.calibration import Calibration
 from treesens.errors import ModelError
+from treesens.frontends.sklearn.calibrated import calibration_of, is_calibrated
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
@@ -14,11 +16,14 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The model inside, what it was in from the outside inwards, and the cut-off of the outermost that has one."""
+    """The model inside, what it was in from the outside inwards, the cut-off of the outermost that has one, and what makes its
+    scores probabilities.
+    """
 
     model: Any
     wrappers: tuple[str, ...] = ()
     threshold: Fraction | None = None
+    calibration: Calibration | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -26,29 +31,38 @@ class Unwrapped:
         if not self.wrappers:
             return ()
         cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
-        return (f"the model inside of {' of '.join(self.wrappers)}{cut}",)
+        notes = (f"the model inside of {' of '.join(self.wrappers)}{cut}",)
+        return (
+            notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is the score before it")
+        )
 
 
 def unwrap(obj: Any, place: str) -> Unwrapped:
     """The model that predicts in the end. ModelError for a search that kept none, and for cut-offs of other scores."""
     wrappers: list[str] = []
     threshold: Fraction | None = None
+    calibration: Calibration | None = None
     while (name := _name(obj)) is not None:
         where = ".".join((place, *wrappers[1:])) if wrappers else place
         wrappers.append(name)
         if name in _SEARCHES:
             obj = _fitted(obj, "best_estimator_", where, "fit it with refit=True, which keeps the best estimator")
+        elif name == "CalibratedClassifierCV":
+            if calibration is not None:
+                raise ModelError("the model is calibrated twice", place=where, remedy="calibrate it once")
+            obj, calibration = calibration_of(obj, where)
         elif name in _CUTOFFS:
-            threshold = threshold if threshold is not None else _cutoff(obj, name, where)
+            # What a model decides by itself is nothing to one that calibrates it.
+            threshold = threshold if threshold is not None or calibration else _cutoff(obj, name, where)
             obj = getattr(obj, "estimator_", None) or _fitted(obj, "estimator", where, "fit it first")
         else:
             obj = _fitted(obj, "estimator", where, "fit it first")
-    return Unwrapped(obj, tuple(wrappers), threshold)
+    return Unwrapped(obj, tuple(wrappers), threshold, calibration)
 
 
 def _name(obj: Any) -> str | None:
     kind = type(obj)
-    known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
+    known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator") or is_calibrated(obj)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
 

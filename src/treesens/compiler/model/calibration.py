@@ -1,0 +1,49 @@
+"""From the score of a model to a probability that was learnt afterwards: Platt's sigmoid, or an isotonic function.
+
+Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
+negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Both
+never decrease in f, the margin of the model or its uncalibrated probability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """p = 1 / (1 + exp(slope * f + intercept)), slope below 0; `of_probability` says that f is 1 / (1 + exp(-margin))."""
+
+    slope: float
+    intercept: float
+    of_probability: bool = False
+
+    def after(self, scores: NDArray[Any]) -> FloatArray:
+        """The probabilities of f, in float64 as the library has them."""
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(self.slope * scores.astype(np.float64) + self.intercept)))
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """p runs linearly from knot to knot: `scores` ascend, `values` never fall; `single` if the library keeps float32."""
+
+    scores: tuple[float, ...]
+    values: tuple[float, ...]
+    of_probability: bool = False
+    single: bool = False
+
+    def after(self, scores: NDArray[Any]) -> FloatArray:
+        """The probabilities of f as the library has them: numpy's interpolation, rounded to the type of the knots."""
+        kind = np.float32 if self.single else np.float64
+        found = np.interp(scores.astype(kind), self.scores, self.values)
+        return np.asarray(found.astype(kind), np.float64)
+
+
+Calibration: TypeAlias = Sigmoid | Isotonic

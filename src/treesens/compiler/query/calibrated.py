@@ -1,0 +1,66 @@
+"""Bounds of a calibrated probability as bounds of the score, exactly.
+
+A calibration f -> p never decreases and is continuous, so p >= c holds from some score on, and p > c beyond some score. The
+sigmoid gives f >= (ln(c / (1 - c)) + intercept) / -slope. An isotonic function is inverted piece by piece; of a flat step at c
+the first score is the one from which p >= c holds, the last one the one beyond which p > c does. If f is itself the
+probability 1 / (1 + exp(-m)) of a margin m, then f >= t is m >= ln(t / (1 - t)).
+
+Values at the knots are taken as they are written (0.3, not the double below it): what is compared is what a library prints.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from fractions import Fraction
+from typing import assert_never
+
+from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
+from treesens.compiler.query.bounds import LogRational
+
+
+def least_margin(calibration: Calibration, probability: Fraction, *, strict: bool) -> LogRational | bool:
+    """The margin from which p >= probability holds (beyond which p > probability does, if `strict`); True or False if all
+    margins satisfy it, or none.
+    """
+    match calibration:
+        case Sigmoid():
+            if not 0 < probability < 1:
+                return probability <= 0
+            odds = LogRational.ln(probability / (1 - probability)) + LogRational(Fraction(calibration.intercept))
+            least: LogRational | bool = odds * (1 / Fraction(-calibration.slope))
+        case Isotonic():
+            least = _least_score(calibration, probability, strict)
+        case _:
+            assert_never(calibration)
+    return _margin_of(least) if calibration.of_probability and isinstance(least, LogRational) else least
+
+
+def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> LogRational | bool:
+    values = [Fraction(repr(v)) for v in calibration.values]
+    # The knots before `place` are those of which the comparison does not hold.
+    place = (bisect_right if strict else bisect_left)(values, probability)
+    if place in (0, len(values)):
+        return place == 0
+    low, high = (Fraction(s) for s in calibration.scores[place - 1 : place + 1])
+    share = (probability - values[place - 1]) / (values[place] - values[place - 1])
+    return LogRational(low + (high - low) * share)
+
+
+def _margin_of(score: LogRational) -> LogRational | bool:
+    """The margin m of which 1 / (1 + exp(-m)) is a score; True if every probability is above it, False if none reaches it."""
+    other = LogRational(Fraction(1)) + -score
+    if _sign(score) <= 0:
+        return True
+    if _sign(other) <= 0:
+        return False
+    return LogRational.ln(score) + -LogRational.ln(other)
+
+
+def _sign(number: LogRational) -> int:
+    """The sign of a rational number, or of one that is not rational and so is not 0."""
+    bits = 64
+    while True:
+        low, high = number.enclose(bits)
+        if low > 0 or high < 0 or low == high == 0:
+            return (low > 0) - (high < 0)
+        bits *= 2
