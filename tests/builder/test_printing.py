@@ -142,6 +142,14 @@ def question(node: ast.Query) -> Any:
             count = isinstance(node.body, ast.Count)
             start = q.count(node.body.data.text, *built) if count else q.find(*built)
             made = start.such_that(*map(constraint, constraints))
+        case ast.Explain(row, model, without, smallest):
+            made = q.explain(
+                row.data.text,
+                row.index.value,
+                model=label(model),
+                without=names(without.names) if without else (),
+                smallest=smallest,
+            )
         case ast.Sensitive(model, features, gap, margin, flip, factor, near):
             made = q.sensitive(
                 label(model),

@@ -36,6 +36,7 @@ query three:
   top 3
 query never: sensitive m to p gap 0.49
 query many: count rows of d as a such that prob(a) >= 0.5
+query why: explain row 2 of d without q
 query clash: find a such that prob(a) >= 0.6 and prob(a) <= 0.4
 """
 OF_A_RUN = ("seconds", "attempts", "size", "command", "journal")
@@ -64,7 +65,7 @@ def from_journal(found: dict[str, dict[str, Any]]) -> set[str]:
 def test_the_second_run_says_the_same_and_where_it_is_from(folder: Path, treesens: Run) -> None:
     fresh, again = answers(treesens), answers(treesens)
     assert from_journal(fresh) == set()
-    assert from_journal(again) == set(fresh) == {"pair", "near", "best", "three", "never", "many", "clash"}
+    assert from_journal(again) == set(fresh) == {"pair", "near", "best", "three", "never", "many", "why", "clash"}
     for name, result in again.items():
         for field in (*fresh[name], *result):
             if field not in OF_A_RUN:
@@ -82,7 +83,7 @@ def test_names_comments_and_layout_change_nothing(folder: Path, treesens: Run) -
     answers(treesens)
     shutil.copy("m.json", "renamed.json")
     Path("other.sens").write_text("# by somebody else\n" + QUESTIONS.replace("m.json", "renamed.json"))
-    assert len(from_journal(answers(treesens, file="other.sens"))) == 7
+    assert len(from_journal(answers(treesens, file="other.sens"))) == 8
     assert len(from_journal(answers(treesens, "--jobs", "2", "-t", "19"))) == 7
 
 

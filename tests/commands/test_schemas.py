@@ -28,6 +28,7 @@ query three:
     prob(a) >= 0.5
   top 3
 query never: find a such that prob(a) >= 0.5 and prob(a) <= 0.4 expect none
+query why: explain row 0 of d smallest
 query many:
   count rows of d as a such that
     prob(a) >= 0.5

@@ -122,6 +122,14 @@ points = st.one_of(
 )
 finds = st.builds(ast.Find, points, several(formulas), st.none() | objectives, st.none() | tops, st.none() | expects)
 counts = st.builds(ast.Count, names, points, several(formulas), st.none() | expects)
+explanations = st.builds(
+    ast.Explain,
+    st.builds(ast.Row, wholes, names),
+    st.none() | names,
+    st.none() | features,
+    st.booleans(),
+    st.none() | expects,
+)
 sensitives = st.builds(
     ast.Sensitive,
     st.none() | names,
@@ -136,7 +144,9 @@ sensitives = st.builds(
 )
 parameters = st.sampled_from(["f", "g", "h"]).map(ast.Name)
 sweeps = st.builds(ast.Each, several(parameters, 1, 2), st.sampled_from(["features", "pairs"]) | several(features))
-queries = st.builds(ast.Query, names, st.one_of(finds, counts, sensitives), st.lists(sweeps, max_size=2).map(tuple))
+queries = st.builds(
+    ast.Query, names, st.one_of(finds, counts, explanations, sensitives), st.lists(sweeps, max_size=2).map(tuple)
+)
 
 category_items = st.one_of(
     st.builds(ast.CategoryItem, names, numbers),

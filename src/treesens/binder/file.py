@@ -16,6 +16,7 @@ import numpy as np
 from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjuncts, parts_of
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.binder.desugar import choices, desugar
+from treesens.binder.explained import explained
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
 from treesens.binder.objectives import objective
@@ -43,7 +44,7 @@ class ResolvedQuestion:
     query: q.Query
     models: tuple[LoadedModel, ...]
     tables: Mapping[str, Table]
-    find: ast.Find | ast.Count
+    find: ast.Find | ast.Count | ast.Explain
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
     pinned: Callable[[int], q.Query] | None = None
@@ -154,7 +155,7 @@ class Asked:
     models: Mapping[str, ast.Name | None]
     body: ast.Body
     suffix: str
-    find: ast.Find | ast.Count
+    find: ast.Find | ast.Count | ast.Explain
 
 
 @dataclass
@@ -196,7 +197,24 @@ class Binder:
 
     def question(self, asked: Asked) -> ResolvedQuestion:
         """One of them, bound."""
-        return _question(self.found, self._inputs(asked.models), asked.models, asked.name, asked.node, asked.find)
+        inputs = self._inputs(asked.models)
+        if isinstance(asked.find, ast.Explain):
+            return self._explained(inputs, asked, asked.find)
+        return _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
+
+    def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
+        """Why a row has its class: a typed question with one about each class inside."""
+        last: list[ResolvedQuestion] = []
+
+        def bind(find: ast.Find) -> q.Query:
+            last[:] = [_question(self.found, inputs, asked.models, asked.name, asked.node, find)]
+            return last[0].query
+
+        query = explained(self.found, inputs, node, bind)
+        data = node.row.data
+        tables = {data.text: self.found.table(data)}
+        rows = {data.text: Scope(self.found, inputs, (), ()).matrix(data)}
+        return replace(last[0], query=query, find=node, tables=tables, rows=rows)
 
     def _expected(self, node: ast.Query) -> None:
         if isinstance(node.body, ast.Find) and node.body.top is not None and node.body.top.number.value < 1:
@@ -204,9 +222,8 @@ class Binder:
 
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
         """The models of the points, in order, with where they are named."""
-        named = [body.model] if isinstance(body, ast.Sensitive) else [point.model for point in body.points]
         result: dict[str, ast.Name | None] = {}
-        for name in named:
+        for name in [body.model] if isinstance(body, ast.Sensitive | ast.Explain) else [p.model for p in body.points]:
             if name is not None:
                 self.found.model(name)
                 result[name.text] = name
@@ -237,7 +254,7 @@ class Binder:
             raise Unbound
         return inputs
 
-    def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count]]:
+    def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count | ast.Explain]]:
         if not isinstance(body, ast.Sensitive):
             return [("", body)]
         return list(desugar(self.found, body, inputs.models[0].ensemble))

@@ -25,7 +25,7 @@ from treesens.builder.declarations import (
     real,
 )
 from treesens.builder.points import NearestRow, Point, Row, avoid_cavities, nearest_row, point, points, row, typical
-from treesens.builder.questions import File, Question, count, file, find, parse, sensitive
+from treesens.builder.questions import File, Question, count, explain, file, find, parse, sensitive
 from treesens.builder.terms import Constraint, Quantity, all_of, any_of, number
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "count",
     "data",
     "domain_from",
+    "explain",
     "file",
     "find",
     "integer",

@@ -169,6 +169,17 @@ def count(data: Any, *points: Point, model: Any = None) -> Start:
     return Start(ast.Count(table, _points(points, name), ()), Live(live, frames))
 
 
+def explain(data: Any, row: int, *, model: Any = None, without: Choice = (), smallest: bool = False) -> Question:
+    """`explain row N of DATA ..`: features, none of them in `without`, whose values alone decide the class of the row."""
+    table, frames = live_or_name(data, DATA, "data")
+    name, live = live_or_name(model, MODEL, "model")
+    if table is None:
+        raise wrong("data", "a name or a frame", data)
+    barred = ast.Features(names_of(without, "without")) if without else None
+    body = ast.Explain(ast.Row(whole_of(row, "row"), table), name, barred, bool(smallest))
+    return Question(ast.Query(ast.Name(UNNAMED), body), Live(live, frames))
+
+
 def _points(points: tuple[Point, ...], model: ast.Name | None) -> tuple[ast.Point, ...]:
     nodes = tuple(point_of(point, f"point {i + 1}") for i, point in enumerate(points))
     if not 1 <= len(nodes) <= 2:

@@ -14,7 +14,8 @@ from treesens.certificates.produce import Certificate, bound, existence, refutat
 from treesens.certificates.statement import NoCertificate
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.query import AtLeast, Objective, Query
+from treesens.compiler.query.explained import agreeing
+from treesens.compiler.query.query import AtLeast, ExplainedRow, Objective, Query
 from treesens.compiler.result import Certified, Result, Verdict
 
 SUFFIX, TREES = ".cert.xz", ".trees.json"
@@ -27,6 +28,8 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
     """
     if result.count is not None or result.ranked is not None:
         return replace(result, certificates=(Certified("answer", reason="counts and several answers have none"),))
+    if query.explained is not None:
+        return _certified_reason(query, query.explained, result, folder, seconds=seconds)
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
         claims.append(certified_none(query, folder, seconds=seconds))
@@ -42,6 +45,15 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float, req
         claims.append(_attempt("bound", folder, query, lambda: bound(query, limit, seconds=seconds)))
         if required and not claims[-1].path:
             result = replace(result, objective=replace(reached, bound=None))
+    return replace(result, certificates=tuple(claims))
+
+
+def _certified_reason(query: Query, row: ExplainedRow, result: Result, folder: Path, *, seconds: float) -> Result:
+    """That no input agrees with the row on the features of its reason and has another class: a certificate for each class."""
+    if result.explanation is None or result.explanation.features is None:
+        return replace(result, certificates=(Certified("answer", reason="no reason was found"),))
+    asked = agreeing(row, result.explanation.features)
+    claims = [certified_none(replace(one, name=query.name), folder, seconds=seconds) for one in asked]
     return replace(result, certificates=tuple(claims))
 
 

@@ -192,6 +192,20 @@ class RowCount:
         return len(self.rows) + len(self.undecided)
 
 
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a row has its class, `predicted`: `features` (numbers) decide it, `smallest` if no fewer do; None if those that may
+    be used do not. `contrast` are features whose change gives another class, that of the witness (None: no input has one).
+    `decisions` were made.
+    """
+
+    predicted: str
+    features: frozenset[int] | None
+    smallest: bool
+    contrast: frozenset[int] | None
+    decisions: int
+
+
 @dataclass(frozen=True)
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by their places and texts.
@@ -245,6 +259,7 @@ class Result:
     ranked: Ranked | None = None
     count: RowCount | None = None
     core: Core | None = None
+    explanation: Explanation | None = None
     refuted: tuple[NoValues, ...] = ()
     proof_dependencies: tuple[str, ...] = ()
     """The parts of the proof of a `none` (and of the bound of an objective), if it has more than one."""

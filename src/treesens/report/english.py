@@ -18,11 +18,11 @@ _RELATIONS: dict[ast.Operator, str] = {
 }
 
 
-def sentence(body: ast.Find | ast.Count) -> str:
+def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
     """The question of a body."""
-    conditions = list_words([condition(c) for c in body.constraints])
     match body:
-        case ast.Find(points, _, objective, top, expect):
+        case ast.Find(points, constraints, objective, top, expect):
+            conditions = list_words([condition(c) for c in constraints])
             asked = "Is there an input" if len(points) == 1 else "Are there inputs"
             text = f"{asked} {_points(points)} such that {conditions}?"
             if objective is not None:
@@ -31,7 +31,14 @@ def sentence(body: ast.Find | ast.Count) -> str:
             if top is not None:
                 apart = ", each outside the widened regions of the others," if top.diverse else ""
                 text += f" The {top.number.value} best answers{apart} are wanted."
-        case ast.Count(data, points, _, expect):
+        case ast.Explain(row, model, without, smallest, expect):
+            few = "as few features as possible" if smallest else "features, none of which can be left out,"
+            barred = f", none of them {list_words((n.text for n in without.names), 'or')}," if without else ""
+            seen = f" by the model {model.text}" if model else ""
+            about = f"row {row.index.value} of {row.data.text}{seen}"
+            text = f"Which are {few}{barred} whose values alone decide the class of {about}?"
+        case ast.Count(data, points, constraints, expect):
+            conditions = list_words([condition(c) for c in constraints])
             others = list_words([p.name.text for p in points[1:]])
             exists = f" some {others} exists so that" if others else ""
             text = f"For how many rows of {data.text}, each as {points[0].name.text}, is it true that{exists} {conditions}?"

@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treesens.report.reason_words import reason_words
 from treesens.visible import visible
 
 
@@ -45,6 +46,9 @@ def answer_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
     if count:
         more = "" if count["at_least"] == count["at_most"] else f" to {count['at_most']:,}"
         lines.append(f"{count['at_least']:,}{more} of {count['total']:,} rows")
+    why = record.get("explanation")
+    if why:
+        lines += [text(line) for line in reason_words(why).splitlines()]
     near = record.get("nearest_row")
     if near:
         lines.append(f"nearest row: {near['index']} of {text(near['data'])}, {text(near['distance_l2'])} away")

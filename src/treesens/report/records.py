@@ -16,8 +16,8 @@ from treesens.compiler.base.floats import rounded_to, shortest
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
-from treesens.compiler.query.query import Query
-from treesens.compiler.result import Certified, Region, Result, Verdict, Witness
+from treesens.compiler.query.query import ExplainedRow, Query
+from treesens.compiler.result import Certified, Explanation, Region, Result, Verdict, Witness
 from treesens.solve.unsat_core import diagnostic_of
 
 SCHEMA_VERSION = 1
@@ -124,6 +124,26 @@ def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return joined
 
 
+def explanation_of(query: Query, row: ExplainedRow, result: Result, known: Explanation) -> dict[str, Any]:
+    """Why a row has its class, with the fields of `treesens why`."""
+    space = query.space
+
+    def shown(f: int) -> str | int | float | None:
+        return label_of(space.domains[f], float(row.values[0, f]), space.grid[f].number_type.dtype)
+
+    return {
+        "row": row.number,
+        "class": known.predicted,
+        "sufficient": None if known.features is None else {space.names[f]: shown(f) for f in sorted(known.features)},
+        "minimal": known.features is not None,
+        "smallest": known.smallest,
+        "contrast": None if known.contrast is None else [space.names[f] for f in sorted(known.contrast)],
+        "point": None if result.witness is None else points_of(query, result.witness)["a"],
+        "decisions": known.decisions,
+        "reason": result.reason,
+    }
+
+
 def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
     """One result as a JSON-ready dictionary."""
     data: dict[str, Any] = {
@@ -143,6 +163,8 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "size": result.size.to_dict(),
     }
     data |= _found(query, result)
+    if result.explanation is not None and query.explained is not None:
+        data["explanation"] = explanation_of(query, query.explained, result, result.explanation)
     if result.ranked is not None:
         data["answers"] = [
             {"points": None, "objective": None, **_found(query, one), "backend": one.backend}

@@ -104,7 +104,13 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
         say(f"  {_counted(result.count)}")
         if result.witness is not None:
             say(f"  for example row {result.count.shown}:")
-    if result.ranked is None:
+    if result.explanation is not None and query.explained is not None:
+        from treesens.report.reason_words import reason_words
+        from treesens.report.records import explanation_of
+
+        words = reason_words(explanation_of(query, query.explained, result, result.explanation))
+        say("\n".join(f"  {line}" for line in words.splitlines()))
+    elif result.ranked is None:
         _show_found(bound, result)
     else:
         for number, one in enumerate(result.ranked.answers, 1):
@@ -180,7 +186,8 @@ def _how_many(ranked: Ranked) -> str:
 
 def _how(result: Result) -> str:
     seconds = sum(result.seconds.values())
-    if result.verdict is Verdict.NONE:
+    proved = result.verdict is Verdict.NONE or (result.verdict is Verdict.FOUND and result.explanation is not None)
+    if proved:
         who = f"{result.proof} proof by {result.backend}"
         if len(result.proof_dependencies) > 1:
             who += f", resting on {' and '.join(result.proof_dependencies)}"

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.explained import agreeing
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import soften
-from treesens.compiler.result import Proof, Result, Verdict
+from treesens.compiler.result import Explanation, Proof, Result, Verdict
 from treesens.compiler.verify import may_hold_in_library
 
 LIBRARY = "library"
@@ -25,8 +26,12 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 
     What is found has passed the library's arithmetic already. Other results come back as they are.
     """
+    if first.verdict is Verdict.FOUND and query.explained is not None and first.explanation is not None:
+        return _confirm_reason(query, first, first.explanation, ask, budget)
     if first.verdict is not Verdict.NONE:
         return first
+    if query.explained is not None:  # an input of another class shows it, verified in the library's arithmetic
+        return replace(first, confirmed_by=LIBRARY)
     second = ask(replace(soften(query), objective=None), budget)
     joined = replace(first, attempts=(*first.attempts, *second.attempts))
     if second.verdict is Verdict.NONE:
@@ -41,3 +46,16 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
         return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
     note = "the library's arithmetic is open: inputs miss a bound by less than it may round; the one tried misses it there, too"
     return replace(joined, notes=(*first.notes, note))
+
+
+def _confirm_reason(
+    query: Query, first: Result, known: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
+) -> Result:
+    """A reason, confirmed if no rounding gives an input that agrees with it another class."""
+    assert query.explained is not None
+    for asked in agreeing(query.explained, known.features or frozenset()):
+        second = confirm_in_library(asked, ask(asked, budget), ask, budget)
+        if second.confirmed_by is None:
+            note = f"the library's arithmetic is open: {'; '.join(second.notes) or second.reason}"
+            return replace(first, notes=(*first.notes, note))
+    return replace(first, confirmed_by=LIBRARY)

@@ -49,7 +49,12 @@ def answer(
     The budget is by default the time limit of the options. What the native engine leaves open on a small domain is closed
     by going through its combinations of cells, and what it leaves open of a disjunction by going through its cases.
     """
-    result = _answered(query, options, budget or Budget.of(options.time_limit), on_better)
+    budget = budget or Budget.of(options.time_limit)
+    if query.explained is not None:
+        from treesens.solve.explain_row import answer_explained
+
+        return answer_explained(query, query.explained, options, budget, answer)
+    result = _answered(query, options, budget, on_better)
     if result.objective is None:
         return result
     return replace(result, objective=replace(result.objective, tolerance=options.closeness))
@@ -187,13 +192,7 @@ def _without_certificates(
             return answer_question(replace(query, query=asked), options, part, confirm=confirm)
 
         return answer_top(query.query, one, budget)
-    start = time.perf_counter()
-    result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
-    if result is None or options.backend != "auto":
-        result = answer(query.query, options, budget)
-    result = locate(query, result, options)
-    known = sum(result.seconds.values())
-    result = replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
+    result = _beside_rows(query, options, budget)
     if confirm is None or budget.stopped:
         return result
     again = Budget.of(options.time_limit, budget.stop)
@@ -205,6 +204,19 @@ def _without_certificates(
     )
     second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), again)
     return join_opinions(result, second, confirm)
+
+
+def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> Result:
+    """The answer with its region and its nearest row, after the rows of the table in play have been tried."""
+    if query.query.explained is not None:
+        return answer(query.query, options, budget)
+    start = time.perf_counter()
+    result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
+    if result is None or options.backend != "auto":
+        result = answer(query.query, options, budget)
+    result = locate(query, result, options)
+    known = sum(result.seconds.values())
+    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
 
 
 def explain_none(
@@ -219,7 +231,7 @@ def explain_none(
 
     The time limit of the options holds for the searches that this needs; without `always` they get little.
     """
-    if result.verdict is not Verdict.NONE or query.query.rows is not None:
+    if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if not (always or result.backend == "compiler"):
         return result

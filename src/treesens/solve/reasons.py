@@ -19,9 +19,8 @@ from treesens.backends.native.direct import decide_directly
 from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import CellSet, Query
-from treesens.compiler.result import Proof, Verdict
+from treesens.compiler.result import Proof, Result, Verdict
 from treesens.solve.options import Options
-from treesens.solve.question import answer
 
 _LOOK = 30_000
 """Work of the local search before the first proof: half of the decisions end with one."""
@@ -43,6 +42,8 @@ class RowDecisions:
     cells: Int32Array
     budget: Budget
     options: Options
+    ask: Callable[[Query, Options, Budget], Result]
+    """The general way to an answer."""
     decisions: int = 0
     proof: Proof = Proof.EXACT
     """The weakest proof of all decisions."""
@@ -83,7 +84,7 @@ class RowDecisions:
         if self.budget.over:
             raise TimeUp
         mine = replace(self.options, time_limit=self.budget.left(), regions=False)
-        result = answer(asked, mine, self.budget)
+        result = self.ask(asked, mine, self.budget)
         if result.witness is not None:
             return result.witness.cells
         if result.verdict is not Verdict.NONE:

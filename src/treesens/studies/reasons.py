@@ -23,6 +23,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.solve.options import Options
+from treesens.solve.question import answer
 from treesens.solve.reasons import Features, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
@@ -160,7 +161,7 @@ class _Study:
         if outside:
             return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
         others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
-        judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed))
+        judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
         known = reason_of(judge, self.wanted)
         found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
         found = replace(found, also=self._beside(known, row, predicted) if self.asked.also else None)

@@ -18,6 +18,7 @@ from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
+    Explanation,
     NearestRow,
     NearMiss,
     ObjectiveValue,
@@ -73,6 +74,10 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.count is not None:
         count = result.count
         kept["count"] = [list(count.rows), list(count.undecided), count.total, count.outside, count.shown]
+    if result.explanation is not None:
+        why = result.explanation
+        sets = [None if one is None else sorted(one) for one in (why.features, why.contrast)]
+        kept["explanation"] = [why.predicted, *sets, why.smallest, why.decisions]
     if result.ranked is not None:
         ranked = result.ranked
         kept["answers"] = [to_json(one) for one in ranked.answers]
@@ -100,7 +105,7 @@ def from_json(
         if witness is None or not _has_value(query, witness, result.objective):
             return None
         result = replace(result, witness=witness)
-    elif result.verdict is Verdict.FOUND and result.count is None:
+    elif result.verdict is Verdict.FOUND and result.count is None and not _is_constant(result.explanation):
         return None
     return replace(result, from_journal=datetime.fromtimestamp(answered, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -127,12 +132,29 @@ def _told(query: Query, kept: Mapping[str, Any]) -> Result:
         region=_region(query, kept["region"]) if "region" in kept else None,
         nearest=NearestRow(*kept["nearest"]) if "nearest" in kept else None,
         count=_count(*kept["count"]) if "count" in kept else None,
+        explanation=_explanation(query, *kept["explanation"]) if "explanation" in kept else None,
         proof_dependencies=tuple(map(str, kept["rests_on"])),
     )
 
 
 def _count(rows: list[int], undecided: list[int], total: int, outside: int, shown: int | None) -> RowCount:
     return RowCount(tuple(map(int, rows)), tuple(map(int, undecided)), int(total), int(outside), shown)
+
+
+def _explanation(
+    query: Query, predicted: str, features: list[int] | None, contrast: list[int] | None, smallest: bool, decisions: int
+) -> Explanation:
+    known = [None if one is None else frozenset(map(int, one)) for one in (features, contrast)]
+    if query.explained is None or any(
+        one is not None and not one <= set(range(len(query.space.names))) for one in known
+    ):
+        raise ValueError("a reason is about features of the question")
+    return Explanation(str(predicted), known[0], bool(smallest), known[1], int(decisions))
+
+
+def _is_constant(why: Explanation | None) -> bool:
+    """Whether no input has another class than the row: then there is none to show."""
+    return why is not None and why.features == frozenset() and why.contrast is None
 
 
 def _region(query: Query, kept: Mapping[str, Any]) -> Region:

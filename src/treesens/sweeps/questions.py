@@ -139,7 +139,7 @@ def questions_of(
         )
 
 
-def digest_of(context: str, find: ast.Find | ast.Count) -> str:
+def digest_of(context: str, find: ast.Find | ast.Count | ast.Explain) -> str:
     """What a question without shorthand is known by under declarations."""
     return sha256(f"{context}\0{identity(find)}")
 

@@ -375,7 +375,7 @@ class Known:
 def known_question(query: Query, *, shared: bool = True) -> Known | None:
     """The constraints of a question, made before or now; None where they have to take the way through the IR."""
     parts = _parts_of(query)
-    if parts is None or query.rows is not None:
+    if parts is None or query.rows is not None or query.explained is not None:
         return None
     # Boxes to avoid are made of cells of the question's own grid.
     coarse = query.space.coarse if shared and not parts.avoided else None

@@ -297,12 +297,32 @@ class Objective(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
+class ExplainedRow:
+    """Row `number` of the table `data`, to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
+
+    `own` asks for an input of its class, `predicted`, and `others` for one of each other class. Features of `barred` are in no
+    reason; with `smallest` the reason has as few features as possible.
+    """
+
+    data: str
+    number: int
+    values: FloatArray
+    cells: Int32Array
+    predicted: str
+    own: Query
+    others: tuple[Query, ...]
+    barred: frozenset[int] = frozenset()
+    smallest: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Query:
     """One question, ready to be lowered.
 
     `text` is the question as written (for records), `expect` is "some", "none" or None, `varied` names the features that
     may differ (for records). `top` answers are wanted (`diverse`: in regions far from each other). With `rows` the answer is
-    how many of them the point can stand for.
+    how many of them the point can stand for. With `explained` the answer is why this row has its class; the constraints say
+    that the class is another.
     """
 
     name: str
@@ -317,3 +337,4 @@ class Query:
     rows: RowSet | None = None
     top: int = 1
     diverse: bool = False
+    explained: ExplainedRow | None = None

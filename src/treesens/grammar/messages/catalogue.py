@@ -60,7 +60,7 @@ S013 missing such that
   write `such that` after the points
 S014 empty query
   a query has to ask something
-  write `find`, `sensitive` or `count`, with constraints
+  write `find`, `sensitive`, `count` or `explain`
 S015 misspelt word
   the word is none of those that may stand here, but close to one
   write the word that is meant

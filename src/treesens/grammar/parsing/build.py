@@ -132,6 +132,8 @@ class Builder(FormulaBuilder):
                 return self._find(tree)
             case "count":
                 return self._count(tree)
+            case "explain":
+                return self._explain(tree)
             case _:
                 return self._sensitive(tree)
 
@@ -172,6 +174,20 @@ class Builder(FormulaBuilder):
         self._only(clauses, ("expect",), "a count")
         return ast.Count(
             self.name(data), points, constraints, self._expect(clauses.get("expect")), span=self.span(tree)
+        )
+
+    def _explain(self, tree: Branch) -> ast.Explain:
+        row, *tail = branches(tree)
+        clauses = self._clauses(tail)
+        self._only(clauses, ("in_model", "without", "smallest", "expect"), "an explanation")
+        model, without = clauses.get("in_model"), clauses.get("without")
+        return ast.Explain(
+            self.row(cast(Branch, row)),
+            None if model is None else self.name(branches(model)[0]),
+            None if without is None else self.features(cast(Branch, branches(without)[0])),
+            "smallest" in clauses,
+            self._expect(clauses.get("expect")),
+            span=self.span(tree),
         )
 
     def _only(self, clauses: dict[str, Branch], allowed: tuple[str, ...], what: str) -> None:

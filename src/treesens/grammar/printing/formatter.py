@@ -88,7 +88,7 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 def _starts(tree: ast.File) -> frozenset[int]:
     """Where conjuncts start: needed to tell `-a.x <= 3` in a line of its own from a difference that goes on there."""
     bodies = [query.body for query in tree.queries]
-    return frozenset(c.span.start for b in bodies if not isinstance(b, ast.Sensitive) for c in b.constraints)
+    return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 
 
 # --- indentation ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             return _file(declarations)
         case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Query():
             return _declaration(node)
-        case ast.Find() | ast.Count() | ast.Sensitive():
+        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive():
             return _body(node, "")
         case (
             ast.PointsEqual()
@@ -144,6 +144,8 @@ def _body(body: ast.Body, indent: str) -> str:
         case ast.Count(data, points, constraints, expect):
             head = f"{indent}count rows of {name_text(data)} as {_points(points)} such that"
             return "\n".join([head, *_conjuncts(constraints, indent), *(indent + t for t in _tail(None, expect))])
+        case ast.Explain():
+            return indent + _explain(body)
         case ast.Sensitive():
             return indent + _sensitive(body)
         case _:
@@ -168,6 +170,13 @@ def _points(points: tuple[ast.Point, ...]) -> str:
 def _tail(top: ast.Top | None, expect: ast.Expect | None) -> list[str]:
     parts = [f"top {top.number.value}{' diverse' if top.diverse else ''}"] if top else []
     return [*parts, f"expect {expect.verdict}"] if expect else parts
+
+
+def _explain(body: ast.Explain) -> str:
+    parts = [f"explain row {body.row.index.value} of {name_text(body.row.data)}{_option('in', body.model)}"]
+    parts += [f"without {features_text(body.without)}"] if body.without else []
+    parts += ["smallest"] if body.smallest else []
+    return " ".join([*parts, *_tail(None, body.expect)])
 
 
 def _sensitive(body: ast.Sensitive) -> str:

@@ -74,6 +74,7 @@ __all__ = [
     "DomainFrom",
     "Each",
     "Expect",
+    "Explain",
     "Expression",
     "Feature",
     "FeatureOf",
@@ -253,6 +254,20 @@ class Count(Node):
 
 
 @node
+class Explain(Node):
+    """`explain row N of DATA [in MODEL] [without F] [smallest] [expect ..]`
+
+    Features, none of them in F, whose values alone decide the class of the row.
+    """
+
+    row: Row
+    model: Name | None = None
+    without: Features | None = None
+    smallest: bool = False
+    expect: Expect | None = None
+
+
+@node
 class Flip(Node):
     """`from CLASS to CLASS`"""
 
@@ -283,7 +298,7 @@ class Sensitive(Node):
     expect: Expect | None = None
 
 
-Body: TypeAlias = Find | Count | Sensitive
+Body: TypeAlias = Find | Count | Explain | Sensitive
 
 
 @node

@@ -7,13 +7,13 @@ from typing import Final
 DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "query", "for")
 """A line that starts with one of these starts a declaration."""
 
-VERBS: Final = ("find", "sensitive", "count", "maximize", "minimize", "expect", "top")
+VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
 LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical", "by")
-CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse")
+CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse", "smallest")
 CONNECTIVES: Final = (
     *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
-    *("gap", "margin", "factor", "near", "using", "at"),
+    *("gap", "margin", "factor", "near", "using", "at", "without"),
 )
 KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
 
@@ -52,6 +52,7 @@ ENDS_OPEN: Final = frozenset(
         "near",
         "using",
         "at",
+        "without",
         "maximize",
         "minimize",
     )

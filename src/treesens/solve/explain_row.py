@@ -1,0 +1,70 @@
+"""Answers `explain row N of DATA`: features whose values alone decide the class of the row, proved.
+
+`found` comes with the features and, if some input has another class, with one that is verified, as the witness. `none` says
+that the class depends on features that may not be used: an input that agrees with the row on all others has another class,
+verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import ExplainedRow, Query
+from treesens.compiler.result import Explanation, Proof, Result, Verdict, Witness
+from treesens.compiler.verify import verify_cells, verify_values
+from treesens.solve.options import Options
+from treesens.solve.reasons import Other, RowDecisions
+from treesens.solve.row_reason import RowReason, Wanted, reason_of
+
+
+def answer_explained(
+    query: Query,
+    row: ExplainedRow,
+    options: Options,
+    budget: Budget,
+    ask: Callable[[Query, Options, Budget], Result],
+) -> Result:
+    """The answer to a question that explains a row; `ask` answers the questions that it takes."""
+    start = time.perf_counter()
+    backend = "native" if options.backend == "auto" else options.backend
+    bare = Result(query.name, Verdict.UNKNOWN, "", backend=backend, pipeline=options.pipeline)
+    judged = verify_values(row.own, row.values, library_predict=options.library_predict)
+    if not isinstance(judged, Witness):
+        return replace(bare, reason=f"the class of the row is not known: {judged.reason}")
+    plain = replace(options, certificates=None, hints=None, near=None)
+    judge = RowDecisions(list(row.others), row.cells, budget, plain, ask)
+    used = query.models[0].ensemble.used_features
+    names = query.space.names
+    order = sorted(range(len(names)), key=lambda f: (names[f] in used, f))
+    known = reason_of(judge, Wanted(order, smallest=row.smallest, barred=row.barred))
+    found = _told(query, row, known, judge, replace(bare, reason=budget.reason))
+    return replace(found, seconds={"solve": time.perf_counter() - start})
+
+
+def _told(query: Query, row: ExplainedRow, known: RowReason, judge: RowDecisions, bare: Result) -> Result:
+    """What is known as an answer: an input that the library judges otherwise leaves it open."""
+    if known.open:
+        return bare
+    about = Explanation(row.predicted, None, False, known.contrast, judge.decisions)
+    shown = known.within or known.other
+    witness = None if shown is None else _verified(row, shown, judge)
+    if shown is not None and witness is None:
+        return replace(bare, reason="numerical band: an input of another class is one in exact arithmetic only")
+    if known.within is not None:
+        assert witness is not None
+        changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))
+        reason = f"an input that differs in {changed} alone has another class"
+        return replace(bare, verdict=Verdict.NONE, reason=reason, proof=Proof.EXACT, explanation=about)
+    about = replace(about, features=known.several[0], smallest=known.smallest)
+    reason = "the values of these features decide the class" if about.features else "every input has this class"
+    return replace(bare, verdict=Verdict.FOUND, reason=reason, proof=judge.proof, witness=witness, explanation=about)
+
+
+def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:
+    """An input of another class, as near to the row as its cells allow, judged in the library's arithmetic, too."""
+    query, cells = other
+    found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
+    return found if isinstance(found, Witness) else None
