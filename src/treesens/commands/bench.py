@@ -133,4 +133,4 @@ def show(rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="left" if name == "setting" else "right")
     for row in rows:
         table.add_row(*("" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
-    out().print(table)
+    table.print_fitted(out())

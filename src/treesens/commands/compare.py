@@ -28,9 +28,8 @@ from treesens.commands.common import (
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say, say_json, say_wrapped
 from treesens.solve.question import result_of_error
-from treesens.visible import visible
 
 if TYPE_CHECKING:
     from treesens.solve.options import Options
@@ -175,7 +174,8 @@ def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
     from treesens.report.show import COLOURS, out
     from treesens.report.tables import Table
 
-    table = Table(title=visible(bound.name), title_justify="left", box=None, padding=(0, 2))
+    say_wrapped(bound.name)
+    table = Table(box=None, padding=(0, 2))
     for column in (
         "backend",
         "pipeline",
@@ -200,7 +200,7 @@ def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
             cell.backend,
             cell.pipeline,
             Text(str(result.verdict), style=COLOURS[result.verdict]),
-            str(how)[:60],
+            str(how),
             *(f"{times[key]:.2f}" for key in ("build", "emit", "solve")),
             f"{result.size.variables:,}",
             f"{result.size.rows:,}",

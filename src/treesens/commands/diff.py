@@ -22,7 +22,7 @@ from treesens.commands.common import (
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.errors import UsageError
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say, say_json, say_wrapped
 
 
 @click.command("diff")
@@ -152,7 +152,7 @@ def _show(record: dict[str, Any]) -> None:
         "different": "different" + ("" if bound is None else f"; proved: no score differs by more than {bound:.6g}"),
         "unknown": "unknown: nothing was found, and not all is proved",
     }
-    say(words[record["verdict"]])
+    say_wrapped(words[record["verdict"]])
     table = Table(box=None, pad_edge=False)
     for name in ("score", "direction", "largest difference", "proved bound", "", "input"):
         table.add_column(name)
@@ -165,7 +165,7 @@ def _show(record: dict[str, Any]) -> None:
     rows = record["data"]
     if rows is not None:
         listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
-        say(
+        say_wrapped(
             f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
             f"the largest difference of a score on them is {rows['largest_difference']:.6g}"
         )

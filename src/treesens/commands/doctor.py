@@ -15,7 +15,7 @@ from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
 from treesens.report.facts import LIBRARIES, package_version, solver_packages
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say, say_json, say_wrapped
 
 if TYPE_CHECKING:
     from treesens.frontends.base import Frontend
@@ -141,8 +141,8 @@ def _unreadable(reader: Frontend) -> str | None:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    say(f"treesens {facts['treesens']}, Python {facts['python']}, {facts['platform']}")
-    say(f"native extension: {facts['engine'] or 'loads'}")
+    say_wrapped(f"treesens {facts['treesens']}, Python {facts['python']}, {facts['platform']}")
+    say_wrapped(f"native extension: {facts['engine'] or 'loads'}")
     say("\nbackends")
     for b in facts["backends"]:
         state = "works" if b["works"] and b["solved"] else "available" if b["works"] else "FAILS"
@@ -152,7 +152,7 @@ def _show(facts: dict[str, Any]) -> None:
         notes += [f"solved in {b['seconds']:.1f} s"] if b["solved"] else []
         notes += [b["reason"]] if b["reason"] else []
         mark = "*" if b["name"] in DEFAULT_BACKENDS else " "
-        say(f" {mark} {b['name']:10} {state:10} {', '.join(notes)}")
+        say_wrapped(f" {mark} {b['name']:10} {state:10} {', '.join(notes)}", 25)
     say("   (* belongs to the default set)")
     say("\nmodel formats")
     for f in facts["frontends"]:
@@ -164,7 +164,7 @@ def _show(facts: dict[str, Any]) -> None:
             state = f"reads files; library replay with {f['library']}"
         else:
             state = f"reads files; {f['library']} is not installed, so replay is emulated"
-        say(f"   {f['name']:10} {state}")
+        say_wrapped(f"   {f['name']:10} {state}", 11)
     say("\nlibraries")
     for p in facts["packages"]:
         say(f"   {p['name']:14} {p['version'] or '-':14} {p['for']}")

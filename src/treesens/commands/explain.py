@@ -72,9 +72,9 @@ def _show(record: dict[str, Any]) -> None:
     for line in record["formulas"]:
         console.print(f"  {visible(line)}")
     title("Cells")
-    console.print(_cells(record["cells"]))
+    _cells(record["cells"]).print_fitted(console)
     title(f"Compiled by {record['pipeline']['name']} ({record['relation']})")
-    console.print(_passes(record["passes"]))
+    _passes(record["passes"]).print_fitted(console)
     for step in record["passes"]:
         prose.print(Text(f"  {step['pass']}: {step['about']}"))
     if record["rows"]:

@@ -10,7 +10,7 @@ import click
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, seed_option, trust_option
 from treesens.frontends.base import LoadedModel
-from treesens.report.terminal import say_json
+from treesens.report.terminal import say_json, say_wrapped
 
 
 @click.command("info")
@@ -65,7 +65,7 @@ def _show(facts: dict[str, Any]) -> None:
 
     console = out()
     version = f", written by version {facts['library_version']}" if facts["library_version"] else ""
-    console.print(f"{facts['path']}: {facts['format']}{version}")
+    say_wrapped(f"{facts['path']}: {facts['format']}{version}")
     depth = facts["depth"]
     constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
     averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
@@ -84,7 +84,7 @@ def _show(facts: dict[str, Any]) -> None:
     }
     for name, text in lines.items():
         if text:
-            console.print(f"  {name:12} {text}")
+            say_wrapped(f"  {name:12} {text}", 13)
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("  feature")
     table.add_column("kind")
@@ -100,8 +100,8 @@ def _show(facts: dict[str, Any]) -> None:
             )
         row = (f"  {f['name']}", f["kind"], f"{f['guards']:,}", f"{f['splits']:,}", f"{f['trees']:,}", where)
         table.add_row(*row, style=None if f["splits"] else "dim")
-    console.print(table)
+    table.print_fitted(console, ("trees", "splits"))
     for note in facts["notes"]:
-        console.print(f"  note: {note}")
+        say_wrapped(f"  note: {note}")
     if "check" in facts:
-        console.print(f"  library: {facts['check']['summary']}")
+        say_wrapped(f"  library: {facts['check']['summary']}")

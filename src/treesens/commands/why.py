@@ -12,7 +12,7 @@ import click
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, seed_option, split, trust_option
 from treesens.commands.robust import interval_of, rows_of
 from treesens.compiler.base.interruption import interruptible
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say_json, say_wrapped
 
 
 @click.command("why")
@@ -114,7 +114,7 @@ def command(
         say_json({"schema_version": SCHEMA_VERSION, "model": facts, "rows": records})
     else:
         for record in records:
-            say(reason_words(record))
+            say_wrapped(reason_words(record))
     if len(found) < len(rows):
         return INTERRUPTED
     return EXPECTED if all(record["sufficient"] is not None for record in records) else INCONCLUSIVE

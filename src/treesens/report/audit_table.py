@@ -10,6 +10,7 @@ from treesens.compiler.base.tolerance import Closeness
 from treesens.report.share_words import share_of, typical_of
 from treesens.report.show import out
 from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
 
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
@@ -48,7 +49,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """One line per set and gap."""
     console = out()
     model, data = facts["model"], facts["data"]
-    console.print(
+    say_wrapped(
         f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
         f"{facts['seconds']:.1f} s"
     )

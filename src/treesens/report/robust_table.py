@@ -24,7 +24,7 @@ def show_rows(records: Sequence[dict[str, Any]]) -> None:
             numbers = ("–" if one[key] is None else f"{one[key]:.9g}" for key in ("distance", "bound"))
             how = "no input of the domain" if one["verdict"] == "none" else one["reason"]
             table.add_row("", f"to {one['target']}", *numbers, how or ("closed" if one["closed"] else ""))
-    out().print(table)
+    table.print_fitted(out())
 
 
 def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
@@ -34,4 +34,4 @@ def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
     table.add_column("certified accuracy" if labelled else "certified part of the rows", justify="right")
     for radius, part in curve:
         table.add_row(f"{radius:.6g}", f"{100 * part:.1f} %")
-    out().print(table)
+    table.print_fitted(out())

@@ -21,7 +21,7 @@ def show_sets(record: dict[str, Any]) -> None:
         table.add_row(_named(item), "never", "maximal" if item["maximal"] else "perhaps not maximal")
     for item in record["open"]:
         table.add_row(_named(item), "unknown", item["reason"])
-    out().print(table)
+    table.print_fitted(out())
     if not record["complete"]:
         out().print("not all sets are decided")
 

@@ -9,7 +9,7 @@ from treesens.report.audit_table import classes_of
 from treesens.report.share_words import MEANINGS, estimated, interval, percent
 from treesens.report.show import out
 from treesens.report.tables import Table
-from treesens.report.terminal import say
+from treesens.report.terminal import say_wrapped
 
 
 def size_of(record: dict[str, Any]) -> str:
@@ -38,10 +38,12 @@ def show_shares(records: Sequence[dict[str, Any]]) -> None:
     table.drop_empty("classes", "estimate", "")
     table.print_fitted(out(), ("seconds",))
     measure = records[0]["measure"]
-    say(f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision.")
+    say_wrapped(
+        f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
+    )
     deltas = {r["estimate"]["delta"] for r in records if r["estimate"] is not None}
     if deltas:
-        say(f"The interval in brackets fails to hold the share with a probability of at most {max(deltas):g}.")
+        say_wrapped(f"The interval in brackets fails to hold the share with a probability of at most {max(deltas):g}.")
     for record in records:
         _show_concerned(record)
 
@@ -49,10 +51,10 @@ def show_shares(records: Sequence[dict[str, Any]]) -> None:
 def _show_concerned(record: dict[str, Any]) -> None:
     if not record["who"] and not record["boxes"]:
         return
-    say(f"\n{', '.join(record['varied'])} at {size_of(record)}: {record['question']}")
+    say_wrapped(f"\n{', '.join(record['varied'])} at {size_of(record)}: {record['question']}")
     for trait in record["who"]:
         some, every = (f"{100 * trait[key]:.0f} %" for key in ("concerned", "all"))
-        say(f"  {some} of those concerned have {trait['words']} ({every} of all)")
+        say_wrapped(f"  {some} of those concerned have {trait['words']} ({every} of all)")
     for box in record["boxes"]:
         parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
-        say(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")
+        say_wrapped(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")

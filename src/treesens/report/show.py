@@ -14,19 +14,21 @@ from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
 from treesens.report.records import as_expected, points_of
 from treesens.report.score_rows import score_rows
-from treesens.report.terminal import Styled, console, say, styled
+from treesens.report.terminal import Styled, console, say, say_wrapped, styled
+from treesens.report.wrapping import display_width, terminal_width
 from treesens.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_WIDE = 200
 _START = ", which was given a solution of the native engine to start from"
 COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
 
 
 def out() -> Console:
-    """Standard output for tables; wide if it is no terminal, so that nothing is cut in a file or a pipe."""
-    return console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+    """Standard output for tables; wide if it is no terminal, so that nothing is left out in a file or a pipe."""
+    return console(soft_wrap=True, width=terminal_width() or _WIDE)
 
 
 class Progress:
@@ -96,12 +98,17 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
     """
     query = bound.query
     line: list[str] = [styled(f"{result.query}: ", bold=True)]
-    line += [styled(str(result.verdict), bold=True, fg=COLOURS[result.verdict]), _how(result)]
+    line.append(styled(str(result.verdict), bold=True, fg=COLOURS[result.verdict]))
+    how = _how(result)
+    width, fits = terminal_width(), len(result.query) + len(str(result.verdict)) + len(how) + 2
+    line += [how] if width is None or fits <= width else []
     if as_expected(query, result) is False:
         line += [styled(f"  expected {query.expect}", bold=True, fg="red")]
     say(*line)
+    if how not in line:
+        say_wrapped(how)
     if result.count is not None:
-        say(f"  {_counted(result.count)}")
+        say_wrapped(f"  {_counted(result.count)}")
         if result.witness is not None:
             say(f"  for example row {result.count.shown}:")
     if result.explanation is not None and query.explained is not None:
@@ -117,18 +124,18 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
             say(f"  answer {number} of {len(result.ranked.answers)}")
             _show_found(bound, one)
         if result.ranked.answers:
-            say(f"  {_how_many(result.ranked)}")
+            say_wrapped(f"  {_how_many(result.ranked)}")
     if result.core is not None:
         from treesens.solve.unsat_core import diagnostic_of
 
         say(diagnostic_of(result.core).render())
     for note in result.notes:
-        say(f"  note: {note}")
+        say_wrapped(f"  note: {note}")
     for claim in result.certificates:
         made = f"{claim.path} ({claim.size:,} bytes, checked in {claim.checked_in:.2f} s)"
-        say(f"  certificate of `{claim.claim}`: {made if claim.path else 'none: ' + claim.reason}")
+        say_wrapped(f"  certificate of `{claim.claim}`: {made if claim.path else 'none: ' + claim.reason}")
     if result.near_miss:
-        say("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.to_dict().items()))
+        say_wrapped("  best so far: " + ", ".join(f"{k} {v:.6g}" for k, v in result.near_miss.to_dict().items()))
     say("")
 
 
@@ -139,11 +146,11 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({_proved(o)})")
+        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({_proved(o)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
-        say(
+        say_wrapped(
             f"  nearest row: {n.index} of {n.data}, which {where} "
             + ("inside the region" if n.distance == 0 else "the region")
         )
@@ -224,10 +231,29 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
     rows += [
         ([f"→ {visible(key)}", *map(_score, scores)], {"bold": True}) for key, scores in score_rows(bound, witness)
     ]
-    widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(names) + 1)]
-    for (label, *values), style in rows:
-        line = "    ".join([label.ljust(widths[0]), *(v.rjust(w) for v, w in zip(values, widths[1:], strict=True))])
-        yield styled(f"  {line}", **style)
+    return _side_by_side(rows, terminal_width())
+
+
+def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
+    """Rows of cells in columns; if lines would be longer than `most`, labels stand on lines of their own, or values too."""
+    widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
+    room = None if most is None else most - 2 - 4 * (len(widths) - 1)
+    apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room
+    names = rows[0][0][1:]
+    for number, ((label, *cells), style) in enumerate(rows):
+        if apart:
+            yield styled(f"  {label}", **style)
+        if stacked:
+            for name, cell in zip(names, cells, strict=True) if number else ():
+                yield styled(f"      {name} = {cell}", **style)
+        else:
+            padded = [_padding(cell, width) + cell for cell, width in zip(cells, widths[1:], strict=True)]
+            first = [] if apart else [label + _padding(label, widths[0])]
+            yield styled(f"  {'    '.join(first or ['']) + '    '}{'    '.join(padded)}", **style)
+
+
+def _padding(text: str, width: int) -> str:
+    return " " * (width - display_width(text))
 
 
 def _value(value: Any) -> str:

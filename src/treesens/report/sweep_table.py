@@ -15,6 +15,7 @@ from rich.text import Text
 from treesens.compiler.base.files import write_atomically
 from treesens.report.show import COLOURS, out
 from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
 from treesens.visible import spreadsheet, visible
 
 LISTED = 20
@@ -68,17 +69,17 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
     for (document, query), count in counts.items():
         numbers = [Text(str(count[v]), style=colour if count[v] else "dim") for v, colour in COLOURS.items()]
         table.add_row(document, query, *numbers)
-    console.print(table)
+    table.print_fitted(console)
     for line in lines:
         if line.as_expected is False:
-            console.print(visible(f"expected otherwise: {line.document}: {line.question} is {line.verdict}"))
+            say_wrapped(f"expected otherwise: {line.document}: {line.question} is {line.verdict}")
     unknown = [line for line in lines if line.verdict == "unknown"]
     for line in unknown[:LISTED]:
-        console.print(visible(f"unknown: {line.document}: {line.question}: {line.reason}"))
+        say_wrapped(f"unknown: {line.document}: {line.question}: {line.reason}")
     if len(unknown) > LISTED:
-        console.print(f"… and {len(unknown) - LISTED} more without an answer")
+        say_wrapped(f"… and {len(unknown) - LISTED} more without an answer")
     if left:
-        console.print(f"{left} questions were not asked: the same command goes on with them")
+        say_wrapped(f"{left} questions were not asked: the same command goes on with them")
 
 
 def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:

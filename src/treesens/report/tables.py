@@ -1,15 +1,17 @@
-"""Tables of rich in which a cell is one line that steers nothing."""
+"""Tables of rich in which a cell is one line that steers nothing, and that fit a terminal without a word being cut."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from treesens.report.wrapping import wrapped
 from treesens.visible import visible
 
 _WIDE = 10_000
@@ -21,32 +23,78 @@ class Table(RichTable):
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*map(_seen, cells), **options)
 
-    def print_fitted(self, console: Console, spare: Sequence[str]) -> None:
-        """Prints the table; columns of `spare` are left out, the first ones first, until it fits, and a line names them. Words
-        that still do not fit are broken, never cut.
+    def print_fitted(self, console: Console, spare: Sequence[str] = ()) -> None:
+        """Prints the table. Columns of `spare` are left out, the first ones first, until it fits, and a line names them. If it
+        still does not fit its cells are broken at blanks; if words are too long for that, every row is a block of its own.
         """
-        left_out = []
+        every, left_out = list(self.columns), []
         for name in spare:
-            if console.measure(self, options=console.options.update(width=_WIDE)).maximum <= console.width:
+            if self._fits(console):
                 break
             column = next((c for c in self.columns if c.header == name), None)
             if column is not None:
                 self._keep([c for c in self.columns if c is not column])
                 left_out.append(name)
-        for column in self.columns:
-            column.overflow = "fold"
-        console.print(self)
+        if not self._fits(console):
+            widths = self._broken_widths(console.width)
+            if widths is None:
+                self._keep(every)
+                self._print_blocks(console)
+                return
+            for column, width in zip(self.columns, widths, strict=True):
+                column.width = width
+        console.print(self, soft_wrap=False)
         if left_out:
-            console.print(f"left out at this width: {', '.join(left_out)} (--json has all)")
+            for line in wrapped(f"left out at this width: {', '.join(left_out)} (--json has all)", console.width):
+                console.print(line)
 
     def drop_empty(self, *names: str) -> None:
         """Leaves out columns of these names that say nothing."""
         self._keep([c for c in self.columns if c.header not in names or any(map(str, c.cells))])
 
+    def _fits(self, console: Console) -> bool:
+        return console.measure(self, options=console.options.update(width=_WIDE)).maximum <= console.width
+
+    def _broken_widths(self, room: int) -> list[int] | None:
+        """Widths of the columns, none below that of its longest word, with as many as possible whole; None if words need more
+        than there is.
+        """
+        cells = [[column.header, *column.cells] for column in self.columns]
+        widths = [max(map(_longest_word, column), default=0) for column in cells]
+        wanted = [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
+        left = room - sum(widths) - sum(self._get_padding_width(number) for number in range(len(widths)))
+        if left < 0:
+            return None
+        for number in sorted(range(len(widths)), key=lambda n: wanted[n] - widths[n]):
+            more = min(left, wanted[number] - widths[number])
+            widths[number] += more
+            left -= more
+        return widths
+
+    def _print_blocks(self, console: Console) -> None:
+        """Every row as lines: its first cell, and below it the others with the names of their columns."""
+        first, *others = self.columns
+        for number, cell in enumerate(first.cells):
+            for line in wrapped(str(cell), console.width, 2):
+                console.print(Text(line, style="bold"))
+            for line in self._facts(others, number):
+                for part in wrapped(line, console.width, 2):
+                    console.print(part)
+
+    def _facts(self, columns: Sequence[Column], number: int) -> Iterator[str]:
+        for column in columns:
+            cell = str(list(column.cells)[number])
+            if cell:
+                yield f"    {column.header}: {cell}" if str(column.header) else f"    {cell}"
+
     def _keep(self, columns: list[Column]) -> None:
         self.columns[:] = columns
         for number, column in enumerate(columns):
             column._index = number  # the padding of the last column depends on it
+
+
+def _longest_word(cell: Any) -> int:
+    return max(map(cell_len, str(cell).split()), default=0)
 
 
 def _seen(cell: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from treesens.report.wrapping import terminal_width, wrapped
 from treesens.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ def say(*parts: str, err: bool = False, nl: bool = True) -> None:
     """
     text = "".join(part if isinstance(part, Styled) else visible(part, lines=True) for part in parts)
     click.echo(text, err=err, nl=nl, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def say_wrapped(text: str, hanging: int = 2) -> None:
+    """Lines on standard output that are broken at blanks where the terminal ends."""
+    for line in wrapped(visible(text, lines=True), terminal_width(), hanging):
+        say(line)
 
 
 def say_json(data: Any, indent: int | None = 2) -> None:
