@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format docs wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
+.PHONY: demo quick test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
 .DEFAULT_GOAL := test
 
 # Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
@@ -54,6 +54,14 @@ docs: $(VENV)/.docs
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet 'treesens[docs]'
 	@touch $@
+
+# Accessibility of the gallery's reports, by axe-core in a headless Chromium; it needs npm and chromium.
+a11y: $(VENV)/.installed
+	mkdir -p build/axe build/site-reports
+	npm install --no-audit --no-fund --loglevel=error --prefix build/axe axe-core@4
+	test -f examples/out/loan.json || $(BIN)/python examples/train.py
+	$(BIN)/python -m website.reports build/site-reports
+	$(BIN)/python -m website.a11y build/axe/node_modules/axe-core/axe.min.js build/site-reports/*.html
 
 # The wheel of this platform into build/dist, and what a stranger does with it.
 wheel: $(VENV)/.installed

@@ -5,6 +5,8 @@ The examples are trained and asked on the spot, so that a page cannot show what 
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -40,7 +42,7 @@ GALLERY = (
 EXIT_CODES = {0, 5, 10}
 """Those of an answered file: as expected, undecided, an expectation that does not hold."""
 
-REPORTS = ("report.html", "report.json")
+REPORTS = ROOT / "build" / "site-reports"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -50,18 +52,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     text = "# Gallery\n\nReal questions with their real answers, asked while this page was built.\n\n" + "\n".join(
         pages
     )
-    text += REPORT_SECTION
+    reports = sample_reports()
+    text += REPORT_SECTION + "".join(map(report_line, reports))
     files.append(File.generated(config, "gallery.md", content=text))
-    for name, content in sample_report().items():
-        files.append(File.generated(config, f"gallery/{name}", content=content))
+    for report in reports:
+        for name in report["files"]:
+            files.append(File.generated(config, f"gallery/{name}", content=(REPORTS / name).read_bytes()))
     return files
 
 
 REPORT_SECTION = """
-## A report to sign
+## Reports to sign
 
-`treesens audit` asks every feature of the loan model against the applicants, and writes
-[a page to read and sign](gallery/report.html) with [all records beside it](gallery/report.json). [How to read it](report.md).
+`treesens audit` asks every feature of a model against a table, and writes a page to read and sign, with all records beside it.
+[How to read it](report.md).
+
+| model | report | answers |
+| --- | --- | --- |
 """
 
 
@@ -80,20 +87,28 @@ def gallery_entry(name: str) -> str:
     )
 
 
-def sample_report() -> dict[str, bytes]:
-    """The report of an audit of the loan model, and its records."""
-    folder = ROOT / "build" / "site-report"
-    folder.mkdir(parents=True, exist_ok=True)
-    page = folder / "report.html"
-    audit = ["audit", "examples/out/loan.json", "--data", "examples/out/applicants.csv", "--label", "label"]
-    options = ["--gap", "0.1", "--time-limit", "5", "--report", str(page), "--date", "2026-01-01", "--quiet"]
-    run(sys.executable, "-m", "treesens", *audit, *options)
-    return {name: (folder / name).read_bytes() for name in REPORTS}
+def sample_reports() -> list[dict[str, Any]]:
+    """The reports of the gallery (website/reports.py), made anew."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    run(sys.executable, "-m", "website.reports", str(REPORTS))
+    made: list[dict[str, Any]] = json.loads((REPORTS / "reports.json").read_text("utf-8"))
+    return made
+
+
+def report_line(report: dict[str, Any]) -> str:
+    """A report as a line of a table, with its files."""
+    links = ", ".join(f"[{name.rpartition('.')[2].upper()}](gallery/{name})" for name in report["files"])
+    answers = ", ".join(f"{count} {verdict}" for verdict, count in report["verdicts"].items() if count)
+    return f"| {report['title']} | {links} | {answers} |\n"
 
 
 def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> str:
     """What a command prints in 100 columns. Raises `PluginError` if it ends otherwise than allowed."""
-    environment = {"PATH": str(Path(sys.executable).parent), "COLUMNS": "100", "HOME": str(Path.home())}
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "HOME": str(Path.home()),
+    }
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
     if done.returncode not in allowed:
         raise PluginError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")

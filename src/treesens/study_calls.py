@@ -114,7 +114,7 @@ class Audit(Records):
         facts = audit_facts(self.run, model, data, "ts.audit(…).report(…)", settings=self.settings, **heading)
         write_report(place, self.records, facts)
         if pdf is not None:
-            print_pdf(place, Path(pdf))
+            print_pdf(place, Path(pdf), str(heading["date"]))
         return place
 
     def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,10 @@ def test_the_pdf_has_every_pair(folder: Path) -> None:
     run(*command(folder, "--pdf", str(folder / "r.pdf"), "--date", "2026-01-01"))
     content = (folder / "r.pdf").read_bytes()
     assert content.startswith(b"%PDF-")
+    assert b"/CreationDate (D:20260101120000" in content
+    time.sleep(1.1)  # the clock that a browser writes into a PDF has moved on
+    run(*command(folder, "--pdf", str(folder / "r.pdf"), "--date", "2026-01-01"))
+    assert (folder / "r.pdf").read_bytes() == content
     if shutil.which("pdftotext"):
         text = subprocess.run(["pdftotext", folder / "r.pdf", "-"], capture_output=True, text=True, check=True).stdout
         assert re.search(r"page 1 of \d+", text)

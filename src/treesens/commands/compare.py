@@ -29,6 +29,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
+from treesens.visible import visible
 from treesens.solve.question import result_of_error
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def show(bound: ResolvedQuestion, cells: list[Cell]) -> None:
     from treesens.report.show import COLOURS, out
     from treesens.report.tables import Table
 
-    say_wrapped(bound.name)
+    say_wrapped(visible(bound.name))
     table = Table(box=None, padding=(0, 2))
     for column in (
         "backend",

@@ -60,4 +60,4 @@ def write_pages(report: Path, pdf: Path | None, records: list[dict[str, Any]], f
     if pdf is not None:
         from treesens.report.pdf import print_pdf
 
-        print_pdf(report, pdf)
+        print_pdf(report, pdf, facts["date"])

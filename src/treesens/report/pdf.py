@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,8 +26,10 @@ def browser() -> str:
     return found
 
 
-def print_pdf(page: Path, target: Path) -> None:
-    """Prints an HTML file, which holds no script, without a network. UsageError if the browser fails."""
+def print_pdf(page: Path, target: Path, date: str) -> None:
+    """Prints an HTML file, which holds no script, without a network. The same page, date (`YYYY-MM-DD`) and browser give the
+    same bytes. UsageError if the browser fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "page.pdf"
         command = [
@@ -52,4 +55,10 @@ def print_pdf(page: Path, target: Path) -> None:
             raise UsageError(f"the browser printed no PDF: {words[0]}", remedy="print the HTML page from any browser")
         from treesens.compiler.base.files import write_atomically
 
-        write_atomically(target, made.read_bytes())
+        write_atomically(target, _dated(made.read_bytes(), date))
+
+
+def _dated(pdf: bytes, date: str) -> bytes:
+    """A PDF that was made on a date, and at no time of it: the one thing in it that a clock says."""
+    noon = date.replace("-", "").encode() + b"120000"
+    return re.sub(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}", rb"\g<1>" + noon, pdf)

@@ -72,10 +72,10 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
     table.print_fitted(console)
     for line in lines:
         if line.as_expected is False:
-            say_wrapped(f"expected otherwise: {line.document}: {line.question} is {line.verdict}")
+            say_wrapped(visible(f"expected otherwise: {line.document}: {line.question} is {line.verdict}"))
     unknown = [line for line in lines if line.verdict == "unknown"]
     for line in unknown[:LISTED]:
-        say_wrapped(f"unknown: {line.document}: {line.question}: {line.reason}")
+        say_wrapped(visible(f"unknown: {line.document}: {line.question}: {line.reason}"))
     if len(unknown) > LISTED:
         say_wrapped(f"… and {len(unknown) - LISTED} more without an answer")
     if left:

@@ -1,0 +1,126 @@
+"""The reports of the gallery: `python -m website.reports FOLDER` makes them, as HTML, JSON and, if a browser is installed, PDF.
+
+Two models are audited beside the one of the examples: a booster and a forest of scikit-learn. If the published models and tables
+lie beside the repository (../shared/bench) they are the paper's model of Adult with 300 trees and a forest trained on German
+Credit, else models trained on a table that comes with scikit-learn. Neither model nor table is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = Path("..") / "shared" / "bench"
+DATE = "2026-01-01"
+"""Of every report, so that only what is audited changes it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one report is about. `gaps` are in probability, `seconds` for each feature; paths are as the command names them."""
+
+    name: str
+    title: str
+    model: str
+    data: str
+    label: str
+    gaps: str
+    seconds: int
+
+    def command(self, page: Path, *more: str) -> list[str]:
+        """The audit that writes the report."""
+        asked = ["treesens", "audit", self.model, "--data", self.data, "--label", self.label, "--gap", self.gaps]
+        return [*asked, "-t", str(self.seconds), "-j", "1", "--date", DATE, "--report", str(page), "--quiet", *more]
+
+
+def samples(folder: Path) -> list[Sample]:
+    """The reports that can be made here; their models are trained into the folder."""
+    loan = Sample(
+        "loan",
+        "The loan model of the examples",
+        "examples/out/loan.json",
+        "examples/out/applicants.csv",
+        "label",
+        "0.1",
+        5,
+    )
+    return [loan, *(_published(folder) if (ROOT / BENCH).is_dir() else _bundled(folder))]
+
+
+def _published(folder: Path) -> list[Sample]:
+    import pandas as pd
+
+    adult, german = (BENCH / "data" / name / "train.csv" for name in ("adult", "german_credit"))
+    booster = BENCH / "models" / "adult_t300_d5.json"
+    forest = _forest(folder / "german_forest.skops", pd.read_csv(ROOT / german), "label")
+    return [
+        Sample("booster", "Adult, the paper's model of 300 trees", str(booster), str(adult), "label", "0.1,0.2", 4),
+        Sample("forest", "German Credit, a forest of scikit-learn", str(forest), str(german), "label", "0.05,0.1", 4),
+    ]
+
+
+def _bundled(folder: Path) -> list[Sample]:
+    import xgboost
+    from sklearn.datasets import load_breast_cancer
+
+    frame = load_breast_cancer(as_frame=True).frame
+    frame = frame[[*frame.columns[:8], "target"]].rename(columns=lambda name: name.replace(" ", "_"))
+    data = folder / "tumours.csv"
+    frame.to_csv(data, index=False)
+    booster = folder / "tumours.json"
+    model = xgboost.XGBClassifier(n_estimators=40, max_depth=3, n_jobs=1, random_state=0)
+    model.fit(frame.drop(columns="target"), frame["target"]).get_booster().save_model(booster)
+    forest = _forest(folder / "tumour_forest.skops", frame, "target")
+    return [
+        Sample("booster", "Tumours, a booster", str(booster), str(data), "target", "0.1,0.2", 2),
+        Sample("forest", "Tumours, a forest of scikit-learn", str(forest), str(data), "target", "0.05,0.1", 2),
+    ]
+
+
+def _forest(path: Path, frame: object, label: str) -> Path:
+    import pandas as pd
+    import skops.io
+    from sklearn.ensemble import RandomForestClassifier
+
+    assert isinstance(frame, pd.DataFrame)
+    forest = RandomForestClassifier(30, max_depth=5, random_state=0, n_jobs=1)
+    skops.io.dump(forest.fit(frame.drop(columns=label), frame[label]), path)
+    return path
+
+
+def make(folder: Path) -> list[dict[str, object]]:
+    """Writes all reports into a folder; what was written, with the title and the figures of each."""
+    from treesens.errors import UsageError
+    from treesens.report.pdf import browser
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        printed = bool(browser())
+    except UsageError:
+        printed = False
+    written: list[dict[str, object]] = []
+    for sample in samples(folder):
+        page = folder / f"{sample.name}.html"
+        paper = page.with_suffix(".pdf")
+        run(sample.command(page, *(["--pdf", str(paper)] if printed else [])))
+        records = json.loads(page.with_suffix(".json").read_text("utf-8"))
+        answers = [record["verdict"] for record in records["results"]]
+        files = [page.name, f"{sample.name}.json", *([paper.name] if printed else [])]
+        verdicts = {verdict: answers.count(verdict) for verdict in ("found", "none", "unknown")}
+        written.append({"name": sample.name, "title": sample.title, "files": files, "verdicts": verdicts})
+    return written
+
+
+def run(command: Sequence[str]) -> None:
+    """Runs the treesens of this Python. Raises CalledProcessError if it fails."""
+    subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=True, capture_output=True, text=True)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    (target / "reports.json").write_text(json.dumps(make(target), indent=1), "utf-8")
