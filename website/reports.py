@@ -1,6 +1,6 @@
 """The reports of the gallery: `python -m website.reports FOLDER` makes them, as HTML, JSON and, if a browser is installed, PDF.
 
-Two models are audited beside the one of the examples: a booster and a forest of scikit-learn. If the published models and tables
+Two models are audited beside that of the examples: a booster and a forest of scikit-learn. If the published models and tables
 lie beside the repository (../shared/bench) they are the paper's model of Adult with 300 trees and a forest trained on German
 Credit, else models trained on a table that comes with scikit-learn. Neither model nor table is kept.
 """

@@ -29,8 +29,8 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
-from treesens.visible import visible
 from treesens.solve.question import result_of_error
+from treesens.visible import visible
 
 if TYPE_CHECKING:
     from treesens.solve.options import Options
