@@ -10,9 +10,10 @@ import numpy as np
 
 from tests.oracle.brute import TooManyPairs, Truths, best, count_rows, judge_all, left_out, objective_of, regions
 from tests.oracle.cases import Case
+from tests.oracle.explained import judge_explained
 from tests.oracle.language import text_of
 from tests.oracle.meaning import Points, Setting, holds
-from tests.oracle.models import column_of_values
+from tests.oracle.models import column_of_values, quoted_class
 
 CLOSE = 1.1e-4
 """How far a distance that is called optimal may be from the optimum, in widths (docs/language.md, Objectives)."""
@@ -56,7 +57,10 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
 
     verdict = record["verdict"]
     try:
-        if question.get("count"):
+        if question.get("explain"):
+            judge_explained(case, question, record, wrong)
+            _of_another_class(case, question, record, wrong)
+        elif question.get("count"):
             _count(case, question, record, wrong)
         else:
             truths = judge_all(case.world, question)
@@ -67,6 +71,16 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
         return Judged("skipped", [], verdict)
     _expectation(question, record, wrong)
     return Judged("wrong" if found else "compared", found, verdict)
+
+
+def _of_another_class(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
+    """The input beside a reason has another class than the row, by the library."""
+    if record["points"] is None:
+        return
+    s = witness_setting(case, question, record["points"], wrong)
+    own = quoted_class(record["explanation"]["class"])
+    if s is not None and not holds(["class", "a", "!=", own, "", ""], s)[1][0]:
+        wrong("wrong found", f"{record['points']} has the class of the row; scores {scores(s)}")
 
 
 def _expectation(question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:

@@ -32,6 +32,8 @@ def text_of(question: dict[str, Any]) -> str:
     if question.get("loop"):
         return str(question["loop"])
     head = f"query {quoted(question['name'])}:"
+    if question.get("explain"):
+        return f"{head}\n  {explained_text(question)}{_end(question, objective=False)}\n"
     if question.get("wording"):
         return f"{head}\n  {question['wording']}{_end(question, objective=False)}\n"
     points = question["points"]
@@ -43,6 +45,14 @@ def text_of(question: dict[str, Any]) -> str:
     start = f"count rows of {question['count']} as {named}" if question.get("count") else f"find {named}"
     lines = "".join(f"\n    {constraint(node)}" for node in question["constraints"])
     return f"{head}\n  {start} such that{lines}{_end(question, objective=True)}\n"
+
+
+def explained_text(question: dict[str, Any]) -> str:
+    """The body of the query."""
+    asked = question["explain"]
+    without = f" without {{{', '.join(map(quoted, asked['without']))}}}" if asked["without"] else ""
+    few = " smallest" if asked["smallest"] else ""
+    return f"explain row {asked['row']} of {asked['data']} in {question['points'][0][1]}{without}{few}"
 
 
 def _end(question: dict[str, Any], *, objective: bool) -> str:
@@ -149,6 +159,10 @@ def term_text(term: Node) -> str:
 
 def constructs(question: dict[str, Any]) -> Iterator[str]:
     """The names of the constructs that a question uses, for the table of coverage."""
+    if question.get("explain"):
+        asked = question["explain"]
+        yield "explain" + (" without" if asked["without"] else "") + (" smallest" if asked["smallest"] else "")
+        return
     yield "count" if question.get("count") else ("two points" if len(question["points"]) > 1 else "one point")
     if len({m for _, m in question["points"]}) > 1:
         yield "two models"

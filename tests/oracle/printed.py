@@ -54,7 +54,7 @@ def typed(feature: Any, text: str) -> Any:
 
 def judge_printed(case: Case, questions: Sequence[dict[str, Any]]) -> list[Finding]:
     """Whether every printed point, typed in again, satisfies its question."""
-    single = [q for q in questions if not (q.get("count") or q.get("top") or q.get("loop"))]
+    single = [q for q in questions if not (q.get("explain") or q.get("count") or q.get("top") or q.get("loop"))]
     out: list[Finding] = []
     for name, points in printed(case, single).items():
         question = next(q for q in single if q["name"] == name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import Case, draw_case, save_case
+from tests.oracle.explained import draw_explained
 from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
 from tests.oracle.printed import judge_printed
@@ -59,7 +60,7 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
         case = draw_case(seed, options.questions)
         if options.only and case.trainer != options.only:
             return None
-        case.questions = case.questions[: asked_of(settings, options.questions)]
+        case.questions = case.questions[: asked_of(settings, options.questions)] + draw_explained(case)
         outcomes = run_case(case, settings)
     except Exception:  # noqa: BLE001 - the parent reports it with its seed
         failure = {"kind": "oracle", "seed": seed, "detail": traceback.format_exc()[-1500:], "options": settings}
