@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -125,11 +128,83 @@ def test_a_scheduler_that_is_not_there_is_an_error(folder: Path) -> None:
     assert "no Dask scheduler answers" in done.stderr
 
 
-@pytest.mark.slow
-def test_ray_gives_the_answers_of_this_machine(folder: Path) -> None:
+FEW = """models = ["m1.json"]
+features = "all"
+margins = [0.5, 1.5]
+time_limit = 20
+"""
+
+
+@pytest.fixture
+def ray_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the clients' server of a Ray cluster on the loopback interface, without tokens."""
     pytest.importorskip("ray", reason="pip install 'treesens[ray]'")
-    there = run(folder, "sweep", "sweep.toml", "--executor", "ray", "--journal", "there.sqlite", "--json")
+    folder = tmp_path_factory.mktemp("r")
+    ports = free_ports(2)
+    here = ("--head", "--block", "--node-ip-address", "127.0.0.1", "--include-dashboard", "false", "--num-cpus", "2")
+    places = ("--port", str(ports[0]), "--ray-client-server-port", str(ports[1]), "--temp-dir", str(folder))
+    environment = {**os.environ, **RAY}
+    with (folder / "log").open("ab") as log:
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *here, *places]
+        head = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
+    try:
+        wait_for(lambda: answers_at(ports[1]), folder / "log")
+        yield f"ray://127.0.0.1:{ports[1]}"
+    finally:
+        head.terminate()  # it ends what it has started
+        head.wait(60)
+
+
+RAY = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def answers_at(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["one of its own", "a cluster"])
+def test_ray_gives_the_answers_of_this_machine(
+    folder: Path, where: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason="pip install 'treesens[ray]'")
+    executor = "ray" if where == "one of its own" else request.getfixturevalue("ray_address")
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    (folder / "few.toml").write_text(FEW)
+    there = run(folder, "sweep", "few.toml", "--executor", executor, "--journal", "there.sqlite", "--json")
     assert there.returncode == 0, there.stderr
-    here = run(folder, "sweep", "sweep.toml", "--journal", "here.sqlite", "--json")
+    here = run(folder, "sweep", "few.toml", "--journal", "here.sqlite", "--json")
     verdicts = [{k: r["verdict"] for k, r in records(done.stdout).items()} for done in (there, here)]
     assert verdicts[0] == verdicts[1]
+    assert len(verdicts[0]) == 10
+
+
+@pytest.mark.parametrize(
+    ("missing", "executor", "extra"),
+    [
+        ("distributed", "dask://127.0.0.1:9", "treesens[dask]"),
+        ("ray", "ray", "treesens[ray]"),
+        ("ray", "ray://127.0.0.1:9", "treesens[ray]"),
+        ("grpc", "ray://127.0.0.1:9", "treesens[ray]"),
+    ],
+)
+def test_a_missing_library_is_one_clear_line(folder: Path, missing: str, executor: str, extra: str) -> None:
+    if missing == "grpc":
+        pytest.importorskip("ray", reason="pip install 'treesens[ray]'")
+    # As in an environment without it: the import fails.
+    code = f"import sys; sys.modules[{missing!r}] = None; from treesens.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "sweep", "sweep.toml", "--executor", executor]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"pip install '{extra}'" in done.stderr.splitlines()[-1]

@@ -306,9 +306,16 @@ def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
         raise UsageError("ray is not installed", remedy="pip install 'treesens[ray]'") from None
     try:
         ray.init(address=f"ray://{address}" if address else None, log_to_driver=False, ignore_reinit_error=True)
+    except (ImportError, ValueError) as error:
+        if isinstance(error, ValueError) and "ray[client]" not in str(error):
+            raise UsageError(f"`ray://{address}` is no address: {error}", remedy="write ray://HOST:10001") from None
+        raise UsageError(
+            "ray is installed without its client, which ray://HOST:PORT needs", remedy="pip install 'treesens[ray]'"
+        ) from None
     except (ConnectionError, RuntimeError) as error:
         raise UsageError(
-            f"no Ray cluster answers at {address}: {error}", remedy="start one: ray start --head"
+            f"no Ray cluster answers at {address}: {error}",
+            remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
         ) from None
     register_ray()
     try:
