@@ -109,3 +109,15 @@ def test_wrapping_breaks_at_blanks_alone() -> None:
     assert all(line.startswith("    ") for line in lines[1:])
     assert wrapped(text, None) == [text]
     assert [display_width(text) for text in ("abc", "返済", "e\u0301")] == [3, 4, 1]
+
+
+@pytest.mark.parametrize(
+    "command", [c for c in COMMANDS if not c.startswith(("info", "doctor"))], ids=lambda c: c.partition(" ")[0]
+)
+def test_a_quiet_command_says_nothing(
+    folder: Path, treesens: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    ran = treesens(*command.split(" "), "--quiet")
+    assert ran.code in {0, 5}, ran.err
+    assert ran.out == ""

@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED, SECONDS, certificate_option, seed_option, split
+from treesens.commands.common import (
+    EXPECTED,
+    INTERNAL,
+    INTERRUPTED,
+    SECONDS,
+    certificate_option,
+    quiet_option,
+    seed_option,
+    split,
+)
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
@@ -35,6 +44,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--replay", type=click.Choice(["library", "emulated"]), default="library", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
+@quiet_option
 def command(
     instances: Path,
     models: Path,

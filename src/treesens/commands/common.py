@@ -17,7 +17,7 @@ from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.report.terminal import say
+from treesens.report.terminal import be_quiet, say
 
 EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 5, 6, 130
 
@@ -123,6 +123,21 @@ def checked_folder(certificates: Path | None, required: bool) -> Path | None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
     return certificates
 
+
+def _quiet(context: click.Context, _option: object, wanted: bool) -> None:
+    if wanted:
+        be_quiet(context)
+
+
+quiet_option = click.option(
+    "--quiet",
+    "-q",
+    is_flag=True,
+    expose_value=False,
+    callback=_quiet,
+    help="No table: warnings, and the exit code.",
+)
+"""For commands that show a table; nothing arrives."""
 
 vary_option = click.option(
     "--vary",

@@ -22,6 +22,7 @@ from treesens.commands.common import (
     exit_code_of,
     file_argument,
     load_file,
+    quiet_option,
     split,
     trust_option,
 )
@@ -56,6 +57,7 @@ class Cell:
 )
 @trust_option
 @engine_options
+@quiet_option
 def command(
     file: Path,
     queries: tuple[str, ...],

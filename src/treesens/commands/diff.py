@@ -14,6 +14,7 @@ from treesens.commands.common import (
     SECONDS,
     VIOLATED,
     Number,
+    quiet_option,
     seed_option,
     split,
     trust_option,
@@ -54,6 +55,7 @@ from treesens.report.terminal import say, say_json, say_wrapped
 @trust_option
 @seed_option()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@quiet_option
 def command(
     old: Path,
     new: Path,

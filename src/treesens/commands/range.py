@@ -11,6 +11,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     certificate_option,
+    quiet_option,
     replays_in_library,
     split,
     study_options,
@@ -39,6 +40,7 @@ from treesens.report.terminal import say, say_json
 @certificate_option
 @tolerance_options
 @study_options(30.0, "Seconds for each end.")
+@quiet_option
 def command(
     model: Path,
     data: Path | None,

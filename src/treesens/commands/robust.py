@@ -15,6 +15,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     SECONDS,
+    quiet_option,
     replays_in_library,
     seed_option,
     split,
@@ -54,6 +55,7 @@ from treesens.report.terminal import say, say_json
 @seed_option()
 @journal_option
 @trust_option
+@quiet_option
 def command(
     model: Path,
     data: Path,

@@ -12,6 +12,7 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
+    quiet_option,
     replays_in_library,
     split,
     study_options,
@@ -46,6 +47,7 @@ from treesens.report.terminal import say, say_json
 @journal_option
 @trust_option
 @study_options(10.0, "Seconds per set.")
+@quiet_option
 def command(
     model: Path,
     gap: str | None,

@@ -21,6 +21,7 @@ from treesens.commands.common import (
     Number,
     certificate_option,
     checked_folder,
+    quiet_option,
     require_option,
     seed_option,
     trust_option,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @require_option
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
+@quiet_option
 def command(
     spec: Path,
     journal: Path | None,

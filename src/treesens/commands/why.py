@@ -9,7 +9,16 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, seed_option, split, trust_option
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    SECONDS,
+    quiet_option,
+    seed_option,
+    split,
+    trust_option,
+)
 from treesens.commands.robust import interval_of, rows_of
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say_json, say_wrapped
@@ -50,6 +59,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @seed_option()
 @trust_option
+@quiet_option
 def command(
     model: Path,
     data: Path,

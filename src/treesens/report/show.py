@@ -14,7 +14,7 @@ from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
 from treesens.report.records import as_expected, points_of
 from treesens.report.score_rows import score_rows
-from treesens.report.terminal import Styled, console, say, say_wrapped, styled
+from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
 from treesens.report.wrapping import display_width, terminal_width
 from treesens.visible import visible
 
@@ -28,7 +28,7 @@ COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "mag
 
 def out() -> Console:
     """Standard output for tables; wide if it is no terminal, so that nothing is left out in a file or a pipe."""
-    return console(soft_wrap=True, width=terminal_width() or _WIDE)
+    return console(soft_wrap=True, width=terminal_width() or _WIDE, quiet=is_quiet())
 
 
 class Progress:

@@ -25,10 +25,26 @@ def styled(text: str, **style: Any) -> Styled:
     return Styled(click.style(visible(text), **style))
 
 
+_QUIET = "treesens.quiet"
+
+
+def be_quiet(context: click.Context) -> None:
+    """From now on the command of this context puts nothing but JSON on standard output."""
+    context.meta[_QUIET] = True
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs is to put nothing but JSON on standard output."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
+
+
 def say(*parts: str, err: bool = False, nl: bool = True) -> None:
     """A line (or several) on standard output, or on standard error; no colours if that is no terminal or nobody wants them
     (no-color.org).
     """
+    if is_quiet() and not err:
+        return
     text = "".join(part if isinstance(part, Styled) else visible(part, lines=True) for part in parts)
     click.echo(text, err=err, nl=nl, color=False if os.environ.get("NO_COLOR") else None)
 
