@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.result import Core, Ranked, Result, RowCount, Verdict
+from treesens.compiler.result import Core, Ranked, Result, RowCount, ShareFound, Verdict
 from treesens.errors import TreesensError
 from treesens.report.records import points_of, record
 
@@ -53,6 +53,11 @@ class Answer:
     def count(self) -> RowCount | None:
         """The rows that answer a counting question."""
         return self.result.count
+
+    @property
+    def share(self) -> ShareFound | None:
+        """How much of a measure is concerned, for a question that asks for a share."""
+        return self.result.share
 
     @property
     def core(self) -> Core | None:

@@ -166,8 +166,13 @@ def question(node: ast.Query) -> Any:
         made = getattr(made, aim.sense)(quantity(aim.expression))
     if top is not None:
         made = made.top(top.number.value, diverse=top.diverse)
-    if node.body.expect is not None:
-        made = made.expect(node.body.expect.verdict)
+    if getattr(node.body, "share", None) is not None:
+        made = made.share_of(node.body.share.text)
+    match node.body.expect:
+        case ast.Expect(verdict):
+            made = made.expect(verdict)
+        case ast.ExpectShare(operator, bound):
+            made = made.expect_share(operator, bound.value)
     for sweep in node.sweeps:
         over = sweep.choices if isinstance(sweep.choices, str) else [names(c.names) for c in sweep.choices]
         made = made.for_each(names(sweep.parameters), over)
@@ -186,6 +191,8 @@ def declaration(node: Any) -> Any:
             return q.onehot(*names(features))
         case ast.DomainFrom(data):
             return q.domain_from(data.text)
+        case ast.Measure(name, kind, data):
+            return q.measure(name.text, kind, label(data))
         case ast.Feature(name, ast.Category(items), _, missing):
             pairs = [(label(i.name), label(i.value)) if i.name and i.value else label(i.name or i.value) for i in items]
             return q.category(name.text, pairs, missing=missing)

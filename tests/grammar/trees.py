@@ -120,7 +120,13 @@ points = st.one_of(
     several(st.builds(ast.Point, names, names), 1, 2),
     st.builds(lambda p, q, m: (ast.Point(p, m), ast.Point(q)), names, names, names),
 )
-finds = st.builds(ast.Find, points, several(formulas), st.none() | objectives, st.none() | tops, st.none() | expects)
+parts = st.integers(0, 10_000).map(lambda n: ast.Number(Fraction(n, 10_000)))
+shares = st.builds(ast.ExpectShare, st.sampled_from(["<", "<=", ">", ">="]), parts)
+finds = st.builds(
+    ast.Find, points, several(formulas), st.none() | objectives, st.none() | tops, st.none(), st.none() | expects
+) | st.builds(
+    ast.Find, points, several(formulas), st.none() | objectives, st.none(), names, st.none() | expects | shares
+)
 counts = st.builds(ast.Count, names, points, several(formulas), st.none() | expects)
 explanations = st.builds(
     ast.Explain,
@@ -140,7 +146,11 @@ sensitives = st.builds(
     st.none() | numbers,
     st.none() | st.builds(ast.Near, names, st.sampled_from(["likelihood", "cavities", "both", "distance"])),
     st.none() | tops,
+    st.none(),
     st.none() | expects,
+)
+measures = st.builds(ast.Measure, names, st.sampled_from(["uniform", "cells"]), st.none()) | st.builds(
+    ast.Measure, names, st.sampled_from(["marginals", "chow-liu", "rows"]), names
 )
 parameters = st.sampled_from(["f", "g", "h"]).map(ast.Name)
 sweeps = st.builds(ast.Each, several(parameters, 1, 2), st.sampled_from(["features", "pairs"]) | several(features))
@@ -163,6 +173,7 @@ declarations = st.one_of(
     st.builds(ast.Feature, names, types, st.none() | intervals, st.booleans()),
     several(names).map(ast.OneHot),
     names.map(ast.DomainFrom),
+    measures,
     queries,
     queries,
 )

@@ -54,6 +54,8 @@ class Case:
     kind: str
     sizes: Sequence[str]
     concerned: Sequence[Concerned]
+    live: Any = None
+    """The model as its library has it."""
 
 
 def rows_of(random: np.random.Generator, *, count: int = 60, values: int = 5) -> pd.DataFrame:
@@ -91,7 +93,7 @@ def xgboost_case(random: np.random.Generator) -> Case:
 
     sizes = ["0.123", "0.317"]
     asked = [crosses] if classes == 2 else [between(0, 1), between(0, 2), between(1, 2)]
-    return Case("xgboost", load(booster), frame, scores, "margin", sizes, asked)
+    return Case("xgboost", load(booster), frame, scores, "margin", sizes, asked, booster)
 
 
 def forest_case(random: np.random.Generator) -> Case:
@@ -128,7 +130,7 @@ def lightgbm_case(random: np.random.Generator) -> Case:
     def scores(rows: Any) -> Any:
         return np.asarray(booster.predict(np.asarray(rows), raw_score=True)).reshape(-1, 1)
 
-    return Case("lightgbm", load(booster), frame, scores, "margin", ["0.123", "0.317"], [crosses])
+    return Case("lightgbm", load(booster), frame, scores, "margin", ["0.123", "0.317"], [crosses], booster)
 
 
 CASES = (xgboost_case, forest_case, lightgbm_case)

@@ -58,6 +58,7 @@ class Declarations:
     features: dict[str, ast.Feature] = field(default_factory=dict)
     onehots: list[ast.OneHot] = field(default_factory=list)
     sources: list[ast.DomainFrom] = field(default_factory=list)
+    measures: dict[str, ast.Measure] = field(default_factory=dict)
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
@@ -79,6 +80,12 @@ class Declarations:
         if name.text not in self.tables:
             raise self.fail("E102", f"no data is called `{name.text}`", name.span, did_you_mean(name.text, self.tables))
         return _loaded(self.tables[name.text])
+
+    def measure(self, name: ast.Name) -> ast.Measure:
+        if name.text not in self.measures:
+            remedy = did_you_mean(name.text, self.measures) or "declare it: `measure NAME: uniform`"
+            raise self.fail("E117", f"no measure is called `{name.text}`", name.span, remedy)
+        return self.measures[name.text]
 
     def column(self, table: Table, feature: str, categories: Categories | None, span: Span) -> FloatArray:
         """A column of a table as stored numbers; what is no category is a mistake at `span`."""
@@ -126,6 +133,9 @@ def read_declarations(
                 found.onehots.append(node)
             case ast.DomainFrom():
                 found.sources.append(node)
+            case ast.Measure(name):
+                if _is_new(found, found.measures, name, "E107", "measure"):
+                    found.measures[name.text] = node
             case ast.Query(name):
                 if _is_new(found, queries, name, "E107", "query"):
                     queries[name.text] = name
@@ -162,10 +172,11 @@ def _attempt(
 
 def _check_names(found: Declarations) -> None:
     """Features and tables that declarations name must exist. Unknown models may have any features."""
-    for source in found.sources:
-        if source.data.text not in found.tables:
-            remedy = did_you_mean(source.data.text, found.tables)
-            found.fail("E102", f"no data is called `{source.data.text}`", source.data.span, remedy)
+    named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
+    for data in named:
+        if data.text not in found.tables:
+            remedy = did_you_mean(data.text, found.tables)
+            found.fail("E102", f"no data is called `{data.text}`", data.span, remedy)
     if None in found.models.values() or not found.models:
         return
     known = {f.name: None for model in found.models.values() if model for f in model.ensemble.features}

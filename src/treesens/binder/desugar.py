@@ -183,7 +183,7 @@ class _Writer:
         if near is not None and near.using == "distance":
             row = ast.NearestRow(near.data, span=near.data.span)
             objective = ast.Objective("minimize", ast.Distance(self.a, row, "l2", span=near.span), span=near.span)
-        return ast.Find(points, constraints, objective, node.top, node.expect, span=self.span)
+        return ast.Find(points, constraints, objective, node.top, node.share, node.expect, span=self.span)
 
     def gap(self) -> tuple[ast.Formula, ...]:
         """Scores on two sides of the decision, or far apart for a regressor."""

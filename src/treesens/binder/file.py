@@ -21,6 +21,7 @@ from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
 from treesens.binder.objectives import objective
 from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
+from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.query import query as q
@@ -278,6 +279,7 @@ def _question(
     goal = find.objective if isinstance(find, ast.Find) else None
     aim = objective(scope, goal) if goal is not None else None
     rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
+    share = share_asked(scope, find)
     space, cells = inputs.space(scope.cuts)
     conjuncts = [Conjunct(item, tuple(_conjuncts(pending(space)))) for pending, item in waiting]
     if isinstance(find, ast.Count) and rows is not None and _values_matter(parts_of(conjuncts)):
@@ -296,13 +298,16 @@ def _question(
         points=tuple(q.Point(p, m) for p, m in zip(scope.points, scope.point_models, strict=True)),
         constraints=merge_conjuncts([*parts_of(conjuncts), *background]),
         objective=aim(space) if aim else None,
-        expect=find.expect.verdict if find.expect else None,
+        expect=expected_words(find.expect),
         varied=tuple(inputs.names[f] for f in varied),
         text=node.span.text,
         rows=rows,
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,
+        share=share,
     )
+    if share is not None:
+        check_countable(scope, typed, find)
     tables = dict(scope.tables)
     pinned = partial(_about_row, found, inputs, models, name, node, find) if isinstance(find, ast.Count) else None
     return ResolvedQuestion(

@@ -17,11 +17,13 @@ from treesens.builder.arguments import (
     optional,
     path_of,
     whole_of,
+    word_of,
     wrong,
 )
 from treesens.builder.terms import Built
 from treesens.errors import UsageError
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import MEASURES
 
 
 class Declaration(Built):
@@ -121,6 +123,21 @@ def onehot(*features: str) -> Declaration:
 def domain_from(data: str) -> Declaration:
     """`domain from DATA`: undeclared features range over what the data holds."""
     return Declaration(ast.DomainFrom(name_of(data, "data")))
+
+
+def measure(
+    name: str, kind: Literal["uniform", "cells", "marginals", "chow-liu", "rows"], data: str | None = None
+) -> Declaration:
+    """`measure NAME: KIND [of DATA]`: what a share is a share of; the last three kinds are those of data."""
+    kinds: tuple[ast.MeasureKind, ...] = ("uniform", "cells", "marginals", "chow-liu", "rows")
+    assert kinds == MEASURES
+    chosen: ast.MeasureKind = word_of(kind, kinds, "kind")
+    if (chosen in MEASURES[2:]) != (data is not None):
+        raise UsageError(
+            f"`{chosen}` is a measure of {'no data' if data is not None else 'data'}",
+            remedy="leave `data` out" if data is not None else "give `data`",
+        )
+    return Declaration(ast.Measure(name_of(name, "name"), chosen, optional(name_of, data, "data")))
 
 
 # --- live models and frames -------------------------------------------------------------------------------------------

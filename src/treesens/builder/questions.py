@@ -89,6 +89,20 @@ class Question:
         verdicts: tuple[Literal["none", "some"], ...] = ("none", "some")
         return self._with(replace_fields(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
 
+    def share_of(self, measure: str) -> Question:
+        """Asks for the share of a measure, which the file has to declare: `ts.query.measure`."""
+        body = self._body(ast.Find, ast.Sensitive, clause="share")
+        return self._with(replace_fields(body, share=name_of(measure, "measure")))
+
+    def expect_share(self, operator: Literal["<", "<=", ">", ">="], bound: Numeric) -> Question:
+        """Makes a bound on the share the assertion; 0.01 is 1 %."""
+        body = self._body(ast.Find, ast.Sensitive, clause="share")
+        if body.share is None:
+            raise UsageError("the question asks for no share", remedy="write `.share_of(MEASURE)` before it")
+        operators: tuple[Literal["<", "<=", ">", ">="], ...] = ("<", "<=", ">", ">=")
+        wanted = ast.ExpectShare(word_of(operator, operators, "operator"), number_of(bound, "bound"))
+        return self._with(replace_fields(body, expect=wanted))
+
     def for_each(
         self, parameter: str | Sequence[str], choices: Literal["features", "pairs"] | Sequence[Choice]
     ) -> Question:

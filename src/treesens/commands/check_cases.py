@@ -90,6 +90,11 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     line = span.source.position(span.start)[0]
     expected = as_expected(query.query, result)
     words = f"{result.verdict} ({result.reason})"
+    if result.share is not None:
+        from treesens.report.records import share_record
+        from treesens.report.share_words import share_words
+
+        words += f", {share_words(share_record(result.share))}"
     problem = None
     if expected is None:
         problem = "inconclusive"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -10,7 +10,9 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
+from treesens.compiler.measure.share import Estimate
 from treesens.compiler.query.concretise import NoValues
+from treesens.compiler.query.share import ShareAsked
 
 
 class Verdict(StrEnum):
@@ -207,6 +209,31 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class ShareFound:
+    """How much of a measure a question is about: proved to lie in [lower, upper].
+
+    `expected` if the question expects a bound, and `holds` whether the share keeps it; None if that is not proved. `closed`
+    says whether the share is known as precisely as is usual, `reason` why not.
+    """
+
+    measure: str
+    kind: str
+    lower: float
+    upper: float
+    estimate: Estimate | None
+    closed: bool
+    reason: str
+    expected: bool = False
+    holds: bool | None = None
+    rows: int | None = None
+    """Of a measure that counts rows: how many rows there are in the domain."""
+
+    def judged(self, asked: ShareAsked) -> ShareFound:
+        """With what the proved interval says of the bound that a question expects."""
+        return replace(self, expected=asked.expected is not None, holds=asked.decided(self.lower, self.upper))
+
+
+@dataclass(frozen=True)
 class Core:
     """Conjuncts of a question that no inputs satisfy together, by their places and texts.
 
@@ -258,6 +285,7 @@ class Result:
     nearest: NearestRow | None = None
     ranked: Ranked | None = None
     count: RowCount | None = None
+    share: ShareFound | None = None
     core: Core | None = None
     explanation: Explanation | None = None
     refuted: tuple[NoValues, ...] = ()

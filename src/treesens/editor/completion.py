@@ -16,7 +16,7 @@ from treesens.frontends.registry import frontend_names
 from treesens.grammar.constructs.registry import functions, predicates
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
+from treesens.grammar.tree.words import KEYWORDS, MEASURES, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
 
 ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
@@ -94,6 +94,11 @@ def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Fo
         case "data":
             for name in reading.found.tables:
                 yield name, name_text(ast.Name(name)), "name", "data"
+        case "measure":
+            for name in reading.found.measures:
+                yield name, name_text(ast.Name(name)), "name", "measure"
+        case "kind":
+            yield from ((k, f"{k} of" if k in MEASURES[2:] else k, "value", "kind of measure") for k in MEASURES)
         case "class":
             for label in names.classes(reading, model):
                 text = label if label.replace(".", "", 1).isdigit() else name_text(ast.Name(label))

@@ -33,6 +33,8 @@ Kind = Literal[
     "option",
     "typical",
     "level",
+    "measure",
+    "kind",
 ]
 """What a name can stand for; a `target` is what a distance is measured to."""
 
@@ -58,7 +60,8 @@ class Context:
     @property
     def names_only(self) -> bool:
         """Whether words of the language would be taken for names here."""
-        return self.fits >= _NAMES_ONLY or self.kind in ("norm", "near", "format", "column") or self._argument
+        listed = self.kind in ("norm", "near", "format", "column", "measure", "kind")
+        return self.fits >= _NAMES_ONLY or listed or self._argument
 
     @property
     def _argument(self) -> bool:
@@ -78,7 +81,7 @@ def context_at(source: Source, offset: int) -> Context | None:
     part = declarations(found)[-1] if found else []
     fits = DeclarationParser(source, part, Diagnostics()).fits(new_line=new_line) if part else frozenset[str]()
     if not part or (new_line and "$END" in fits):
-        fits |= {"MODEL", "DATA", "FEATURE", "ONEHOT", "DOMAIN", "QUERY", "FOR"}
+        fits |= {"MODEL", "DATA", "FEATURE", "ONEHOT", "DOMAIN", "MEASURE", "QUERY", "FOR"}
     kind, point, feature = _kind(part) if part else (None, None, None)
     if kind is None and "NAME" in fits and points_of(part):
         kind = "point"
@@ -137,6 +140,10 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
             return "feature", None, None
         case "FROM" if kinds[0] == "DOMAIN":
             return "data", None, None
+        case "OF" if before == "SHARE":
+            return "measure", None, None
+        case "COLON" if kinds[0] == "MEASURE":
+            return "kind", None, None
         case "OF" | "NEAR":
             return "data", None, None
         case "USING":

@@ -21,7 +21,7 @@ _RELATIONS: dict[ast.Operator, str] = {
 def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
     """The question of a body."""
     match body:
-        case ast.Find(points, constraints, objective, top, expect):
+        case ast.Find(points, constraints, objective, top, share, expect):
             conditions = list_words([condition(c) for c in constraints])
             asked = "Is there an input" if len(points) == 1 else "Are there inputs"
             text = f"{asked} {_points(points)} such that {conditions}?"
@@ -31,6 +31,8 @@ def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
             if top is not None:
                 apart = ", each outside the widened regions of the others," if top.diverse else ""
                 text += f" The {top.number.value} best answers{apart} are wanted."
+            if share is not None:
+                text += f" Of how large a share of {share.text} is it true?"
         case ast.Explain(row, model, without, smallest, expect):
             few = "as few features as possible" if smallest else "features, none of which can be left out,"
             barred = f", none of them {list_words((n.text for n in without.names), 'or')}," if without else ""
@@ -44,7 +46,9 @@ def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
             text = f"For how many rows of {data.text}, each as {points[0].name.text}, is it true that{exists} {conditions}?"
         case _:
             assert_never(body)
-    if expect is not None:
+    if isinstance(expect, ast.ExpectShare):
+        text += f" The file expects a share that {_RELATIONS[expect.operator]} {decimal(expect.bound.value)}."
+    elif expect is not None:
         answer = "no" if expect.verdict == "none" else "yes"
         text += f" The file expects the answer {answer}."
     return text

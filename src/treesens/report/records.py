@@ -17,7 +17,7 @@ from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import ExplainedRow, Query
-from treesens.compiler.result import Certified, Explanation, Region, Result, Verdict, Witness
+from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict, Witness
 from treesens.solve.unsat_core import diagnostic_of
 
 SCHEMA_VERSION = 1
@@ -188,6 +188,8 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
             "undecided": list(count.undecided),
             "shown": count.shown,
         }
+    if result.share is not None:
+        data["share"] = share_record(result.share)
     if result.core is not None:
         data["core"] = {
             "code": diagnostic_of(result.core).code,
@@ -229,6 +231,26 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         for m in query.models
     ]
     return data | extra
+
+
+def share_record(share: ShareFound) -> dict[str, Any]:
+    """The proved interval of a share and its estimate, as `treesens count` tells them."""
+    e = share.estimate
+    estimate = None
+    if e is not None:
+        estimate = {"value": e.value, "low": e.low, "high": e.high, "delta": e.delta, "draws": e.draws}
+    rows = {} if share.rows is None else {"rows": share.rows}
+    return {
+        "of": share.measure,
+        "measure": share.kind,
+        "lower": share.lower,
+        "upper": share.upper,
+        "estimate": estimate,
+        "closed": share.closed,
+        "reason": share.reason,
+        "holds": share.holds,
+        **rows,
+    }
 
 
 def certificate_records(result: Result) -> list[dict[str, Any]]:
@@ -288,12 +310,15 @@ def _found(query: Query, result: Result) -> dict[str, Any]:
 
 
 def as_expected(query: Query, result: Result) -> bool | None:
-    """Whether the verdict is what the question expects; None if that is not known."""
+    """Whether the verdict, or the share, is what the question expects; None if that is not known."""
+    if query.share is not None and query.share.expected is not None:
+        return result.share.holds if result.share is not None else None
     if result.verdict is Verdict.UNKNOWN:
         return None
     if query.expect is None:
         # A count that is not known is no answer, even if some row counts.
-        return None if result.count is not None and result.count.undecided else True
+        counted = result.count is None or not result.count.undecided
+        return True if counted and (result.share is None or result.share.closed) else None
     return (query.expect == "some") == (result.verdict is Verdict.FOUND)
 
 

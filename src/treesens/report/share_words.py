@@ -30,6 +30,17 @@ def estimated(record: dict[str, Any]) -> str:
     return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
 
 
+def share_words(record: dict[str, Any]) -> str:
+    """The share that a question asks for, in a line: what is proved, what is estimated, and whether that is enough."""
+    parts = [f"share of {record['of']}: {interval(record)} (proved)"]
+    if record["estimate"] is not None:
+        failing = record["estimate"]["delta"]
+        parts.append(f"estimated at {estimated(record)}, wrong with a probability of at most {failing:g}")
+    if not record["closed"]:
+        parts.append(f"open: {record['reason']}")
+    return "; ".join(parts)
+
+
 def typical_of(record: dict[str, Any]) -> str:
     """What is left of a finding among typical inputs, with their largest swing; empty if nobody asked."""
     part = record.get("typical")

@@ -24,6 +24,8 @@ from treesens.solve.portfolio import search_cells
 
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
+SHARE_SECONDS = 0.2
+"""What a share gets at least, so that it says something."""
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
@@ -154,10 +156,20 @@ def answer_question(
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or Budget.of(options.time_limit)
-    plain = replace(options, certificates=None)
+    plain, asked = replace(options, certificates=None), query.query.share is not None
     with reused() if options.certificates is not None else nullcontext():
-        result = _without_certificates(query, plain, budget, confirm, progress)
-        return with_certificates(query.query, result, options)
+        result = _without_certificates(query, plain, budget.share(0.5) if asked else budget, confirm, progress)
+        result = with_certificates(query.query, result, options)
+    return _with_share(query.query, result, budget, progress) if asked else result
+
+
+def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
+    """The result with the share that the question asks for, in what is left of the time."""
+    from treesens.solve.shares import share_of
+
+    start = time.perf_counter()
+    share = share_of(query, result, budget.at_least(SHARE_SECONDS), progress)
+    return replace(result, share=share, seconds={**result.seconds, "share": time.perf_counter() - start})
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:

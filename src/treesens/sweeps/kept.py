@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
+from treesens.compiler.measure.share import Estimate
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
@@ -28,6 +29,7 @@ from treesens.compiler.result import (
     Result,
     RowCount,
     Sense,
+    ShareFound,
     Verdict,
     Witness,
 )
@@ -40,6 +42,9 @@ _CLOSE = 1e-9
 def is_decided(result: Result, tolerance: Tolerance) -> bool:
     """Whether more time could not improve a result: a verdict, an optimum within the tolerance, all answers, every row."""
     if left_open(result, tolerance=tolerance) or (result.count is not None and result.count.undecided):
+        return False
+    share = result.share
+    if share is not None and (share.holds is None if share.expected else not share.closed):
         return False
     ranked = result.ranked
     return ranked is None or ranked.complete or len(ranked.answers) == ranked.wanted
@@ -74,6 +79,8 @@ def to_json(result: Result) -> dict[str, Any]:
     if result.count is not None:
         count = result.count
         kept["count"] = [list(count.rows), list(count.undecided), count.total, count.outside, count.shown]
+    if result.share is not None:
+        kept["share"] = _kept_share(result.share)
     if result.explanation is not None:
         why = result.explanation
         sets = [None if one is None else sorted(one) for one in (why.features, why.contrast)]
@@ -83,6 +90,31 @@ def to_json(result: Result) -> dict[str, Any]:
         kept["answers"] = [to_json(one) for one in ranked.answers]
         kept["ranked"] = [ranked.wanted, ranked.complete, ranked.reason, ranked.proof]
     return kept
+
+
+def _kept_share(share: ShareFound) -> dict[str, Any]:
+    e = share.estimate
+    return {
+        "proved": [share.lower, share.upper],
+        "estimate": None if e is None else [e.value, e.low, e.high, e.delta, e.draws, e.concerned],
+        "closed": share.closed,
+        "reason": share.reason,
+        "rows": share.rows,
+    }
+
+
+def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFound:
+    """A share; whether it keeps the bound of the question is judged again."""
+    lower, upper = map(float, kept["proved"])
+    asked = query.share
+    if asked is None or not 0 <= lower <= upper <= 1 or (verdict is Verdict.NONE and lower > 0):
+        raise ValueError("a share is a part of 1 of a measure of the question")
+    e = kept["estimate"]
+    estimate = None if e is None else Estimate(float(e[0]), float(e[1]), float(e[2]), float(e[3]), int(e[4]), int(e[5]))
+    rows = None if kept["rows"] is None else int(kept["rows"])
+    closed, reason = bool(kept["closed"]), str(kept["reason"])
+    found = ShareFound(asked.measure, asked.kind, lower, upper, estimate, closed, reason, rows=rows)
+    return found.judged(asked)
 
 
 def from_json(
@@ -132,6 +164,7 @@ def _told(query: Query, kept: Mapping[str, Any]) -> Result:
         region=_region(query, kept["region"]) if "region" in kept else None,
         nearest=NearestRow(*kept["nearest"]) if "nearest" in kept else None,
         count=_count(*kept["count"]) if "count" in kept else None,
+        share=_share(query, kept["share"], Verdict(kept["verdict"])) if "share" in kept else None,
         explanation=_explanation(query, *kept["explanation"]) if "explanation" in kept else None,
         proof_dependencies=tuple(map(str, kept["rests_on"])),
     )

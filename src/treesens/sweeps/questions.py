@@ -15,6 +15,7 @@ from pathlib import Path
 
 from treesens.binder.file import Asked
 from treesens.binder.session import Session
+from treesens.binder.shares import expected_words
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
 from treesens.grammar.parsing.parser import parse
@@ -134,7 +135,7 @@ def questions_of(
             features,
             None if family is None else sha256(f"{context}\0{family}"),
             level,
-            None if asked.body.expect is None else asked.body.expect.verdict,
+            expected_words(asked.body.expect),
             sum(shares.get(name, 0.0) for name in features),
         )
 
@@ -159,12 +160,13 @@ def context_of(file: ast.File, files: tuple[tuple[str, str], ...]) -> str:
 
 
 def _family(asked: Asked) -> tuple[frozenset[str], str | None, Fraction]:
-    """Features, the text of what the family shares, and the level. An objective or `top` asks for more than some pair."""
+    """Features, the text of what the family shares, and the level. An objective, `top` or a share asks for more than some
+    pair."""
     body = asked.body
     if not isinstance(body, ast.Sensitive):
         return frozenset(), None, Fraction(0)
     features = frozenset(name.text for name in body.features.names)
-    if body.near is not None or body.top is not None:
+    if body.near is not None or body.top is not None or body.share is not None:
         return features, None, Fraction(0)
     given = {word: getattr(body, word) for word in ("gap", "margin", "factor") if getattr(body, word) is not None}
     if len(given) > 1:

@@ -119,8 +119,9 @@ def test_shares_are_those_of_valid_inputs(seed: int) -> None:
             truth = sum(
                 p for place, p in shares_of(frame, measure, unit.question.query.space.grid).items() if found[place]
             )  # type: ignore[arg-type]
+            mass = measure_of(measure, unit.question)
             for boxes in (1, 2, 5, 10**6):
-                search = ShareSearch(counted.trees, counted.sides, measure_of(measure, unit.question))  # type: ignore[arg-type]
+                search = ShareSearch(counted.trees, counted.sides, mass)  # type: ignore[arg-type]
                 search.run(30.0, most_boxes=boxes)
                 masses = search.masses()
                 assert masses.lower - 1e-9 <= truth <= masses.upper + 1e-9

@@ -27,6 +27,8 @@ _DRAWS_PER_NODE = 8
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _PILOT = 2_000
+_BOXES_SHARE = 0.8
+"""Of the time, where a proof is wanted."""
 _BLOCK = 5_000
 _MOMENT = 0.2
 _HITS = 20_000
@@ -91,12 +93,14 @@ class ShareRun:
     seed: int = 0
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
+    decided: Callable[[float, float], bool] | None = None
+    """Whether a proved interval settles what is asked. Then boxes go on until it does, for most of the time."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
         """Searches and draws for `seconds`, of which the budget has the end."""
         start = time.monotonic()
         masses = self._proved(seconds, budget)
-        if self.precision.reached(masses.lower, masses.upper) or masses.open_boxes == 0:
+        if self._enough(masses) or masses.open_boxes == 0:
             return Share(masses.lower, masses.upper, None, True, "", masses, time.monotonic() - start)
         estimate, hits = self._estimated(masses, budget)
         done = estimate is not None and self.precision.reached(estimate.low, estimate.high)
@@ -104,21 +108,29 @@ class ShareRun:
         found = Share(masses.lower, masses.upper, estimate, done, reason, masses, time.monotonic() - start)
         return replace(found, drawn=hits)
 
+    def _enough(self, masses: Masses) -> bool:
+        """Whether no more has to be proved, nor estimated."""
+        if self.decided is not None:
+            return self.decided(masses.lower, masses.upper)
+        return self.precision.reached(masses.lower, masses.upper)
+
     def _proved(self, seconds: float, budget: Budget) -> Masses:
         """Branch and bound, until the interval is narrow or draws would be done sooner. Work is counted, not timed, so that a
         search that is not ended by time is the same on every machine.
         """
-        slice_, number, half = _FIRST_NODES, 0, budget.within(seconds / 2)
+        slice_, number = _FIRST_NODES, 0
+        half = budget.within(seconds * (0.5 if self.decided is None else _BOXES_SHARE))
         while True:
             masses, number = self._looked_at(slice_, half), number + 1
             if self.progress is not None:
                 self.progress(masses)
             full = masses.open_boxes == 0 or masses.open_boxes + masses.full_boxes >= self._most_boxes
-            if self.precision.reached(masses.lower, masses.upper) or budget.over or full:
+            if self._enough(masses) or half.over or full:
                 return masses
-            pilot = self.search.sample(_PILOT, self.seed + 7919 * number)
-            if half.over or self._needed(masses, pilot) <= _DRAWS_PER_NODE * masses.nodes:
-                return masses
+            if self.decided is None:
+                pilot = self.search.sample(_PILOT, self.seed + 7919 * number)
+                if self._needed(masses, pilot) <= _DRAWS_PER_NODE * masses.nodes:
+                    return masses
             slice_ = max(_FIRST_NODES, masses.nodes // 4)
 
     @property

@@ -18,6 +18,7 @@ from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain
 from treesens.compiler.query.forest import ForestTerm
+from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.query.values import DistanceTerm, Place, ValueSum
 
 
@@ -319,10 +320,10 @@ class ExplainedRow:
 class Query:
     """One question, ready to be lowered.
 
-    `text` is the question as written (for records), `expect` is "some", "none" or None, `varied` names the features that
-    may differ (for records). `top` answers are wanted (`diverse`: in regions far from each other). With `rows` the answer is
-    how many of them the point can stand for. With `explained` the answer is why this row has its class; the constraints say
-    that the class is another.
+    For records there are `text`, the question as written, `expect`, what it expects, in its words, and `varied`, the names of
+    the features that may differ. `top` answers are wanted (`diverse`: in regions far from each other). With `rows` the answer
+    is how many of them the point can stand for. With `explained` the answer is why this row has its class; the constraints
+    say that the class is another.
     """
 
     name: str
@@ -338,3 +339,4 @@ class Query:
     top: int = 1
     diverse: bool = False
     explained: ExplainedRow | None = None
+    share: ShareAsked | None = None

@@ -50,7 +50,7 @@ S010 empty file
   the file holds no declaration
   write at least one `model` and one `query`
 S011 unknown declaration
-  a declaration starts with model, data, feature, onehot, domain, query or for each
+  a declaration starts with model, data, feature, onehot, domain, measure, query or for each
   correct the first word of the line
 S012 missing colon
   a colon separates the name of a feature, query or loop from what it is
@@ -133,6 +133,9 @@ S052 wrong number of points
 S053 unknown choice
   only the words listed are possible
   use one of them
+S054 no share
+  a bound on a share is expected of a query that asks for the share
+  add `share of MEASURE`
 S060 not UTF-8
   the file holds bytes that are not UTF-8 text
   save the file as UTF-8
@@ -192,6 +195,9 @@ E114 name is taken
 E116 feature without a column
   the table has no column for a feature of the model
   rename the column, or declare the domain
+E117 unknown measure
+  no `measure` declaration has this name
+  declare the measure, or use a declared one
 """
 )
 
@@ -257,6 +263,9 @@ E220 not answered yet
 E221 several features in the place of one
   the parameter of the `for each` stands for more than one feature here
   use it after `except` or `to`, or loop over single features
+E223 share not counted
+  shares are counted of constraints on scores, on single features and on what is typical
+  leave the other constraints out, or ask for an answer alone
 """
 )
 

@@ -299,7 +299,7 @@ def _after_objective(stop: Stop) -> Diagnostic | None:
         "S051",
         "a constraint after the objective",
         stop.span,
-        "move it up, before `maximize`, `minimize`, `top` and `expect`",
+        "move it up, before `maximize`, `minimize`, `top`, `share` and `expect`",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from lark import Token, Tree
 
@@ -10,7 +10,7 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.grammar.parsing.build_formulas import FormulaBuilder
 from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NEARNESS
+from treesens.grammar.tree.words import MEASURES, NEARNESS
 
 N = TypeVar("N")
 _CLAUSES = {"data_label": "label", "data_rows": "rows", "flip": "from", "missing": "or missing", "stored": "stored as"}
@@ -37,6 +37,8 @@ class Builder(FormulaBuilder):
                 return ast.OneHot(self.names(parts), span=span)
             case "domain":
                 return ast.DomainFrom(self.name(parts[0]), span=span)
+            case "measure":
+                return self._measure(tree)
             case "query" | "sweep":
                 return self._query(tree)
             case rule:
@@ -62,6 +64,21 @@ class Builder(FormulaBuilder):
         label = self.name(branches(clauses["data_label"])[0]) if "data_label" in clauses else None
         rows = self.whole(branches(clauses["data_rows"])[0]) if "data_rows" in clauses else None
         return ast.Data(self.name(name), self._text(path), label, rows, span=self.span(tree))
+
+    def _measure(self, tree: Branch) -> ast.Measure:
+        """A kind of measure, with a table where it is learnt from one."""
+        name, body = branches(tree)
+        kind, *data = branches(cast(Branch, body))
+        word = self.span(kind).text
+        if word not in MEASURES:
+            raise self.fail("S053", f"`{word}` is no measure", self.span(kind), did_you_mean(word, MEASURES))
+        learnt = word in MEASURES[2:]
+        if learnt != bool(data):
+            message = f"`{word}` is a measure of {'a table' if learnt else 'no table'}"
+            remedy = f"write `{word} of DATA`" if learnt else "leave out `of`"
+            raise self.fail("S018" if learnt else "S001", message, self.span(data[0] if data else kind), remedy)
+        table = self.name(data[0]) if data else None
+        return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
 
     def _feature(self, tree: Branch) -> ast.Feature:
         name, kind, *options = branches(tree)
@@ -161,10 +178,11 @@ class Builder(FormulaBuilder):
         constraints = self.attempt(lambda: self._constraints(cast(Branch, constraints_tree)))
         clauses = self._clauses(tail)
         objective = self._objective(clauses.get("objective"))
-        top, expect = self._top(clauses.get("top")), self._expect(clauses.get("expect"))
+        top, share, expect = self._top(clauses.get("top")), self._share(clauses), self._expect(clauses.get("expect"))
+        self._check_share(clauses, share, expect)
         if constraints is None:
             raise Malformed
-        return ast.Find(points, constraints, objective, top, expect, span=self.span(tree))
+        return ast.Find(points, constraints, objective, top, share, expect, span=self.span(tree))
 
     def _count(self, tree: Branch) -> ast.Count:
         data, points_tree, constraints_tree, *tail = branches(tree)
@@ -172,21 +190,24 @@ class Builder(FormulaBuilder):
         constraints = self._constraints(cast(Branch, constraints_tree))
         clauses = self._clauses(tail)
         self._only(clauses, ("expect",), "a count")
-        return ast.Count(
-            self.name(data), points, constraints, self._expect(clauses.get("expect")), span=self.span(tree)
-        )
+        expect = self._expect(clauses.get("expect"))
+        if isinstance(expect, ast.ExpectShare):
+            raise self._no_share(expect)
+        return ast.Count(self.name(data), points, constraints, expect, span=self.span(tree))
 
     def _explain(self, tree: Branch) -> ast.Explain:
         row, *tail = branches(tree)
         clauses = self._clauses(tail)
         self._only(clauses, ("in_model", "without", "smallest", "expect"), "an explanation")
-        model, without = clauses.get("in_model"), clauses.get("without")
+        model, without, expect = clauses.get("in_model"), clauses.get("without"), self._expect(clauses.get("expect"))
+        if isinstance(expect, ast.ExpectShare):
+            raise self._no_share(expect)
         return ast.Explain(
             self.row(cast(Branch, row)),
             None if model is None else self.name(branches(model)[0]),
             None if without is None else self.features(cast(Branch, branches(without)[0])),
             "smallest" in clauses,
-            self._expect(clauses.get("expect")),
+            expect,
             span=self.span(tree),
         )
 
@@ -209,10 +230,40 @@ class Builder(FormulaBuilder):
         number, *diverse = branches(tree)
         return ast.Top(self.whole(number), bool(diverse), span=self.span(tree))
 
-    def _expect(self, tree: Branch | None) -> ast.Expect | None:
+    def _share(self, clauses: dict[str, Branch]) -> ast.Name | None:
+        """The measure of `share of MEASURE`, without which no share is expected."""
+        return self.name(branches(clauses["share"])[0]) if "share" in clauses else None
+
+    def _expect(self, tree: Branch | None) -> ast.Expect | ast.ExpectShare | None:
         if tree is None:
             return None
-        return ast.Expect("none" if branches(tree)[0] == "none" else "some", span=self.span(tree))
+        (wanted,) = branches(tree)
+        if isinstance(wanted, Tree):
+            return self._expect_share(wanted)
+        return ast.Expect("none" if wanted == "none" else "some", span=self.span(tree))
+
+    def _expect_share(self, tree: Branch) -> ast.ExpectShare:
+        operator, bound = branches(tree)
+        where = self.span(bound)
+        if str(operator) not in ("<", "<=", ">", ">="):
+            remedy = "write `<=`, `<`, `>=` or `>`"
+            raise self.fail("S053", "a share is compared with a bound", self.span(operator), remedy)
+        if isinstance(bound, Token):
+            number = ast.Number(self.exact(where.text.rstrip("% \t"), where) / 100, span=where)
+        else:
+            number = self.number(bound)
+        return ast.ExpectShare(cast("Literal['<', '<=', '>', '>=']", str(operator)), number, span=self.span(tree))
+
+    def _check_share(
+        self, clauses: dict[str, Branch], share: ast.Name | None, expect: ast.Expect | ast.ExpectShare | None
+    ) -> None:
+        if share is None and isinstance(expect, ast.ExpectShare):
+            raise self._no_share(expect)
+        if share is not None and "top" in clauses:
+            raise self.fail("E217", "a share is one of all answers", self.span(clauses["top"]), "leave `top` out")
+
+    def _no_share(self, expect: ast.ExpectShare) -> Malformed:
+        return self.fail("S054", "the query asks for no share", expect.span, "add `share of MEASURE` to a `find`")
 
     def _sensitive(self, tree: Branch) -> ast.Sensitive:
         parts = branches(tree)
@@ -221,13 +272,15 @@ class Builder(FormulaBuilder):
             model = self.name(parts.pop(0))
         features, *rest = parts
         clauses = self._clauses(rest)
-        allowed = ("gap", "margin", "flip", "factor", "near", "top", "expect")
+        allowed = ("gap", "margin", "flip", "factor", "near", "top", "share", "expect")
         self._only(clauses, allowed, "the shorthand `sensitive`")
         numbers = {
             key: self.number(cast(Branch, branches(clauses[key])[0]))
             for key in ("gap", "margin", "factor")
             if key in clauses
         }
+        share, expect = self._share(clauses), self._expect(clauses.get("expect"))
+        self._check_share(clauses, share, expect)
         return ast.Sensitive(
             model,
             self.features(cast(Branch, features)),
@@ -237,7 +290,8 @@ class Builder(FormulaBuilder):
             numbers.get("factor"),
             self._near(clauses.get("near")),
             self._top(clauses.get("top")),
-            self._expect(clauses.get("expect")),
+            share,
+            expect,
             span=self.span(tree),
         )
 

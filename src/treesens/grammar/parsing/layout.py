@@ -1,7 +1,7 @@
 """Where declarations and conjuncts begin: the only two things that line breaks mean in a `.sens` file.
 
-1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `query`,
-   `for each`).
+1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `measure`,
+   `query`, `for each`).
 2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside
    brackets, the line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line
    starts with something that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that
@@ -28,7 +28,7 @@ BROKEN: Final = "BROKEN"
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
 _ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
-TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "EXPECT")
+TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 
 def is_word(token: Token) -> bool:
@@ -107,7 +107,7 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
     named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
-    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "QUERY"):
+    if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "MEASURE", "QUERY"):
         return True
     if kinds[:1] in (["LBRACE"], ["FROM"]):
         return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None

@@ -29,7 +29,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
     match node:
         case ast.File(declarations):
             return _file(declarations)
-        case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Query():
+        case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Measure() | ast.Query():
             return _declaration(node)
         case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive():
             return _body(node, "")
@@ -92,6 +92,8 @@ def _declaration(node: ast.Declaration) -> str:
             return f"onehot {{{', '.join(name_text(f) for f in features)}}}"
         case ast.DomainFrom(data):
             return f"domain from {name_text(data)}"
+        case ast.Measure(name, kind, data):
+            return f"measure {name_text(name)}: {kind}{_option('of', data)}"
         case ast.Query():
             return _query(node)
         case _:
@@ -135,15 +137,15 @@ def _choices(choices: tuple[ast.Features, ...] | str) -> str:
 
 def _body(body: ast.Body, indent: str) -> str:
     match body:
-        case ast.Find(points, constraints, objective, top, expect):
+        case ast.Find(points, constraints, objective, top, share, expect):
             lines = [f"{indent}find {_points(points)} such that", *_conjuncts(constraints, indent)]
             if objective:
                 lines.append(f"{indent}{objective.sense} {expression_text(objective.expression)}")
-            lines += [indent + text for text in _tail(top, expect)]
+            lines += [indent + text for text in _tail(top, share, expect)]
             return "\n".join(lines)
         case ast.Count(data, points, constraints, expect):
             head = f"{indent}count rows of {name_text(data)} as {_points(points)} such that"
-            return "\n".join([head, *_conjuncts(constraints, indent), *(indent + t for t in _tail(None, expect))])
+            return "\n".join([head, *_conjuncts(constraints, indent), *(indent + t for t in _tail(None, None, expect))])
         case ast.Explain():
             return indent + _explain(body)
         case ast.Sensitive():
@@ -167,16 +169,22 @@ def _points(points: tuple[ast.Point, ...]) -> str:
     return ", ".join(point_name_text(p.name) + _option("in", p.model) for p in points)
 
 
-def _tail(top: ast.Top | None, expect: ast.Expect | None) -> list[str]:
+def _tail(top: ast.Top | None, share: ast.Name | None, expect: ast.Expect | ast.ExpectShare | None) -> list[str]:
     parts = [f"top {top.number.value}{' diverse' if top.diverse else ''}"] if top else []
-    return [*parts, f"expect {expect.verdict}"] if expect else parts
+    parts += [f"share of {name_text(share)}"] if share else []
+    match expect:
+        case ast.Expect(verdict):
+            parts.append(f"expect {verdict}")
+        case ast.ExpectShare(operator, bound):
+            parts.append(f"expect share {operator} {decimal(bound.value)}")
+    return parts
 
 
 def _explain(body: ast.Explain) -> str:
     parts = [f"explain row {body.row.index.value} of {name_text(body.row.data)}{_option('in', body.model)}"]
     parts += [f"without {features_text(body.without)}"] if body.without else []
     parts += ["smallest"] if body.smallest else []
-    return " ".join([*parts, *_tail(None, body.expect)])
+    return " ".join([*parts, *_tail(None, None, body.expect)])
 
 
 def _sensitive(body: ast.Sensitive) -> str:
@@ -194,4 +202,4 @@ def _sensitive(body: ast.Sensitive) -> str:
     if body.near:
         using = "" if body.near.using == "both" else f" using {body.near.using}"
         parts.append(f"near {name_text(body.near.data)}{using}")
-    return " ".join([*parts, *_tail(body.top, body.expect)])
+    return " ".join([*parts, *_tail(body.top, body.share, body.expect)])

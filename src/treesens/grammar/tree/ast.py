@@ -74,6 +74,7 @@ __all__ = [
     "DomainFrom",
     "Each",
     "Expect",
+    "ExpectShare",
     "Explain",
     "Expression",
     "Feature",
@@ -90,6 +91,7 @@ __all__ = [
     "Label",
     "Likelihood",
     "Margin",
+    "Measure",
     "Model",
     "Name",
     "Near",
@@ -195,6 +197,18 @@ class DomainFrom(Node):
     data: Name
 
 
+MeasureKind: TypeAlias = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
+
+
+@node
+class Measure(Node):
+    """`measure NAME: uniform | cells | marginals of DATA | chow-liu of DATA | rows of DATA`"""
+
+    name: Name
+    kind: MeasureKind
+    data: Name | None = None
+
+
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +236,14 @@ class Expect(Node):
 
 
 @node
+class ExpectShare(Node):
+    """`expect share <= 1 %`: the bound is a part of 1"""
+
+    operator: Literal["<", "<=", ">", ">="]
+    bound: Number
+
+
+@node
 class Point(Node):
     """A point of a query, `P [in MODEL]`; in `find a, b in M` both are in M."""
 
@@ -231,13 +253,14 @@ class Point(Node):
 
 @node
 class Find(Node):
-    """`find P, Q [in MODEL] such that CONSTRAINTS [OBJECTIVE] [top N] [expect ..]`"""
+    """`find P, Q [in MODEL] such that CONSTRAINTS [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`"""
 
     points: tuple[Point, ...]
     constraints: tuple[Formula, ...]
     objective: Objective | None = None
     top: Top | None = None
-    expect: Expect | None = None
+    share: Name | None = None
+    expect: Expect | ExpectShare | None = None
 
 
 @node
@@ -285,7 +308,9 @@ class Near(Node):
 
 @node
 class Sensitive(Node):
-    """`sensitive [MODEL] to F [gap G | margin M] [from C to C [factor G]] [near D [using ..]] [top N] [expect ..]`"""
+    """`sensitive [MODEL] to F [gap G | margin M] [from C to C [factor G]] [near D [using ..]] [top N] [share of MEASURE]
+    [expect ..]`
+    """
 
     model: Name | None
     features: Features
@@ -295,7 +320,8 @@ class Sensitive(Node):
     factor: Number | None = None
     near: Near | None = None
     top: Top | None = None
-    expect: Expect | None = None
+    share: Name | None = None
+    expect: Expect | ExpectShare | None = None
 
 
 Body: TypeAlias = Find | Count | Explain | Sensitive
@@ -321,7 +347,7 @@ class Query(Node):
     sweeps: tuple[Each, ...] = ()
 
 
-Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Query
+Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Query
 
 
 @node

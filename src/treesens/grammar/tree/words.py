@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "query", "for")
+DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure", "query", "for")
 """A line that starts with one of these starts a declaration."""
 
-VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "expect", "top")
+VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
 LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical", "by")
 CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse", "smallest")
@@ -33,6 +33,8 @@ QUANTITIES: Final = {
 NORMS: Final = ("l0", "l1", "l2", "linf")
 NEARNESS: Final = ("likelihood", "cavities", "both", "distance")
 TYPICAL_WAYS: Final = ("chow-liu", "isolation")
+MEASURES: Final = ("uniform", "cells", "marginals", "chow-liu", "rows")
+"""Kinds of measures; the last three are those of a table."""
 
 RESERVED: Final = frozenset(("except", "of", "inf"))
 """Words that need backquotes as a name, except after a dot; the others only where a conjunct or a clause may start."""

@@ -1,0 +1,55 @@
+"""`share of MEASURE` and `expect share <= 1 %`: what a question asks of a measure, and whether it can be counted."""
+
+from __future__ import annotations
+
+from treesens.binder.scope import Scope
+from treesens.compiler.measure.counted import counted_of
+from treesens.compiler.measure.uniform import uniform
+from treesens.compiler.query.query import Query
+from treesens.compiler.query.share import ShareAsked
+from treesens.errors import UsageError
+from treesens.grammar.printing.print_terms import decimal
+from treesens.grammar.tree import ast
+
+
+def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
+    """The measure that a question names, with the rows that it is learnt from."""
+    if not isinstance(find, ast.Find) or find.share is None:
+        return None
+    measure = scope.found.measure(find.share)
+    bound = find.expect if isinstance(find.expect, ast.ExpectShare) else None
+    return ShareAsked(
+        find.share.text,
+        measure.kind,
+        None if measure.data is None else measure.data.text,
+        None if measure.data is None else scope.matrix(measure.data),
+        None if bound is None else (bound.operator, bound.bound.value),
+    )
+
+
+def check_countable(scope: Scope, query: Query, find: ast.Find | ast.Count) -> None:
+    """A mistake at the place of the clause if the share of the question is not counted, or the measure has no meaning."""
+    assert isinstance(find, ast.Find)
+    assert find.share is not None
+    assert query.share is not None
+    try:
+        counted = counted_of(query)
+        if query.share.kind == "uniform":
+            uniform(query.space, counted.groups)
+    except UsageError as error:
+        remedy = error.remedy if query.share.kind != "uniform" or "ends" not in error.message else _ENDS
+        raise scope.fail("E223", error.message, find.share.span, remedy) from None
+
+
+_ENDS = "declare the feature with two ends, write `domain from DATA`, or measure by `cells`"
+
+
+def expected_words(expect: ast.Expect | ast.ExpectShare | None) -> str | None:
+    """What a question expects, as it is written."""
+    match expect:
+        case ast.Expect(verdict):
+            return verdict
+        case ast.ExpectShare(operator, bound):
+            return f"share {operator} {decimal(bound.value)}"
+        case None:
+            return None
