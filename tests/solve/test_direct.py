@@ -15,7 +15,7 @@ from treesens.backends.native.direct import decide_directly
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import holds
-from treesens.compiler.query.query import AtLeast
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast
 from treesens.solve.direct import answer_directly
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
@@ -41,6 +41,30 @@ def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
             assert all(holds(constraint, inputs[0]) for constraint in query.constraints)
     assert asked >= 10
     assert found >= 3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_disjunctions_are_decided_case_by_case(seed: int) -> None:
+    """Parts of other questions over the same inputs, joined by `or`, also one inside another."""
+    rng = np.random.default_rng(3000 + seed)
+    split = found = none = 0
+    while split < 12:
+        query = replace(random_query(rng), objective=None)
+        parts = [c for c in query.constraints if not isinstance(c, AnyOf | AllOf)]
+        if len(parts) < 4:
+            continue
+        inner = AllOf((parts[1], AnyOf((parts[2], parts[3]))))
+        asked = replace(query, constraints=(AnyOf((parts[0], inner)), *parts[4:]))
+        result = answer_directly(asked, Options(time_limit=30.0, seed=seed), Budget.of(30.0))
+        if result is None:
+            continue
+        expected, _ = oracle(asked)
+        assert result.verdict == ("found" if expected else "none")
+        split += 1
+        found += expected
+        none += not expected
+    assert found
+    assert none
 
 
 @pytest.mark.parametrize("bits", [10, 16, 24])

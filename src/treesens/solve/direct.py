@@ -7,11 +7,12 @@ moment, and every answer that the library's arithmetic does not confirm, takes t
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from treesens.backends.native.direct import DirectOutcome, decide_directly
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import linear_constraints
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
 from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells
 from treesens.solve.options import Options
@@ -19,6 +20,8 @@ from treesens.solve.options import Options
 _MOMENT = 1.0
 _SHARE = 1 / 8
 """Seconds at most, and of the time."""
+_MOST_CASES = 8
+"""Cases of a question with disjunctions that are decided one by one."""
 _LONG = 2 / 3
 """Of the time, for questions about what is typical."""
 
@@ -30,7 +33,7 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
     start = time.perf_counter()
     # With the trees of a forest the way through the IR takes several times as long for the same.
     part = budget.share(_LONG) if names_forests(query) else budget.share(_SHARE).within(_MOMENT)
-    found = decide_directly(query, part, hints=options.hints, seed=options.seed, memory=options.memory_limit)
+    found = _decide(query, options, part)
     if found is None or not (found.none or found.cells is not None):
         return None
     solved = time.perf_counter()
@@ -54,6 +57,47 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
         attempts=(attempt,),
         notes=result.notes,
     )
+
+
+def _decide(query: Query, options: Options, budget: Budget) -> DirectOutcome | None:
+    """As `decide_directly`; a question with a short disjunction from the answers to its cases, which share the time."""
+    cases = _cases(query)
+    every: list[DirectOutcome] = []
+    for number, case in enumerate(cases):
+        part = budget.share(1 / (len(cases) - number))
+        found = decide_directly(case, part, hints=options.hints, seed=options.seed, memory=options.memory_limit)
+        if found is None or found.cells is not None:
+            return found
+        every.append(found)
+    if len(every) <= 1:
+        return every[0] if every else None
+    left = next((found for found in every if not found.none), every[-1])
+    nodes = sum(found.statistics.get("nodes", 0.0) for found in every)
+    return replace(left, statistics={**left.statistics, "nodes": nodes, "cases": float(len(every))})
+
+
+def _cases(query: Query) -> list[Query]:
+    """The question with one alternative of every disjunction in place of it; itself alone if those are too many."""
+    done: list[Query] = []
+    todo = [query]
+    while todo:
+        if len(done) + len(todo) > _MOST_CASES:
+            return [query]
+        case = todo.pop()
+        place = next((n for n, constraint in enumerate(case.constraints) if isinstance(constraint, AnyOf)), None)
+        if place is None:
+            done.append(case)
+            continue
+        choice = case.constraints[place]
+        assert isinstance(choice, AnyOf)
+        todo += [_with(case, place, part) for part in choice.parts]
+    return done
+
+
+def _with(query: Query, place: int, part: Constraint) -> Query:
+    """The question with another constraint in a place; the parts of a conjunction stand for themselves."""
+    parts = part.parts if isinstance(part, AllOf) else (part,)
+    return replace(query, constraints=(*query.constraints[:place], *query.constraints[place + 1 :], *parts))
 
 
 def names_forests(query: Query) -> bool:
