@@ -54,6 +54,7 @@ def main(wheels: Path) -> None:
         points = [list(answer["points"][point].values()) for point in ("a", "b")]
         rows = xgboost.DMatrix(np.array(points), feature_names=list(answer["points"]["a"]))
         high, low = booster.predict(rows).tolist()
+        slim(folder, wheel)
         if answer["verdict"] != "found" or not (high >= 0.6 and low <= 0.4):
             sys.exit(f"the answer is not what the library predicts: {answer}")
         print(
@@ -61,6 +62,24 @@ def main(wheels: Path) -> None:
         )
         if ended - start > MOST_SECONDS:
             sys.exit(f"three commands took {ended - start:.0f} s")
+
+
+SLIM = ("numpy", "lark", "click", "rich", "narwhals", "joblib")
+"""What docs/installation.md names for an image without solvers."""
+
+
+def slim(folder: Path, wheel: Path) -> None:
+    """The same question, answered by an installation without solvers. Exits if it is not."""
+    place = folder / "slim"
+    venv.create(place, with_pip=True)
+    install = (place / "bin" / "python", "-m", "pip", "install", "--quiet")
+    run(folder, *install, *SLIM)
+    run(folder, *install, "--no-deps", wheel.resolve())
+    (answer,) = json.loads(run(folder, place / "bin" / "treesens", "check", "question.sens", "--json"))["results"]
+    if answer["verdict"] != "found":
+        sys.exit(f"the slim installation says {answer['verdict']}: {answer['reason']}")
+    weight = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    print(f"slim: {weight / 1e6:.0f} MB, pip included; the same answer")
 
 
 def run(folder: Path, *command: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -206,3 +207,18 @@ def test_help_is_fast_and_imports_nothing_heavy() -> None:
     code = "import sys, treesens.cli; print(sorted({'numpy', 'xgboost', 'ortools', 'lark', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    """As docs/installation.md says: the shell asks the program itself."""
+    for words, wanted in (
+        ("treesens ch", "check"),
+        ("treesens check --jo", "--journal"),
+        ("treesens audit --thr", "--threshold"),
+    ):
+        asked = {"_TREESENS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        code = "from treesens.cli import group; group(prog_name='treesens')"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **asked}
+        )
+        assert f"plain,{wanted}" in done.stdout.splitlines(), done.stderr

@@ -57,6 +57,9 @@ RUNS = (
     ("doctor", ""),
     ("explain", "q.sens pair"),
     ("compare", "q.sens pair --backends native,z3"),
+    ("sweep", "q.sens --jobs 1"),
+    ("sweep", "spec.toml --jobs 1"),
+    ("bench", "bench.jsonl --models . -b native,z3 -o bench.out"),
 )
 
 
@@ -68,6 +71,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     several_classes("xgboost").estimator.save_model(folder / "several.json")
     two.frame.to_csv(folder / "d.csv", index=False)
     (folder / "q.sens").write_text(QUESTIONS)
+    (folder / "spec.toml").write_text(
+        'models = ["m.json"]\nfeatures = "all"\npairs = "all"\nmargins = [0.05, 0.2, 9.0]\n'
+    )
+    (folder / "bench.jsonl").write_text('{"model": "m.json", "feature": "p", "margin": 0.05, "verdict": "found"}\n')
     return folder
 
 
@@ -92,10 +99,13 @@ def test_records_are_what_their_schemas_say(
     with pytest.raises(SystemExit):
         main([command, *words.split(), "--json"])
     printed = capsys.readouterr()
-    record = json.loads(printed.out)
+    # A sweep prints a line for every question, all others one object.
+    records = [json.loads(text) for text in (printed.out.splitlines() if command == "sweep" else [printed.out])]
+    assert records
     schema = schema_of(command)
-    jsonschema.Draft202012Validator(schema).validate(record)
-    assert not set(undeclared(schema, record))
+    for record in records:
+        jsonschema.Draft202012Validator(schema).validate(record)
+        assert not set(undeclared(schema, record))
 
 
 def test_every_schema_is_one_and_belongs_to_a_command() -> None:

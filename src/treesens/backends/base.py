@@ -220,8 +220,11 @@ def packages_of(name: str) -> tuple[str, ...]:
     return packages if owner is None else (owner, *packages)
 
 
-def missing_module(name: str, extra: str) -> str | None:
-    """The reason of `available` for a backend that needs the module `name`."""
+def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
+    """The reason of `available` for a backend that needs the module `name`: of an extra, or of a package that a plain
+    installation brings and a slim one leaves out.
+    """
     from importlib.util import find_spec
 
-    return None if find_spec(name) is not None else f"{name} is not installed: pip install 'treesens[{extra}]'"
+    wanted = f"'treesens[{extra}]'" if extra else package or name
+    return None if find_spec(name) is not None else f"{name} is not installed: pip install {wanted}"

@@ -137,7 +137,9 @@ def _frontends() -> list[dict[str, Any]]:
 def _unreadable(reader: Frontend) -> str | None:
     """Why files of this format cannot be read here, if they cannot."""
     package = getattr(reader, "reads_with", "")
-    return f"reading needs {package}, which is not installed" if package and find_spec(package) is None else None
+    if not package or find_spec(package) is not None:
+        return None
+    return f"reading needs {package}, which is not installed: pip install 'treesens[{package}]'"
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -52,7 +52,8 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
 
     library = frontend(loaded.frontend).library
     if library and find_spec(library.partition(".")[0]) is None:
-        reason = f"{library} is not installed: pip install 'treesens[{library}]'"
+        extra = "onnx" if library == "onnxruntime" else library
+        reason = f"{library} is not installed: pip install 'treesens[{extra}]'"
         return {"ok": None, "rows": 0, "mismatches": 0, "summary": reason}
     report = conformance.check(loaded, rows=rows, seed=seed)
     ok = report.ok if report.rows else None

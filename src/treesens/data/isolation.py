@@ -47,7 +47,7 @@ def _fit(cells: Int32Array) -> Any:
         from sklearn.ensemble import IsolationForest
     except ImportError:
         raise UsageError(
-            "isolation forests are scikit-learn's, which is not installed", remedy="pip install treesens[sklearn]"
+            "isolation forests are scikit-learn's, which is not installed", remedy="pip install 'treesens[sklearn]'"
         ) from None
     return IsolationForest(n_estimators=TREES, random_state=SEED).fit(cells.astype(np.float64))
 

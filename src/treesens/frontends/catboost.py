@@ -270,7 +270,7 @@ class NativeCatBoost:
         except ImportError:
             raise ModelError(
                 "replay in CatBoost itself needs catboost, which is not installed",
-                remedy="pip install treesens[catboost]",
+                remedy="pip install 'treesens[catboost]'",
             ) from None
         try:
             if self._model is None:

@@ -177,7 +177,7 @@ def _treelite() -> Any:
         import treelite
     except ImportError:
         raise ModelError(
-            "treelite checkpoints need treelite, which is not installed", remedy="pip install treesens[treelite]"
+            "treelite checkpoints need treelite, which is not installed", remedy="pip install 'treesens[treelite]'"
         ) from None
     return treelite
 

@@ -52,7 +52,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         from jinja2 import Environment, StrictUndefined, select_autoescape
     except ImportError:
         raise UsageError(
-            "reports are written with jinja2, which is not installed", remedy="pip install jinja2"
+            "reports are written with jinja2, which is not installed", remedy="pip install 'treesens[report]'"
         ) from None
     environment = Environment(
         autoescape=select_autoescape(default=True),

@@ -48,7 +48,7 @@ class Contributions:
             import shap
         except ImportError:
             raise UsageError(
-                "TreeSHAP needs shap, which is not installed", remedy="pip install treesens[shap]"
+                "TreeSHAP needs shap, which is not installed", remedy="pip install 'treesens[shap]'"
             ) from None
         trees = {
             "trees": [self._tree(t, output) for t in range(self._ensemble.n_trees) if self._has(t, output)],

@@ -32,7 +32,7 @@ class CpSatBackend(Backend):
     )
 
     def available(self) -> str | None:
-        return missing_module("ortools", "all")
+        return missing_module("ortools")
 
     def exact_precision(self) -> int:
         return 1

@@ -13,7 +13,7 @@ class HighsBackend(MilpBackend):
     packages: ClassVar[tuple[str, ...]] = ("highspy",)
 
     def available(self) -> str | None:
-        return missing_module("highspy", "all")
+        return missing_module("highspy")
 
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         import highspy

@@ -32,7 +32,7 @@ class Z3Backend(Backend):
     )
 
     def available(self) -> str | None:
-        return missing_module("z3", "all")
+        return missing_module("z3", package="z3-solver")
 
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         return write_smt2(module, precision=precision)

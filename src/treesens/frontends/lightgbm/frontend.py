@@ -100,7 +100,7 @@ class NativeLightGBM:
         except ImportError:
             raise ModelError(
                 "replay in LightGBM itself needs lightgbm, which is not installed",
-                remedy="pip install treesens[lightgbm]",
+                remedy="pip install 'treesens[lightgbm]'",
             ) from None
         if self._booster is None:
             self._booster = lightgbm.Booster(model_str=self._text.decode())

@@ -86,7 +86,9 @@ def _onnx(place: str) -> Any:
         import onnx
     except ImportError:
         raise ModelError(
-            "reading an ONNX model needs onnx, which is not installed", place=place, remedy="pip install treesens[onnx]"
+            "reading an ONNX model needs onnx, which is not installed",
+            place=place,
+            remedy="pip install 'treesens[onnx]'",
         ) from None
     return onnx
 
@@ -160,7 +162,7 @@ class NativeONNX:
             import onnxruntime
         except ImportError:
             raise ModelError(
-                "replay of ONNX models needs onnxruntime, which is not installed", remedy="pip install treesens[onnx]"
+                "replay of ONNX models needs onnxruntime, which is not installed", remedy="pip install 'treesens[onnx]'"
             ) from None
         model = onnx.load_model_from_string(self._data)
         node = next(n for n in model.graph.node if n.op_type in _OPERATORS)

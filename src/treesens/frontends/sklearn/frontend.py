@@ -117,7 +117,7 @@ def _from_skops(data: bytes, place: str) -> Any:
         raise ModelError(
             "reading a skops file needs skops, which is not installed",
             place=place,
-            remedy="pip install treesens[skops]",
+            remedy="pip install 'treesens[skops]'",
         ) from None
     try:
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))

@@ -48,7 +48,8 @@ class NativeXGBoost:
             import xgboost
         except ImportError:
             raise ModelError(
-                "replay in XGBoost itself needs xgboost, which is not installed", remedy="pip install treesens[xgboost]"
+                "replay in XGBoost itself needs xgboost, which is not installed",
+                remedy="pip install 'treesens[xgboost]'",
             ) from None
         if self._booster is None:
             self._booster = xgboost.Booster()
