@@ -125,6 +125,14 @@ class Sets(Records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r, _, _ in lines]
         return {**columns, "verdict": [verdict for _, _, verdict in lines]}
 
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib of the sets of the first decision: a row per set, a dot per feature. Returns the axes, new
+        ones if none are given. UsageError without matplotlib.
+        """
+        from treesens.report.sets_plot import sets_plot
+
+        return sets_plot(self.records[0], axes)
+
     def __repr__(self) -> str:
         flip, hold = (sum(len(record[kind]) for record in self.records) for kind in ("flip", "hold"))
         state = "complete" if self.complete else "not complete"

@@ -119,3 +119,16 @@ def test_the_notebook_runs() -> None:
     assert (space["far"].verdict, space["far"].result.confirmed_by) == ("none", "library")
     assert space["nearest"].verdict == "found"
     assert all(hasattr(value, "_repr_html_") or not type(value).__module__.startswith("treesens") for value in shown)
+
+
+def test_sets_are_rows_of_dots() -> None:
+    trained = two_classes("xgboost")
+    found = ts.sets(trained.estimator, trained.frame, margin=0.05, time_limit=30)
+    axes = found.plot()
+    names = [text.get_text() for text in axes.get_xticklabels()]
+    drawn = [{names[int(x)] for x in line.get_xdata()} for line in axes.lines]
+    assert drawn == [set(one) for one in [*found.flip, *found.hold]]
+    labels = axes.get_legend_handles_labels()[1]
+    assert labels == ["flips"] * bool(found.flip) + ["never flips"] * bool(found.hold)
+    colours = [line.get_color() for line in axes.lines]
+    assert colours == ["#d62728"] * len(found.flip) + ["#2ca02c"] * len(found.hold)

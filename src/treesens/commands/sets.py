@@ -44,6 +44,9 @@ from treesens.report.terminal import say, say_json
     type=click.Path(path_type=Path, dir_okay=False),
     help="A .sens file whose `feature` and `onehot` lines say what inputs are possible.",
 )
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="The sets as a picture (.svg, .png, .pdf), by matplotlib."
+)
 @journal_option
 @trust_option
 @study_options(10.0, "Seconds per set.")
@@ -59,6 +62,7 @@ def command(
     threshold: Fraction | None,
     classes: str | None,
     domain: Path | None,
+    plot: Path | None,
     journal: Path | None,
     trust_pickle: bool,
     real: list[str],
@@ -76,7 +80,9 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.report.plots import new_axes, save_plot
     from treesens.report.records import SCHEMA_VERSION
+    from treesens.report.sets_plot import sets_plot
     from treesens.report.sets_table import show_sets
     from treesens.report.show import Progress
     from treesens.studies.decisions import Asked
@@ -88,6 +94,8 @@ def command(
         raise UsageError("one size is needed", remedy="give --gap 0.1 (probability) or --margin 1 (raw score)")
     size = gaps_of([gap] if gap is not None else [], [margin] if margin is not None else [])[0]
     declared = read_domain(domain)
+    # What is missing for the picture is said before the work.
+    axes = None if plot is None else new_axes(plot)
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = None if data is None else read_table(data, label=label)
     options = SetOptions(time_limit, seed, most, replays_in_library(replay, loaded), real, declared)
@@ -117,6 +125,8 @@ def command(
     for warning in warnings:
         say(warning, err=True)
     records: list[dict[str, Any]] = [one.record() for one in results]
+    if plot is not None:
+        save_plot(sets_plot(records[0], axes), plot)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         asked_for = {size.kind: size.value, "interrupted": interruption.happened}

@@ -21,7 +21,7 @@ def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: s
     Values and bounds are None if there is none. Returns the axes of matplotlib, new ones if none are given.
     """
     ordered = sorted(values, key=lambda name: (values[name][0] or 0.0, values[name][1] or 0.0))
-    axes = _axes(axes, 1 + _BAR * max(3, len(ordered)))
+    axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
     reached = [values[name][0] or 0.0 for name in ordered]
     axes.barh(range(len(ordered)), reached, color="#1f77b4", label="reached by a verified pair")
     label: str | None = "proved bound"
@@ -30,7 +30,7 @@ def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: s
         if bound is not None and bound > reached[place]:
             axes.plot([reached[place], bound], [place, place], color="#d62728", marker="|", label=label)
             label = None
-    _name(axes.set_yticks, range(len(ordered)), ordered)
+    name_ticks(axes.set_yticks, range(len(ordered)), ordered)
     axes.set_xlabel(unit)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return axes
@@ -39,9 +39,9 @@ def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: s
 def parts_plot(parts: Mapping[str, float], unit: str, axes: Any = None) -> Any:
     """A bar per name up to its part of a whole, the greatest on top; returns the axes, new ones if none are given."""
     ordered = sorted(parts, key=lambda name: parts[name])
-    axes = _axes(axes, 1 + _BAR * max(3, len(ordered)))
+    axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
     axes.barh(range(len(ordered)), [parts[name] for name in ordered], color="#1f77b4")
-    _name(axes.set_yticks, range(len(ordered)), ordered)
+    name_ticks(axes.set_yticks, range(len(ordered)), ordered)
     axes.set_xlim(0, 1)
     axes.set_xlabel(unit)
     return axes
@@ -65,7 +65,7 @@ def new_axes(path: Path) -> Any:
     """Axes for a picture that goes into a file. UsageError if it could not be written, or without matplotlib."""
     check_writable(path)
     import_pyplot().switch_backend("agg")
-    axes = _axes(None, 4.5)
+    axes = new_picture(None, 4.5)
     kinds = axes.figure.canvas.get_supported_filetypes()
     if path.suffix.lstrip(".") not in kinds:
         raise UsageError(f"`{path}` names no kind of picture", remedy="write e.g. curve.svg or curve.png")
@@ -92,7 +92,7 @@ def curves_plot(
     """A curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new ones if
     none are given.
     """
-    axes = _axes(axes, 4.5)
+    axes = new_picture(axes, 4.5)
     for name, points in curves.items():
         ordered = sorted(points)
         style = "steps-post" if steps else "default"
@@ -106,7 +106,8 @@ def curves_plot(
     return axes
 
 
-def _axes(axes: Any, height: float) -> Any:
+def new_picture(axes: Any, height: float) -> Any:
+    """The axes that are given, or new ones of a height in inches."""
     if axes is not None:
         return axes
     return import_pyplot().subplots(figsize=(7, height), layout="constrained")[1]
@@ -121,7 +122,7 @@ def import_pyplot() -> Any:
     return pyplot
 
 
-def _name(set_ticks: Any, places: range, names: Sequence[str]) -> None:
+def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:
     """Names of features are text, not mathematics: `$` stands for itself."""
     for text in set_ticks(places, labels=[_plain(name) for name in names]):
         text.label1.set_parse_math(False)
