@@ -143,7 +143,7 @@ def _scores(terms: Sequence[tuple[Fraction, Node]]) -> bool:
     return any(t[0] in ("prob", "margin", "value") for _, t in terms)
 
 
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 def _one_term(s: Setting, moving: tuple[Fraction, Node], op: str, constant: Fraction) -> Truth:
@@ -165,10 +165,16 @@ def _one_term(s: Setting, moving: tuple[Fraction, Node], op: str, constant: Frac
 
 
 def _probability(s: Setting, term: Node, op: str, limit: Fraction) -> Truth:
-    """Of a logistic output: the margin against the exact inverse of the link."""
+    """Of a logistic output: the margin against the exact inverse of the link; of a softmax the probability itself."""
     if not 0 < limit < 1:
         raise ValueError(f"a probability of {limit}")
-    value, band = quantity(s, ["margin", term[1], term[2]])
+    if s.points[term[1]].model.link == "softmax":
+        value, band = quantity(s, term)
+        return against(value - float(limit), op, band)
+    model = s.points[term[1]].model
+    if model.link == "logit" and term[2] is not None and model.class_of(term[2]) == 0:
+        op, limit, term = TURNED[op], 1 - limit, ["prob", term[1], None]
+    value, band = quantity(s, ["margin", term[1], term[2] if model.link == "ova" else None])
     if limit == Fraction(1, 2) and band == 0:
         return s.both(exactly(value, op, Fraction(0)))
     return against(value - math.log(limit / (1 - limit)), op, band + 1e-12)
@@ -205,6 +211,8 @@ def quantity(s: Setting, term: Node) -> tuple[np.ndarray, float]:
     if kind in ("margin", "value", "prob"):
         points = s.points[p]
         band = 0.0 if s.exact else points.band
+        if kind == "prob" and not points.model.linear:
+            return probabilities(points, term[2])[s.at[p]], band + 1e-12
         output = 0 if term[2] is None else points.model.output_of(term[2])
         value = points.margins[:, output][s.at[p]]
         if kind == "value" and points.model.link == "exp":
@@ -224,6 +232,17 @@ def quantity(s: Setting, term: Node) -> tuple[np.ndarray, float]:
     if kind == "nearest":
         return nearest(s, p, term[2], term[3]), 0.0
     return np.prod([likelihood(s, q, data) for q, data in p], axis=0), 0.0
+
+
+def probabilities(points: Points, name: str | None) -> np.ndarray:
+    """Of a class (of two the second, if none is named): the logistic function of one margin, or the softmax of several.
+
+    No probability moves by more than the margins do.
+    """
+    margins, place = points.margins, 1 if name is None else points.model.class_of(name)
+    scores = np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers[:, place] / powers.sum(axis=1)
 
 
 def changed(s: Setting, p: str, q: str) -> np.ndarray:

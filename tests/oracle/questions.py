@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.language import Node, constraint
-from tests.oracle.meaning import Points, Rows
+from tests.oracle.meaning import Points, Rows, probabilities
 from tests.oracle.models import Model, quoted_class
 from tests.oracle.spaces import Feature, Space, quoted
 from tests.oracle.typical import enough
@@ -236,6 +237,8 @@ def score(d: Draw, points: list[list[str]]) -> Node:
             ]
         return ["compare", [["1", ["value", p, None]]], d.pick(OPS), one(constant(d, value))]
     c = d.pick(m.classes)
+    if m.link in ("softmax", "logit") and d.chance(PROBABILITIES):
+        return chances(d, points)
     form = d.pick(["margin", "prob", "class", "class", "by"])
     if form == "class" or (form == "prob" and m.link in ("softmax", "votes")):
         return ["class", p, d.pick(["=", "=", "!="]), quoted_class(c), "", ""]
@@ -265,6 +268,34 @@ def score(d: Draw, points: list[list[str]]) -> Node:
     gap = table.margins[:, m.classes.index(c)] - table.margins[:, m.classes.index(other)]
     sums = [["1", ["margin", p, quoted_class(c)]], ["-1", ["margin", p, quoted_class(other)]]]
     return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(constant(d, gap))]
+
+
+PROBABILITIES = float(os.environ.get("ORACLE_PROBABILITIES", "0.15"))
+"""The share of constraints on scores that are about probabilities no linear constraint can say."""
+
+
+def chances(d: Draw, points: list[list[str]]) -> Node:
+    """One probability of a softmax, or a sum of two or three probabilities of logistic models and softmaxes."""
+    p, m = point_of(d, points)
+    able = [(q, d.models[name]) for q, name in points if d.models[name].link in ("softmax", "logit")]
+    count = 1 if m.link == "softmax" and d.chance(0.5) else d.pick([2, 2, 3])
+    sums, near = [], 0.0
+    for i in range(count):
+        q, other = (p, m) if i == 0 else d.pick(able)
+        c, factor = d.pick(other.classes), d.pick(["1", "-1", "-1", "0.5"]) if i else "1"
+        term = [factor, ["prob", q, quoted_class(c)]]
+        # Of one point of two classes both probabilities are one of them, and a bound may then lie outside of (0, 1).
+        if any(term[1] == known[1] or (other.link == "logit" and known[1][1] == q) for known in sums):
+            continue
+        sums.append(term)
+        shown = probabilities(d.points[other.name], quoted_class(c))
+        near += float(factor) * float(d.pick(list(shown)))
+    if len(sums) == 1:
+        near = min(max(near, 0.01), 0.99)
+    limit = f"{near:.{d.pick([1, 2, 4])}f}"
+    if len(sums) == 1 and (m.link != "softmax" or not 0 < Fraction(limit) < 1):
+        limit = "0.5"
+    return ["compare", sums, d.pick(["<", "<=", ">=", ">", ">=", "<=", "=", "!="]), one(limit)]
 
 
 def compare_score(d: Draw, p: str, term: str, m: Model, c: str) -> Node:

@@ -23,6 +23,7 @@ from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Link
+from treesens.compiler.model.calibration import Sigmoid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
@@ -86,10 +87,7 @@ def compare_linked(
         return _one_linked(scope, atoms[0], found, number / factor, positive, span)
     if len(atoms) == 2 and number == 0 and terms[atoms[0]] * terms[atoms[1]] < 0:
         return _ratio(scope, terms, operator, positive, span)
-    if atoms[0].link is Link.SOFTMAX:
-        raise softmax_is_not_linear(scope, atoms[0], span)
-    remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
-    raise scope.fail("E204", "sums of probabilities are not linear in the scores of the model", span, remedy)
+    return compare_probabilities(scope, terms, operator, number, positive, span)
 
 
 def _one_linked(
@@ -97,7 +95,10 @@ def _one_linked(
 ) -> Pending:
     """The link is increasing, so the comparison is the same one between margins."""
     if atom.link is Link.SOFTMAX:
-        raise softmax_is_not_linear(scope, atom, span)
+        if not 0 < number < 1:
+            message = f"the model predicts strictly between 0 and 1, never {_decimal(number)}"
+            raise scope.fail("E211", message, span, "use a number between 0 and 1")
+        return compare_probabilities(scope, {atom: Fraction(1)}, operator, number, positive, span)
     if atom.link is Link.CALIBRATED:
         return compare_calibrated(scope, atom.point, operator if positive else NEGATED[operator], number)
     if atom.link is Link.LOGISTIC:
@@ -162,25 +163,57 @@ def _ratio(
     softmax = one.link is other.link is Link.SOFTMAX and one.point == other.point
     increasing = one.link is other.link and one.link is not Link.SOFTMAX and (ratio == 1 or one.link is Link.EXP)
     if not (softmax or increasing):
-        if Link.SOFTMAX in (one.link, other.link):
-            raise softmax_is_not_linear(scope, one, span)
-        remedy = "compare margins instead: `margin(a) - margin(b) >= m`"
-        raise scope.fail("E204", "a ratio of two probabilities is not linear in the scores of the model", span, remedy)
+        return compare_probabilities(scope, terms, operator, Fraction(0), positive, span)
     difference = {one_margin: Fraction(1), other_margin: Fraction(-1)}
     name = row_name(scope, difference)
     return compare(scope, difference, operator, LogRational.ln(ratio), positive, name)
 
 
-def softmax_is_not_linear(scope: Scope, atom: LinkedAtom, span: Span) -> Exception:
-    """Why a softmax probability has no bound on scores, and what to write."""
-    point = scope.points[atom.point]
-    shown = scope.model(atom.point).ensemble.classes[atom.output]
-    message = f"prob({point}, {shown}) depends on the margins of all classes at once, so bounding it is not linear"
-    remedy = (
-        f"write `class({point}) = {shown} by factor g` (at least g times as probable as every other class), "
-        f"or compare two classes: `prob({point}, {shown}) >= g * prob({point}, OTHER)`"
-    )
-    return scope.fail("E203", message, span, remedy)
+def compare_probabilities(
+    scope: Scope,
+    terms: Mapping[LinkedAtom, Fraction],
+    operator: ast.Operator,
+    number: Fraction,
+    positive: bool,
+    span: Span,
+) -> Pending:
+    """sum of coefficient * probability, compared with a number: no linear constraint, but one that linear ones close in on."""
+    found = operator if positive else NEGATED[operator]
+    parts = tuple(q.Probability(c, _exponents(scope, atom, span)) for atom, c in terms.items())
+    opposite = tuple(q.Probability(-part.factor, part.exponents) for part in parts)
+    name = ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
+    up = [q.ProbabilitySum(parts, number, strict, name) for strict in (False, True)]
+    down = [q.ProbabilitySum(opposite, -number, strict, name) for strict in (False, True)]
+
+    def fixed(constraint: q.Constraint) -> Pending:
+        return lambda _space: constraint
+
+    match found:
+        case ">=" | ">":
+            return fixed(up[found == ">"])
+        case "<=" | "<":
+            return fixed(down[found == "<"])
+        case "=":
+            return all_of((fixed(up[False]), fixed(down[False])))
+        case "!=":
+            return any_of((fixed(up[True]), fixed(down[True])))
+
+
+def _exponents(scope: Scope, atom: LinkedAtom, span: Span) -> tuple[q.Exponent, ...]:
+    """What a probability is made of: 1 / (1 + sum of e**exponent)."""
+    ensemble = scope.model(atom.point).ensemble
+    one = Fraction(1, ensemble.average)
+    if atom.link is Link.SOFTMAX:
+        mine = q.ScoreTerm(atom.point, atom.output, -one)
+        others = (i for i in range(ensemble.n_outputs) if i != atom.output)
+        return tuple(q.Exponent((q.ScoreTerm(atom.point, i, one), mine)) for i in others)
+    if atom.link is Link.LOGISTIC:
+        return (q.Exponent((q.ScoreTerm(atom.point, 0, -one),)),)
+    if isinstance(ensemble.calibration, Sigmoid) and not ensemble.calibration.of_probability:
+        slope, intercept = (Fraction(x) for x in (ensemble.calibration.slope, ensemble.calibration.intercept))
+        return (q.Exponent((q.ScoreTerm(atom.point, 0, slope * one),), intercept),)
+    remedy = "compare each with a number, or compare margins: `margin(a) - margin(b) >= m`"
+    raise scope.fail("E204", "sums of these predictions are no function of scores that can be followed", span, remedy)
 
 
 # --- classes -----------------------------------------------------------------------------------------------------------------

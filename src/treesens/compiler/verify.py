@@ -18,12 +18,13 @@ from treesens.compiler.query.evaluate import (
     holds,
     inputs_of,
     linear_constraints,
+    reads_scores,
     scores_of_margins,
     slack,
 )
 from treesens.compiler.query.predicted_classes import blurred, told_apart
 from treesens.compiler.query.propagation import CHOICES
-from treesens.compiler.query.query import AtLeast, Constraint, Query
+from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
 from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
 
@@ -134,7 +135,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     """The first constraint that does not hold with the library's scores; None if all hold."""
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
-        if linear_constraints((constraint,)) and not holds(told_apart(query, constraint, seen), seen):
+        if reads_scores(constraint) and not holds(told_apart(query, constraint, seen), seen):
             return describe(constraint, seen)
     return None
 
@@ -185,4 +186,6 @@ def describe(constraint: Constraint, x: Inputs) -> str:
     """A constraint in a few words, with by how much it fails if that is a number."""
     if isinstance(constraint, AtLeast):
         return f"{constraint.name} (off by {slack(constraint, x)[1]:.3g})"
+    if isinstance(constraint, ProbabilitySum):
+        return constraint.name
     return type(constraint).__name__

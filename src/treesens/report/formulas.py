@@ -89,6 +89,10 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
         case q.AtLeast():
             sign = ">" if constraint.strict else "≥"
             return f"{form_text(query, constraint.form)} {sign} {bound_text(constraint.bound)}"
+        case q.ProbabilitySum():
+            parts = [f"{_coefficient(term.factor)}{_probability_text(query, term)}" for term in constraint.terms]
+            sign = ">" if constraint.strict else "≥"
+            return f"{' + '.join(parts).replace('+ -', '- ')} {sign} {number(constraint.bound)}"
         case q.Difference():
             return _difference_text(query, constraint)
         case ValueSum():
@@ -104,6 +108,12 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             return "(" + " ∨ ".join(constraint_text(query, part) for part in parts) + ")"
         case _:
             assert_never(constraint)
+
+
+def _probability_text(query: q.Query, term: q.Probability) -> str:
+    forms = ((form_text(query, q.LinearForm(e.terms)), e.constant) for e in term.exponents)
+    parts = [f"exp({text}{f' + {_plain(constant)}' if constant else ''})" for text, constant in forms]
+    return f"1/(1 + {' + '.join(parts)})"
 
 
 def _difference_text(query: q.Query, d: q.Difference) -> str:

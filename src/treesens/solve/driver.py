@@ -29,6 +29,7 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
@@ -314,7 +315,7 @@ def found_result(
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
             # Values may fall short of what their cells allow: only the value of the cells is a bound.
-            if query.objective.values:
+            if query.objective.values or names_probabilities(query.constraints):
                 reached = _reached(compilation.module, outcome)
                 bound = None if reached is None else reached * (1 if maximize else -1)
             else:

@@ -13,6 +13,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.clashes import NEVER, without_clashes
+from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
@@ -70,6 +71,8 @@ def _answered(
     from treesens.solve.refine import CLOSE
     from treesens.solve.small import answer_small
 
+    if names_probabilities(query.constraints):
+        return _answer_probabilities(query, options, budget, on_better)
     query = without_clashes(query)
     if NEVER in query.constraints:
         reason = "compiler: what is asked of a sum contradicts itself"
@@ -84,6 +87,25 @@ def _answered(
         result = _answer_cases(query, cases, result, options, budget, on_better)
         if not left_open(result, CLOSE, enough) or budget.over:
             return result
+    last = search(query, options, budget, on_better=on_better)
+    return last if result is None else better_of(query, result, last)
+
+
+def _answer_probabilities(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None
+) -> Result:
+    """A question with sums of probabilities: by linear rows, or combination by combination if the domain is small."""
+    from treesens.solve.enumeration import better_of
+    from treesens.solve.probabilities import answer_probabilities
+    from treesens.solve.refine import CLOSE
+    from treesens.solve.small import answer_small
+
+    search = partial(answer_probabilities, answer)
+    if options.backend not in {"auto", "native"}:
+        return search(query, options, budget, on_better=on_better)
+    result = answer_small(query, search, options, budget, on_better)
+    if result is not None and (not left_open(result, CLOSE, options.closeness) or budget.over):
+        return result
     last = search(query, options, budget, on_better=on_better)
     return last if result is None else better_of(query, result, last)
 

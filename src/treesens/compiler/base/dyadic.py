@@ -199,3 +199,32 @@ def _artanh_bounds(t: Fraction, places: int) -> tuple[int, int]:
         odd += 2
     # Tail: sum over i >= 0 of t**(odd + 2i) / (odd + 2i) <= t**odd / (odd (1 - t**2)) <= t**odd * 9/8 for t <= 1/3.
     return low, high + (0 if t_high == 0 else power_high + power_high // 8 + 1)
+
+
+@lru_cache(maxsize=1024)
+def exp_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Rationals (lower, upper) around e**x, at most about 2**-bits of it apart; equal for x == 0.
+
+    e**x = (e**(x / 2**s))**(2**s) with x / 2**s below 2**-8: a power series in fixed point and s squarings, rounded outwards.
+    """
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    if x < 0:
+        low, high = exp_bounds(-x, bits + 2)
+        return 1 / high, 1 / low
+    halvings = (int(x) + 1).bit_length() + 8
+    places = bits + 2 * halvings + 32
+    one = 1 << places
+    y = x * one / (1 << halvings)
+    y_low, y_high = y.__floor__(), -((-y).__floor__())
+    least = most = term_low = term_high = one
+    n = 1
+    while term_high > 1:
+        term_low = (term_low * y_low >> places) // n
+        scaled = -((-term_high * y_high) >> places)
+        term_high = -(-scaled // n)
+        least, most, n = least + term_low, most + term_high, n + 1
+    most += 2  # the rest of the series is below its last term
+    for _ in range(halvings):
+        least, most = least * least >> places, -(-(most * most) >> places)
+    return Fraction(least, one), Fraction(most, one)

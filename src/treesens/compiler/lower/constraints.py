@@ -19,6 +19,7 @@ from treesens.compiler.lower.trees import forest_unit
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query import query as q
 from treesens.compiler.query.forest import ForestTerm
+from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.values import ValueSum
 from treesens.errors import InternalError
 
@@ -52,6 +53,8 @@ def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRU
                 builder.clause([when ^ 1, inside])
         case q.AtLeast():
             _at_least(builder, constraint, when)
+        case q.ProbabilitySum():
+            lower_constraint(builder, relaxed(constraint), when)
         case q.Difference():
             lower_difference(builder, constraint, when)
         case ValueSum():

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.dyadic import ScaledIntegers
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import (
     canonical_terms,
@@ -28,6 +29,7 @@ from treesens.compiler.query.concretise import (
     relations_of,
 )
 from treesens.compiler.query.dependencies import points_in
+from treesens.compiler.query.probabilities import reaches_on_rows
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -39,6 +41,7 @@ from treesens.compiler.query.query import (
     LinearForm,
     Objective,
     OneHot,
+    ProbabilitySum,
     Query,
     SameExcept,
 )
@@ -160,6 +163,9 @@ class Combinations:
                 return np.asarray(mask[self.cells[:, point, feature]])
             case AtLeast():
                 return self._reaches_bound(constraint)
+            case ProbabilitySum():
+                scores = {p: ScaledIntegers(*self.scores(p)) for p in points_in(constraint)}
+                return reaches_on_rows(constraint, scores, self.count)
             case OneHot(_, members):
                 ones = sum((self.may(member).astype(np.int64) for member in members), np.zeros(self.count, np.int64))
                 return np.asarray(ones == 1, bool)
@@ -375,6 +381,13 @@ def loosen(query: Query, by: Sequence[Sequence[Fraction]]) -> Query:
             case AtLeast():
                 slack = sum((abs(t.coefficient) * by[t.point][t.output] for t in constraint.form.scores), Fraction(0))
                 return replace(constraint, bound=constraint.bound + LogRational(-slack))
+            case ProbabilitySum(terms=terms):
+                # A probability moves by at most a quarter of what the greatest of its exponents does.
+                off = Fraction(0)
+                for term in terms:
+                    moves = (sum(abs(t.coefficient) * by[t.point][t.output] for t in e.terms) for e in term.exponents)
+                    off += abs(term.factor) * max(moves, default=Fraction(0))
+                return replace(constraint, bound=constraint.bound - off / 4)
             case AllOf(parts) | AnyOf(parts):
                 return replace(constraint, parts=tuple(map(easier, parts)))
         return constraint

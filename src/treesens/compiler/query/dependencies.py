@@ -13,6 +13,7 @@ from treesens.compiler.query.query import (
     Constraint,
     Difference,
     OneHot,
+    ProbabilitySum,
     SameExcept,
 )
 from treesens.compiler.query.values import ValueSum
@@ -30,6 +31,8 @@ def points_in(constraint: Constraint) -> frozenset[int]:
             read |= {point for pair in form.pairs for point, _ in (pair.left, pair.right)}
             steps = [points_in(s) for level in form.levels for s in (level.below, level.above) if s is not None]
             return frozenset(read.union(*({c.left, c.right} for c in form.changes), *steps))
+        case ProbabilitySum(terms=terms):
+            return frozenset(t.point for term in terms for exponent in term.exponents for t in exponent.terms)
         case ValueSum():
             return frozenset(point for point, _ in constraint.places)
         case AllOf() | AnyOf():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.query.probabilities import reaches
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -21,6 +22,7 @@ from treesens.compiler.query.query import (
     LinearForm,
     Objective,
     OneHot,
+    ProbabilitySum,
     Query,
     SameExcept,
 )
@@ -124,6 +126,8 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
             return bool(constraint.mask[x.cells[constraint.point, constraint.feature]])
         case AtLeast():
             return _compared(constraint, x)[1]
+        case ProbabilitySum():
+            return reaches(constraint, x.scores)
         case Difference():
             return difference_holds(
                 constraint, x.values[constraint.left, constraint.feature], x.values[constraint.right, constraint.other]
@@ -171,3 +175,10 @@ def linear_constraints(constraints: tuple[Constraint, ...]) -> list[AtLeast]:
         elif isinstance(constraint, AllOf | AnyOf):
             found += linear_constraints(constraint.parts)
     return found
+
+
+def reads_scores(constraint: Constraint) -> bool:
+    """Whether a library's rounding can matter to a constraint: a row, or a sum of probabilities, those in formulas included."""
+    if isinstance(constraint, AllOf | AnyOf):
+        return any(map(reads_scores, constraint.parts))
+    return isinstance(constraint, AtLeast | ProbabilitySum)

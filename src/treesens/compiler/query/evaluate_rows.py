@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
 from treesens.compiler.base.dyadic import ScaledIntegers, to_scaled
 from treesens.compiler.query.evaluate import avoids, difference_holds
+from treesens.compiler.query.probabilities import reaches_on_rows
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -24,6 +25,7 @@ from treesens.compiler.query.query import (
     Difference,
     LinearForm,
     OneHot,
+    ProbabilitySum,
     Query,
     SameExcept,
 )
@@ -132,6 +134,8 @@ def _effort(constraint: Constraint) -> int:
             return 0
         case AtLeast():
             return 1
+        case ProbabilitySum():
+            return 2
         case AllOf() | AnyOf():
             return max((_effort(part) for part in constraint.parts), default=0)
         case Difference() | ValueSum():
@@ -155,6 +159,8 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             total, shift, whole = form_values(constraint.form, x)
             least = (constraint.bound * Fraction(whole)).ceil(shift, strict=constraint.strict)
             return np.asarray(total >= least, bool)
+        case ProbabilitySum():
+            return reaches_on_rows(constraint, dict(enumerate(x.scores)), len(x))
         case Difference():
             left = x.values[constraint.left, :, constraint.feature]
             right = x.values[constraint.right, :, constraint.other]

@@ -17,7 +17,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query, ScoreTerm, Shown
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Query, ScoreTerm, Shown
 
 CLASS_ROW = "class."
 """How the names of rows begin that compare the scores of classes."""
@@ -50,7 +50,9 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
     A lead over a later class may be 0, and stays as it is: at a tie the first class wins. `seen` has the library's scores.
     """
 
-    def harder(row: AtLeast) -> Constraint:
+    def harder(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return row
         if row.shown is not None:
             return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
@@ -62,7 +64,9 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
     """The constraint with every lead of a class easier by what the library's probabilities do not show of it."""
 
-    def easier(row: AtLeast) -> Constraint:
+    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return row
         if row.shown is not None:
             return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen)
@@ -80,10 +84,10 @@ def _as_shown(query: Query, shown: Shown, seen: Inputs) -> Constraint:
     return AllOf(()) if ahead > 0 or (ahead == 0 and not shown.strict) else AnyOf(())
 
 
-def with_rows(constraint: Constraint, change: Callable[[AtLeast], Constraint]) -> Constraint:
-    """The constraint with every row of scores in it changed."""
+def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum], Constraint]) -> Constraint:
+    """The constraint with every row of scores, and every sum of probabilities, in it changed."""
     match constraint:
-        case AtLeast():
+        case AtLeast() | ProbabilitySum():
             return change(constraint)
         case AllOf(parts) | AnyOf(parts):
             return replace(constraint, parts=tuple(with_rows(part, change) for part in parts))

@@ -163,6 +163,32 @@ class AtLeast(ArrayRecord):
 
 
 @dataclass(frozen=True)
+class Exponent:
+    """constant + sum of coefficient * raw score."""
+
+    terms: tuple[ScoreTerm, ...]
+    constant: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Probability:
+    """factor / (1 + the sum of e**exponent): one sigmoid (one exponent), or the share of one class of a softmax."""
+
+    factor: Fraction
+    exponents: tuple[Exponent, ...]
+
+
+@dataclass(frozen=True)
+class ProbabilitySum:
+    """A sum of probabilities >= bound (> bound if strict), which is not linear in the scores (`probabilities.py`)."""
+
+    terms: tuple[Probability, ...]
+    bound: Fraction
+    strict: bool = False
+    name: str = "prob"
+
+
+@dataclass(frozen=True)
 class Difference:
     """low <= left_factor * left.feature - right_factor * right.other <= high on stored values; None is open.
 
@@ -224,7 +250,9 @@ class AnyOf:
     parts: tuple[Constraint, ...]
 
 
-Constraint: TypeAlias = SameExcept | CellSet | AtLeast | Difference | ValueSum | AvoidBoxes | OneHot | AllOf | AnyOf
+Constraint: TypeAlias = (
+    SameExcept | CellSet | AtLeast | ProbabilitySum | Difference | ValueSum | AvoidBoxes | OneHot | AllOf | AnyOf
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,15 @@ from treesens.compiler.query.predicted_classes import (
     unit_of,
     with_rows,
 )
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Query, ScoreTerm
 
 
 def harden(query: Query) -> Query:
     """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
 
-    def harder(row: AtLeast) -> Constraint:
+    def harder(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return replace(row, bound=row.bound + 2 * _band_of_sum(query, row))
         return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * band_of(query, row)))
 
     return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
@@ -43,7 +45,9 @@ def soften(query: Query) -> Query:
     answers it by probabilities, unless they are too small to be told from 0.
     """
 
-    def easier(row: AtLeast) -> Constraint:
+    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return replace(row, bound=row.bound - _band_of_sum(query, row), strict=False)
         return _moved(query, row, -1) or _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
 
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
@@ -52,7 +56,9 @@ def soften(query: Query) -> Query:
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
     """The constraint with every lead of one class over an earlier one so large that the library shows it anywhere."""
 
-    def harder(row: AtLeast) -> Constraint:
+    def harder(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return row
         if row.shown is not None:
             return replace(row, bound=row.bound + LogRational(_uncalibrated(query, row)))
         hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
@@ -72,6 +78,24 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
 
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
     return replace(row, bound=row.bound + LogRational(-slack), strict=False) if slack else row
+
+
+def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
+    """How far the library's value of a sum of probabilities may be from the exact one.
+
+    A probability moves by at most a quarter of what the greatest of its exponents does, and is rounded itself.
+    """
+    total = Fraction(0)
+    for term in row.terms:
+        moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
+        rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
+        total += abs(term.factor) * (max(moves, default=Fraction(0)) / 4 + rounded)
+    return total
+
+
+def _off(query: Query, term: ScoreTerm) -> Fraction:
+    ensemble = _ensemble(query, term.point)
+    return unit_of(term, ensemble) * ensemble.bands()[term.output]
 
 
 def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:

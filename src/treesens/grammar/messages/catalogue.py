@@ -209,9 +209,6 @@ E201 prob of a regressor
 E202 value of a classifier
   a classifier predicts a class, not a value
   write `prob(P)` or `margin(P)`
-E203 prob of softmax is not linear
-  the probability of one class depends on the margins of all
-  write `class(P) = C by factor g`
 E204 not linear
   two unknown quantities are multiplied or divided
   multiply by constants only

@@ -1,0 +1,334 @@
+"""Sums of probabilities: decided exactly at one input, and cut down by linear rows elsewhere.
+
+A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. So an
+input at which S is too small rules out more: all inputs that are worse in every v_j, and a little beyond. For one f > 0 the set
+{S >= c} is convex, {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent rules out more still: by Jensen
+sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 of sum 1. These rows are exact (logarithms stay
+symbols), so what they exclude is proved (the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960).
+
+Equality is decided too: sums of rational powers of e with rational coefficients are 0 only if every coefficient is (Lindemann
+and Weierstrass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from math import exp, inf, log
+from typing import TypeAlias
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.dyadic import ScaledIntegers, exp_bounds
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Constraint,
+    Exponent,
+    LinearForm,
+    Probability,
+    ProbabilitySum,
+    ScoreTerm,
+)
+from treesens.errors import InternalError
+
+Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
+"""Raw sums by point and output."""
+
+_CLEAR = 1e-9
+"""Floats decide sums that are further than this from the bound: their error is a thousandth of it."""
+_FAR = 4096
+"""Exponents beyond this are not followed: the probability is below e**-4096, or 1 but for that."""
+_MOST_PRODUCTS = 100_000
+_GRIDS = (1 << 16, 1 << 32, 1 << 56)
+"""Denominators of weights and corners, coarse ones first: they make short rows."""
+
+
+def names_probabilities(constraints: Sequence[Constraint]) -> bool:
+    """Whether some sum of probabilities is among the constraints, or in their formulas."""
+    return any(
+        isinstance(c, ProbabilitySum) or (isinstance(c, AllOf | AnyOf) and names_probabilities(c.parts))
+        for c in constraints
+    )
+
+
+# --- at one input ------------------------------------------------------------------------------------------------------------
+
+
+def exponents_at(term: Probability, scores: Scores) -> list[Fraction]:
+    """The exact exponents of a probability."""
+    return [
+        e.constant + sum((t.coefficient * scores[t.point][t.output] for t in e.terms), Fraction(0))
+        for e in term.exponents
+    ]
+
+
+def reaches(row: ProbabilitySum, scores: Scores) -> bool:
+    """Whether a sum of probabilities satisfies its bound, exactly."""
+    return _satisfies(row, [exponents_at(term, scores) for term in row.terms])
+
+
+def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
+    near = sum(float(t.factor) * _float_probability(v) for t, v in zip(row.terms, values, strict=True)) - float(
+        row.bound
+    )
+    if abs(near) > _CLEAR * (1 + sum(abs(float(t.factor)) for t in row.terms)):
+        return near > 0
+    bits = 64
+    while bits <= 1 << 13:
+        low = high = -row.bound
+        for term, exponents in zip(row.terms, values, strict=True):
+            one, other = (term.factor * p for p in _probability(exponents, bits))
+            low, high = low + min(one, other), high + max(one, other)
+        if low > 0 or high < 0:
+            return low > 0
+        if _is_zero(row, values):
+            return not row.strict
+        bits *= 4
+    raise InternalError("a sum of probabilities could not be told from its bound")
+
+
+def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
+    """Which of many inputs satisfy a sum of probabilities, exactly, bool[count]; `scores` by point, [count, outputs]."""
+    numbers = {p: np.asarray(s.values.astype(object) / (1 << s.shift), np.float64) for p, s in scores.items()}
+    largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
+    total = np.full(count, -float(row.bound))
+    for term in row.terms:
+        powers = np.ones(count)
+        for e in term.exponents:
+            v = sum(
+                (float(t.coefficient) * numbers[t.point][:, t.output] for t in e.terms),
+                np.full(count, float(e.constant)),
+            )
+            powers += np.exp(np.minimum(v, 700.0))
+        total += float(term.factor) / powers
+    result = np.asarray(total > 0, bool)
+    size = (1 + sum(abs(float(t.factor)) for t in row.terms)) * (1 + 1e-6 * largest)
+    for i in np.flatnonzero(np.abs(total) <= _CLEAR * size):
+        points = {p: [s.fraction(int(i), output) for output in range(s.shape[1])] for p, s in scores.items()}
+        result[i] = reaches(row, points)
+    return result
+
+
+def _float_probability(exponents: list[Fraction]) -> float:
+    return 1 / (1 + sum(exp(min(float(v), 700.0)) for v in exponents))
+
+
+def _probability(exponents: list[Fraction], bits: int) -> tuple[Fraction, Fraction]:
+    low = high = Fraction(1)
+    for v in exponents:
+        least, most = exp_bounds(max(min(v, Fraction(_FAR)), Fraction(-_FAR)), bits)
+        low, high = low + (least if v >= -_FAR else 0), high + most
+    return Fraction(0) if max(exponents) > _FAR else 1 / high, 1 / low
+
+
+def _is_zero(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
+    """Whether the sum equals its bound: all denominators multiplied out, as coefficients of powers of e."""
+    count = 1
+    for exponents in values:
+        count *= 1 + len(exponents)
+    if count > _MOST_PRODUCTS:
+        return False
+    total: dict[Fraction, Fraction] = {}
+    for left_out in range(-1, len(values)):
+        factor = -row.bound if left_out < 0 else row.terms[left_out].factor
+        kept = [[Fraction(0), *v] for i, v in enumerate(values) if i != left_out]
+        for powers in product(*kept):
+            power = sum(powers, Fraction(0))
+            total[power] = total.get(power, Fraction(0)) + factor
+    return not any(total.values())
+
+
+# --- relaxations -------------------------------------------------------------------------------------------------------------
+
+
+def relaxed(constraint: Constraint) -> Constraint:
+    """A constraint without sums of probabilities that follows from this one."""
+    if isinstance(constraint, AllOf):
+        return AllOf(tuple(map(relaxed, constraint.parts)))
+    if isinstance(constraint, AnyOf):
+        return AnyOf(tuple(map(relaxed, constraint.parts)))
+    return _first_rows(constraint) if isinstance(constraint, ProbabilitySum) else constraint
+
+
+def excluding(constraint: Constraint, scores: Scores) -> Constraint:
+    """A constraint without sums of probabilities that follows from one which scores break, and that they break, too."""
+    if isinstance(constraint, AllOf):
+        return AllOf(tuple(excluding(part, scores) for part in constraint.parts))
+    if isinstance(constraint, AnyOf):
+        return AnyOf(tuple(excluding(part, scores) for part in constraint.parts))
+    if not isinstance(constraint, ProbabilitySum):
+        return constraint
+    values = [exponents_at(term, scores) for term in constraint.terms]
+    if _satisfies(constraint, values):
+        return AllOf(())
+    return _tangent_at(constraint, values) or _corner_at(constraint, values)
+
+
+def _first_rows(row: ProbabilitySum) -> Constraint:
+    """What follows for each probability by itself if all others are as good as they can be."""
+    most = sum((t.factor for t in row.terms if t.factor > 0), Fraction(0))
+    least = sum((t.factor for t in row.terms if t.factor < 0), Fraction(0))
+    if row.bound >= most or row.bound <= least:
+        # No probability is 0 or 1.
+        return AnyOf(()) if row.bound >= most else AllOf(())
+    parts: list[Constraint] = []
+    for term in row.terms:
+        share = (row.bound - (most - max(term.factor, Fraction(0)))) / term.factor
+        if not 0 < share < 1:
+            continue
+        limit = LogRational.ln((1 - share) / share)
+        count = len(term.exponents)
+        if term.factor < 0:
+            reduced = limit + -LogRational.ln(Fraction(count))
+            parts.append(AnyOf(tuple(_beyond(e, reduced, row.name) for e in term.exponents)))
+            continue
+        parts += [_below(e, limit, row.name) for e in term.exponents]
+        if count > 1:
+            parts.append(_weighted(term, [Fraction(1, count)] * count, limit, row))
+    return AllOf(tuple(parts))
+
+
+def _below(exponent: Exponent, limit: LogRational, name: str, strict: bool = False) -> AtLeast:
+    """exponent <= limit (< limit if strict)."""
+    terms = tuple(ScoreTerm(t.point, t.output, -t.coefficient) for t in exponent.terms)
+    return AtLeast(LinearForm(terms), LogRational(exponent.constant) + -limit, strict, name)
+
+
+def _beyond(exponent: Exponent, limit: LogRational, name: str, strict: bool = False) -> AtLeast:
+    """exponent >= limit (> limit if strict)."""
+    return AtLeast(LinearForm(exponent.terms), limit + LogRational(-exponent.constant), strict, name)
+
+
+def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational, row: ProbabilitySum) -> AtLeast:
+    """sum of weight * exponent - weight * ln(weight) <= limit, which follows from ln(sum of e**exponent) <= limit."""
+    coefficients: dict[tuple[int, int], Fraction] = {}
+    bound = -limit
+    for weight, exponent in zip(weights, term.exponents, strict=True):
+        if not weight:
+            continue
+        bound = bound + LogRational(weight * exponent.constant) + LogRational.ln(weight) * -weight
+        for t in exponent.terms:
+            place = (t.point, t.output)
+            coefficients[place] = coefficients.get(place, Fraction(0)) - weight * t.coefficient
+    scores = tuple(ScoreTerm(*place, c) for place, c in coefficients.items() if c)
+    return AtLeast(LinearForm(scores), bound, row.strict, row.name)
+
+
+def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
+    """The tangent that rules out these exponents of a probability that should be larger; None if there is none."""
+    share = row.bound / row.terms[0].factor
+    if len(row.terms) > 1 or row.terms[0].factor < 0 or not 0 < share < 1:
+        return None
+    limit = LogRational.ln((1 - share) / share)
+    for grid in _GRIDS:
+        weights = _weights(values[0], grid)
+        made = _weighted(row.terms[0], weights, limit, row)
+        # The form of the row at these exponents is minus the weighted sum; constants are in both.
+        inside = -sum((w * v for w, v in zip(weights, values[0], strict=True)), Fraction(0))
+        inside += sum((w * e.constant for w, e in zip(weights, row.terms[0].exponents, strict=True)), Fraction(0))
+        low, _ = made.bound.enclose(128)
+        if inside < low:
+            return made
+    return None
+
+
+def _weights(values: list[Fraction], grid: int) -> list[Fraction]:
+    """The softmax of some exponents on a grid, of sum 1."""
+    highest = float(max(values))
+    parts = [exp(float(v) - highest) for v in values]
+    counts = [round(part / sum(parts) * grid) for part in parts]
+    counts[counts.index(max(counts))] += grid - sum(counts)
+    return [Fraction(count, grid) for count in counts]
+
+
+# --- corners -----------------------------------------------------------------------------------------------------------------
+
+
+def _corner_at(row: ProbabilitySum, values: list[list[Fraction]]) -> Constraint:
+    """Some exponent is strictly better than at a corner at which the sum is still too small. The corner is better than these
+    exponents by as much as the sum lacks; exponents that cannot help by themselves are left out.
+    """
+    for grid in _GRIDS:
+        corner = _corner(row, values, grid)
+        if corner is not None and _too_small(row, corner):
+            return _past(row, corner)
+    return _past(row, [list(v) for v in values])
+
+
+_Corner = list[list[Fraction] | list[Fraction | None]]
+
+
+def _past(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> Constraint:
+    sides: list[Constraint] = []
+    for term, limits in zip(row.terms, corner, strict=True):
+        side = _below if term.factor > 0 else _beyond
+        for exponent, limit in zip(term.exponents, limits, strict=True):
+            if limit is not None:
+                sides.append(side(exponent, LogRational(limit), row.name, True))
+    return AnyOf(tuple(sides))
+
+
+def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
+    """Whether the sum is below its bound at the corner; what is left out there is as good as it can be, and never quite."""
+    total = -row.bound
+    for term, limits in zip(row.terms, corner, strict=True):
+        if all(limit is None for limit in limits):
+            total += max(term.factor, Fraction(0))
+            continue
+        low, high = _probability([v for v in limits if v is not None], 96)
+        total += term.factor * (high if term.factor > 0 else low)
+    return total < 0
+
+
+def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> list[list[Fraction | None]] | None:
+    """The corner in floats, a little short of the bound, on a grid."""
+    shares = [_float_probability(v) for v in values]
+    lacks = float(row.bound) - sum(float(t.factor) * p for t, p in zip(row.terms, shares, strict=True))
+    if lacks <= 0:
+        return None
+    lacks *= 1 - 1e-6
+    # A probability whose whole range is small takes less than its part.
+    rooms = [abs(float(t.factor)) * ((1 - p) if t.factor > 0 else p) for t, p in zip(row.terms, shares, strict=True)]
+    parts = _parts(lacks, rooms)
+    result: list[list[Fraction | None]] = []
+    for term, exponents, share, part, room in zip(row.terms, values, shares, parts, rooms, strict=True):
+        if part >= room:
+            result.append([None] * len(exponents))
+            continue
+        wanted = share + part / float(term.factor)
+        limits = _moved([float(v) for v in exponents], 1 / wanted - 1, term.factor > 0)
+        better = -1 if term.factor > 0 else 1
+        result.append([_rounded(v, limit, better, grid) for v, limit in zip(exponents, limits, strict=True)])
+    return result
+
+
+def _parts(amount: float, rooms: list[float]) -> list[float]:
+    """An amount in equal parts, but none larger than its room; the rest is shared by the others."""
+    parts = [0.0] * len(rooms)
+    for count, i in enumerate(sorted(range(len(rooms)), key=rooms.__getitem__)):
+        parts[i] = min(rooms[i], (amount - sum(parts)) / (len(rooms) - count))
+    return parts
+
+
+def _moved(exponents: list[float], wanted: float, falling: bool) -> list[float]:
+    """Exponents whose powers of e add up to `wanted`: each power changes by the same, and none falls below 0."""
+    powers = [exp(min(v, 700.0)) for v in exponents]
+    change = wanted - sum(powers)
+    if not falling:
+        return [log(power + change / len(powers)) for power in powers]
+    parts = _parts(-change, powers)
+    return [-inf if part >= power else log(power - part) for power, part in zip(powers, parts, strict=True)]
+
+
+def _rounded(value: Fraction, limit: float, better: int, grid: int) -> Fraction | None:
+    """A limit on the grid, no better than it is and no worse than the value; None if it is infinite."""
+    if limit in (inf, -inf):
+        return None
+    steps = Fraction(limit) * grid
+    found = Fraction(steps.__ceil__() if better < 0 else steps.__floor__(), grid)
+    return min(found, value) if better < 0 else max(found, value)
