@@ -16,6 +16,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.live import load, table_of
+from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
 from treesens.study_calls import Records, numbers_of
 
@@ -164,10 +165,11 @@ def robust(
     check_whole("seed", seed, 0, 2**31 - 1)
     options = RobustOptions(norm, time_limit, seed, _interval(range), replay == "library", targeted=targeted)
     found = None
-    with interruptible() as interruption:
+    with interruptible() as interruption, progress_bar("searching") as advance:
         table = table_of(data, label, None)
         chosen = None if rows is None else _rows(table, rows)
-        found = robustness(load(model), table, chosen, options=options, stop=interruption.event)
+        stop = interruption.event
+        found = robustness(load(model), table, chosen, options=options, stop=stop, on_result=advance)
     if found is None:
         raise KeyboardInterrupt
     return Robustness([row.record() for row in found.rows], found.warnings, found.interrupted, found, data)
@@ -205,7 +207,7 @@ def why(
             raise UsageError(f"`{name}` is a list", remedy=f"write {name}=[{given!r}]")
     options = RobustOptions(time_limit=time_limit, seed=seed, interval=_interval(range))
     found = None
-    with interruptible() as interruption:
+    with interruptible() as interruption, progress_bar("searching") as advance:
         table = table_of(data, label, None)
         found = reasons(
             load(model),
@@ -214,6 +216,7 @@ def why(
             ReasonOptions(smallest, most, without, also),
             options=options,
             stop=interruption.event,
+            on_result=advance,
         )
     if found is None:
         raise KeyboardInterrupt

@@ -11,6 +11,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.measure.share import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError
 from treesens.live import load, table_of
+from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_seconds, check_threshold, check_whole
 from treesens.solve.measures import MeasureName
 from treesens.study_calls import Records, check_measure_name, numbers_of, sets_of
@@ -85,9 +86,10 @@ def count(
     options.domain = read_domain(None if domain is None else Path(domain))
     gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
     found = None
-    with interruptible() as interruption:
+    with interruptible() as interruption, progress_bar("counting") as advance:
         table = None if data is None else table_of(data, label, None)
-        found = count_shares(loaded, table, varied=sets_of(vary), gaps=gaps, options=options, stop=interruption.event)
+        sets, stop = sets_of(vary), interruption.event
+        found = count_shares(loaded, table, varied=sets, gaps=gaps, options=options, stop=stop, on_record=advance)
     if found is None:
         raise KeyboardInterrupt
     return Count(found.records, found.warnings, found.interrupted, data)

@@ -15,6 +15,7 @@ from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.live import load, table_of
+from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
 
 if TYPE_CHECKING:
@@ -267,9 +268,9 @@ def audit(
     options.measure = None if measure is None else check_measure_name(measure)
     options.typical = _level(typical, typical_by, data)
     found = None
-    with interruptible() as interruption:
-        table = table_of(data, label, None)
-        found = run(loaded, table, varied=sets_of(vary), gaps=gaps, options=options, stop=interruption.event)
+    with interruptible() as interruption, progress_bar("auditing") as advance:
+        table, sets = table_of(data, label, None), sets_of(vary)
+        found = run(loaded, table, varied=sets, gaps=gaps, options=options, stop=interruption.event, on_record=advance)
     if found is None:
         raise KeyboardInterrupt
     settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
@@ -312,9 +313,10 @@ def gap(
     options.domain = read_domain(None if domain is None else Path(domain))
     options.typical = _level(typical, typical_by, data)
     found = None
-    with interruptible() as interruption:
-        table = None if data is None else table_of(data, label, None)
-        found = largest_gaps(load(model), table, varied=sets_of(vary), options=options, stop=interruption.event)
+    with interruptible() as interruption, progress_bar("searching") as advance:
+        table, sets = None if data is None else table_of(data, label, None), sets_of(vary)
+        stop = interruption.event
+        found = largest_gaps(load(model), table, varied=sets, options=options, stop=stop, on_result=advance)
     if found is None:
         raise KeyboardInterrupt
     return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
