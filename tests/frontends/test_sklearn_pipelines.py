@@ -162,7 +162,15 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
     [
         ([impute.SimpleImputer(), decomposition.PCA()], "the step PCA cannot be traced back"),
         ([preprocessing.FunctionTransformer(np.abs)], "applies absolute|applies abs"),
-        ([preprocessing.QuantileTransformer(n_quantiles=10)], "QuantileTransformer"),
+        ([preprocessing.FunctionTransformer(np.log1p)], "applies log1p, whose last digit differs"),
+        ([preprocessing.PowerTransformer()], "the last digit of its powers"),
+        (
+            [preprocessing.QuantileTransformer(n_quantiles=10)],
+            "QuantileTransformer cannot be traced back: its interpolation",
+        ),
+        ([preprocessing.Normalizer()], "it makes a column of several"),
+        ([preprocessing.PolynomialFeatures()], "it makes a column of several"),
+        ([preprocessing.SplineTransformer()], "it makes several columns of one"),
         ([impute.SimpleImputer(), preprocessing.KBinsDiscretizer()], "KBinsDiscretizer makes a column of every bin"),
         ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
         ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "what another step has changed"),

@@ -310,7 +310,8 @@ def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
     if asked.kind == "gap" and not votes:
         raise UsageError(
             "the probability of one of several classes depends on the raw scores of all: no bound of it is linear",
-            remedy="give --margin (raw score of the class), or two classes: --classes A,B --margin M",
+            remedy="give --margin (raw score of the class), or two classes: --classes A,B --margin M; a file of questions may "
+            "bound it: `prob(a, CLASS) >= 0.6`",
         )
     if asked.threshold is not None:
         if asked.kind == "margin":

@@ -61,6 +61,9 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         return list(columns)
     kind = type(step)
     follow = _STEPS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    if follow is None and kind.__name__ in _NO_STEPS:
+        message, remedy = _NO_STEPS[kind.__name__]
+        raise ModelError(f"the step {kind.__name__} cannot be traced back: {message}", place=place, remedy=remedy)
     if follow is None:
         raise ModelError(
             f"the step {kind.__name__} cannot be traced back to the columns it is made of",
@@ -91,10 +94,12 @@ def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> lis
 def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     if step.func is not None:
         name = getattr(step.func, "__name__", "a function")
+        # Logarithms and powers are monotone, but their last digit is not, and differs between processors.
+        rounds = isinstance(step.func, np.ufunc) and name in _ROUNDED
+        why = "whose last digit differs between processors" if rounds else "which may be anything"
         raise ModelError(
-            f"FunctionTransformer applies {name}, which may be anything",
+            f"FunctionTransformer applies {name}, {why}",
             place=place,
-            # Logarithms and powers are monotone, but their last digit is not, and differs between processors.
             remedy="trees do not need logarithms or powers: leave them out; or give the model behind it alone",
         )
     return list(columns)
@@ -266,6 +271,25 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return result
 
 
+_ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
+_MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
+_SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
+_NO_STEPS: dict[str, tuple[str, str]] = {
+    "PowerTransformer": (
+        "the last digit of its powers and logarithms differs between processors",
+        "trees do not need powers: leave it out; or give the model behind it alone",
+    ),
+    "QuantileTransformer": (
+        "its interpolation may fall by its last digit where the column rises",
+        "leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
+    ),
+    "TargetEncoder": (
+        "rows it was fitted on are encoded in another way than new ones",
+        "use OrdinalEncoder or OneHotEncoder; or give the model behind it alone",
+    ),
+    **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
+    "SplineTransformer": _SPREAD,
+}
 _SELECTIONS = (
     "GenericUnivariateSelect",
     "RFE",
