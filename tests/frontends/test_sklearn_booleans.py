@@ -12,8 +12,9 @@ import treesens as ts
 from treesens.errors import TreesensError
 
 ensemble = pytest.importorskip("sklearn.ensemble")
-
-from sklearn import compose, pipeline, preprocessing  # isort: skip
+compose = pytest.importorskip("sklearn.compose")
+pipeline = pytest.importorskip("sklearn.pipeline")
+preprocessing = pytest.importorskip("sklearn.preprocessing")
 
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
