@@ -3,6 +3,7 @@
     PYTHONPATH=. python benchmarks/shares.py --bench ../shared/bench --seconds 60 > out.jsonl
     PYTHONPATH=. python benchmarks/shares.py --family > family.jsonl
 
+    PYTHONPATH=. python benchmarks/shares.py --tiny 10000
     PYTHONPATH=. python benchmarks/shares.py --every 1 --known all.jsonl >> all.jsonl  # goes on after an interruption
 
 Every line has CPU seconds, the proved interval and the estimate of one instance, by `uniform` and by `marginals`.
@@ -123,17 +124,60 @@ def family() -> None:
         )
 
 
+def tiny(wanted: int) -> None:
+    """Shares of tiny models whose every input a library predicts, at five stops of each search, until so many cases are judged.
+    A line at the end: cases, and those whose interval does not hold the truth.
+    """
+    from itertools import combinations
+
+    import numpy as np
+    from tests.studies.share_cases import CASES, FEATURES, NAMES, concerned_inputs
+    from tests.studies.test_shares import intervals, units, weights_of
+
+    judged = wrong = undecided = seed = 0
+    while judged < wanted:
+        seed += 1
+        for make in CASES:
+            case = make(np.random.default_rng(10_000 + seed))
+            options = [np.unique(case.frame[name]) for name in NAMES]
+            for varied in [(f,) for f in range(FEATURES)] + list(combinations(range(FEATURES), 2)):
+                others = [f for f in range(FEATURES) if f not in varied]
+                for size in case.sizes:
+                    for unit, concerned in zip(units(case, varied, size), case.concerned, strict=True):
+                        found = concerned_inputs(case, options, varied, float(size), concerned)
+                        if found is None:
+                            undecided += 1
+                            continue
+                        hit = [place for place, is_concerned in found if is_concerned]
+                        for measure in ("uniform", "marginals"):
+                            weights = weights_of(case, measure, options)  # type: ignore[arg-type]
+                            parts = ((weights[f][at] for f, at in zip(others, place, strict=True)) for place in hit)
+                            truth = sum(float(np.prod(list(part))) for part in parts)
+                            known = intervals(unit, measure)  # type: ignore[arg-type]
+                            judged += 1
+                            wrong += not all(low - 1e-12 <= truth <= high + 1e-12 for low, high in known)
+        if seed % 10 == 0:
+            click.echo(f"{judged} cases, {wrong} wrong", err=True)
+    print(json.dumps({"cases": judged, "seeds": seed, "wrong": wrong, "left out for rounding": undecided}))
+
+
 @click.command()
 @click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
 @click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
 @click.option("--seconds", type=float, default=60.0, show_default=True)
 @click.option("--known", type=click.Path(path_type=Path), help="Lines of an earlier run, which are not made again.")
+@click.option("--tiny", "cases", type=int, help="So many tiny cases against a library's own predictions instead.")
 @click.option("--family", "of_family", is_flag=True, help="The family of small models instead.")
-def main(bench: Path, every: int, seconds: float, known: Path | None, of_family: bool) -> None:
+def main(bench: Path, every: int, seconds: float, known: Path | None, cases: int | None, of_family: bool) -> None:
     start = time.monotonic()
     lines = known.read_text().splitlines() if known is not None and known.exists() else []
     done = {key_of(json.loads(line)) for line in lines}
-    family() if of_family else published(bench, every, seconds, done)
+    if cases is not None:
+        tiny(cases)
+    elif of_family:
+        family()
+    else:
+        published(bench, every, seconds, done)
     click.echo(f"{time.monotonic() - start:.0f} s", err=True)
 
 

@@ -188,6 +188,9 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
         assert "share of inputs" in done.stdout
         text = page.read_text()
         assert '<th scope="col">share of inputs</th>' in text
+        assert "sex flips the largest share of inputs: " in text
+        assert "Shares of inputs as a picture" in text
+        assert "% of those concerned have `" in text
         pages.append(text)
         first, second = (record["share"] for record in json.loads(page.with_suffix(".json").read_text())["results"])
         expected = by_row if measure == "rows" else by_value

@@ -97,6 +97,19 @@ def test_the_audit_says_what_is_left_among_typical_inputs(seed: int, tmp_path: P
     assert ("found", "none") in seen or ("found", "found") in seen
 
 
+def test_the_page_shows_the_typical_pair_and_what_changes(tmp_path: Path) -> None:
+    model, frame, _, _ = world(1)
+    domain = tmp_path / "domain.sens"
+    domain.write_text(DOMAIN)
+    found = ts.audit(model, frame, margin=[0.5], domain=domain, typical=LEVEL, time_limit=20)
+    page = found.report(tmp_path / "page.html").read_text()
+    kept = [r["typical"]["verdict"] for r in found.records if r["verdict"] == "found"]
+    assert (
+        f"of {len(kept)} findings at margin 0.5 {kept.count('found')} stay, {kept.count('none')} are proved to" in page
+    )
+    assert page.count("A pair of typical inputs") == kept.count("found") > 0
+
+
 def test_the_command_line_and_its_record(tmp_path: Path) -> None:
     model, frame, _, _ = world(1)
     model.save_model(tmp_path / "m.json")

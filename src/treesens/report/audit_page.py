@@ -17,7 +17,8 @@ from treesens.report.audit_facts import without_seconds
 from treesens.report.audit_table import gap_of, swing_of
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
-from treesens.report.share_words import MEANINGS, share_of, typical_of
+from treesens.report.share_bars import share_bars
+from treesens.report.share_words import MEANINGS, share_of, typical_of, who_of
 from treesens.visible import visible, visible_json
 
 _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
@@ -67,6 +68,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
     environment.filters["method"] = audit_words.method_of
+    environment.filters["who"] = who_of
     source = files("treesens.report")
     template = environment.from_string((source / _TEMPLATE).read_text(encoding="utf-8"))
     groups = audit_words.grouped(records)
@@ -85,6 +87,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         trusted=audit_words.trusted(records),
         limits=[*audit_words.limits(records, facts), *facts.get("purpose", {}).get("limitations", ())],
         map=heat_map(groups, gaps),
+        bars=share_bars(groups),
         gap_of=gap_of,
         swing_of=swing_of,
         tolerance=Tolerance(**records[0]["tolerance"]).words() if records else "",

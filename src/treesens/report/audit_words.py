@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from treesens.report.audit_table import classes_of, gap_of
+from treesens.report.share_words import share_of
 
 Record = dict[str, Any]
 
@@ -51,6 +52,7 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
                 f"Of the others at {gap}, {found} change it for some other input of the domain, {none} are proved to change "
                 f"it for none, and {unknown} are undecided."
             )
+        lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
     swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
     if swings:
         name, most = max(swings, key=lambda item: item[1]["max_swing"])
@@ -62,6 +64,34 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
     if facts["interrupted"]:
         lines.append("The audit was interrupted: what is missing below was not asked.")
     return lines
+
+
+def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
+    """Which feature flips the largest share of inputs, as far as is known."""
+    known = [(name, record) for name, record in mine if record.get("share")]
+    if not known:
+        return []
+    name, most = max(known, key=lambda item: _share_value(item[1]["share"]))
+    least = sum(r["share"]["upper"] == 0 for _, r in known)
+    words = f"At {gap}, {name} flips the largest share of inputs: {share_of(most)}."
+    return [words + (f" For {least} of {len(known)} it is proved to be 0." if least else "")]
+
+
+def _share_value(share: Record) -> float:
+    return float(share["lower"] if share["estimate"] is None else share["estimate"]["value"])
+
+
+def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
+    """What changes if only typical inputs count."""
+    found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
+    if not found:
+        return []
+    percent = found[0]["typical"]["percent"]
+    stays, gone, unknown = (sum(r["typical"]["verdict"] == v for r in found) for v in ("found", "none", "unknown"))
+    return [
+        f"If only typical inputs count ({percent:g} %), of {len(found)} findings at {gap} {stays} stay, {gone} are proved to "
+        f"have no pair, and {unknown} are undecided."
+    ]
 
 
 def questions(records: Sequence[Record]) -> list[tuple[str, str]]:

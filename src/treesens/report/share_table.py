@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treesens.report.audit_table import classes_of
-from treesens.report.share_words import MEANINGS, estimated, interval, percent
+from treesens.report.share_words import MEANINGS, estimated, interval, percent, who_of
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
@@ -52,9 +52,8 @@ def _show_concerned(record: dict[str, Any]) -> None:
     if not record["who"] and not record["boxes"]:
         return
     say_wrapped(f"\n{', '.join(record['varied'])} at {size_of(record)}: {record['question']}")
-    for trait in record["who"]:
-        some, every = (f"{100 * trait[key]:.0f} %" for key in ("concerned", "all"))
-        say_wrapped(f"  {some} of those concerned have {trait['words']} ({every} of all)")
+    for line in who_of(record):
+        say_wrapped(f"  {line}")
     for box in record["boxes"]:
         parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
         say_wrapped(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")

@@ -41,6 +41,14 @@ def share_words(record: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def who_of(share: dict[str, Any]) -> list[str]:
+    """Who is concerned, a sentence for every statement that tells those concerned from all."""
+    return [
+        f"{100 * trait['concerned']:.0f} % of those concerned have {trait['words']} ({100 * trait['all']:.0f} % of all)"
+        for trait in share["who"]
+    ]
+
+
 def typical_of(record: dict[str, Any]) -> str:
     """What is left of a finding among typical inputs, with their largest swing; empty if nobody asked."""
     part = record.get("typical")
