@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import treesens as ts
 from treesens.backends.base import get_backend
+from treesens.cli import main
 
 xgboost = pytest.importorskip("xgboost")
 ensemble = pytest.importorskip("sklearn.ensemble")
@@ -168,3 +170,19 @@ def test_none_that_the_library_confirms() -> None:
     found = answer("histogram", 3, f"find a such that prob(a, 1) >= {table.max() + 1e-6:.9f}", confirm="library")
     assert str(found.verdict) == "none"
     assert found.to_dict()["confirmed_by"] == "library"
+
+
+def test_what_is_written_for_a_solver_is_called_a_relaxation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained("xgboost", 3).save_model(tmp_path / "m.json")
+    (tmp_path / "q.sens").write_text(f'model m from "m.json"\n{DOMAIN}query q: find a such that prob(a, 1) >= 0.4\n')
+    with pytest.raises(SystemExit) as ended:
+        main(["emit", str(tmp_path / "q.sens"), "--to", "lp"])
+    assert ended.value.code == 0
+    assert "q: probabilities that are not linear" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["explain", str(tmp_path / "q.sens")])
+    shown_text = capsys.readouterr().out
+    assert "(relaxation)" in shown_text
+    assert "1/(1 + exp(" in shown_text

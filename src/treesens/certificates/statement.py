@@ -268,6 +268,8 @@ def _name_of(constraint: q.Constraint) -> str:
     match constraint:
         case q.AtLeast():
             return f"the constraint `{constraint.name}` of pairs of cells, changes or what is learnt from rows"
+        case q.ProbabilitySum():
+            return "a sum of probabilities, or one of a softmax"
         case q.Difference() | ValueSum():
             return "a relation between values"
         case q.AnyOf():

@@ -45,6 +45,7 @@ def command(
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module
+    from treesens.compiler.query.probabilities import names_probabilities
 
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
     asked = chosen(loaded, queries)
@@ -57,6 +58,9 @@ def command(
         check_writable(output)
     for bound in asked:
         module = compile_query(bound.query, pipeline).module
+        if names_probabilities(bound.query.constraints):
+            words = "probabilities that are not linear stand in it as rows that follow from them"
+            say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
         if target == "sir":
             text = print_module(module, full=True)
         else:

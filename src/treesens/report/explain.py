@@ -13,8 +13,9 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
-from treesens.compiler.passes.base import Pass, size_of
+from treesens.compiler.passes.base import Pass, Relation, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text
 from treesens.report.english import sentence
@@ -70,7 +71,8 @@ def explanation(bound: ResolvedQuestion, pipeline: str, compiled: Compiled, back
         "cells": cells_record(bound.query),
         "pipeline": {"name": pipeline, "text": Pipeline.parse(pipeline).text},
         "passes": passes_record(compiled, pipeline),
-        "relation": compiled.relation.value,
+        # Of probabilities that are not linear the module has the first rows only.
+        "relation": (Relation.RELAXATION if names_probabilities(bound.query.constraints) else compiled.relation).value,
         "rows": linear_record(compiled.module),
         "legalisation": legalisation(compiled.module, backend),
     }
