@@ -104,9 +104,10 @@ def _features(info: Field) -> tuple[tuple[Feature, ...], dict[int, int], NDArray
     """Features by column, the column of every float feature, and whether NaN lies below its borders."""
     for other in ("categorical_features", "text_features", "embedding_features", "ctrs"):
         if other in info and len(info[other].value):
+            # One-hot splits and tables of CTRs are about hashes of the texts, which a file holds without the texts.
             raise info[other].error(
-                f"models with {other.replace('_', ' ')} are not supported",
-                "encode such columns as numbers before training",
+                f"models with {other.replace('_', ' ')} are not supported: the file has hashes, and no names to ask about",
+                "encode such columns as numbers before training; a pipeline with an OrdinalEncoder in front keeps their names",
             )
     fields = list(info["float_features"].items())
     n = len(fields)
