@@ -6,6 +6,10 @@
 
 namespace treesens::search {
 
+namespace {
+constexpr std::int64_t kStepsPerEntry = 16;
+}
+
 Join::Join(const Problem& p, const Forest& f, const std::vector<RowSum>& rows, bool collapse)
     : p_(p), f_(f), rows_(rows), collapse_(collapse), low_(p.variables(), 0), high_(p.size) {
     for (Cell& h : high_) --h;
@@ -37,6 +41,7 @@ bool Join::run(const std::vector<std::int32_t>& groups, std::int64_t limit) {
     literals.clear();
     values.clear();
     limit_ = limit;
+    steps_ = 0;
     groups_ = groups;
     left_out_ = false;
     std::vector<Place> places;
@@ -81,6 +86,7 @@ bool Join::hopeless(const std::vector<Place>& places) const {
 }
 
 bool Join::visit(std::vector<Place>& places) {
+    if (++steps_ / kStepsPerEntry > limit_) return false;
     // Follow the questions that the region already answers; take the shallowest open one, so that copies stay in step.
     int next = -1;
     for (std::size_t i = 0; i < places.size(); ++i) {

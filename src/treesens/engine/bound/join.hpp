@@ -37,7 +37,8 @@ public:
     bool left_out() const { return left_out_; }
     // From now on a first row within `slop` of zero counts as `slop`: rounded upwards, and equal.
     void even_out(std::int64_t slop) { slop_ = slop; }
-    // False when more than `limit` entries would be needed.
+    // False when more than `limit` entries would be needed, or so many steps that a search has no time for them:
+    // entries that are left out or merged count nothing, and there may be endlessly many.
     bool run(const std::vector<std::int32_t>& groups, std::int64_t limit);
 
 private:
@@ -68,6 +69,7 @@ private:
     bool filter_ = true;
     std::vector<std::int32_t> narrowed_;  // variables with a smaller range than their domain, in order of the path
     std::int64_t limit_ = 0;
+    std::int64_t steps_ = 0;
     bool leaves_out_ = false;
     bool left_out_ = false;
     std::int64_t least_ = 0;
