@@ -12,6 +12,9 @@ import numpy as np
 from tests.oracle.meaning import Points
 from tests.oracle.spaces import Feature, Space, quoted
 
+LIGHTGBM_ZERO = float(np.float32(1e-35))
+"""LightGBM's `kZeroThreshold`."""
+
 Columns = list[np.ndarray]
 """Inputs as the library reads them: one array per feature, float64 or objects (labels)."""
 
@@ -105,6 +108,8 @@ class Model:
             # A threshold of infinity tells missing values from all others; LightGBM writes it as 1e300 in JSON.
             cuts = cuts[np.abs(cuts) < 1e300]
             x = values.astype(self.real).astype(float)
+            if self.frontend.startswith("lightgbm"):
+                x[np.abs(x) <= LIGHTGBM_ZERO] = 0.0  # as the library reads it
             out[:, i] = np.searchsorted(cuts, x, side="right")
             out[np.isnan(x), i] = len(cuts) + 1
         return out
