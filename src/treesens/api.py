@@ -22,6 +22,7 @@ from treesens.binder.file import ResolvedFile, bind
 from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
+from treesens.compiler.model import Link
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
@@ -150,12 +151,23 @@ def sensitivity(
         raise UsageError(
             "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
         )
+    loaded = load(model)
+    if len(loaded.ensemble.classes) > 2:
+        raise UsageError(
+            f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
+            remedy="ts.audit and ts.gap ask about every change between classes, and "
+            "ts.query.sensitive(.., flip=(one, other)) about one",
+        )
+    if gap is not None and loaded.ensemble.link is Link.RAW:
+        raise UsageError(
+            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
+        )
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"
     )
     declared = [query.real(name) for name in real]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
-    answers = query.file(*declared, question).answers({"m": model}, {} if data is None else {"d": data}, **given)
+    answers = query.file(*declared, question).answers({"m": loaded}, {} if data is None else {"d": data}, **given)
     return next(iter(answers.values()))
 
 

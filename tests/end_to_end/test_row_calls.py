@@ -131,3 +131,16 @@ def test_the_command_draws_the_curve(trained: tuple[Any, Any, Any], tmp_path: Pa
     run("again.svg")
     assert (tmp_path / "again.svg").read_bytes() == picture
     assert isinstance(run("curve.txt").exception, UsageError)
+
+
+def test_a_sensitivity_is_about_one_decision_and_its_probability() -> None:
+    from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+
+    x = np.arange(60.0).reshape(20, 3) % 7
+    several = RandomForestClassifier(3, random_state=0).fit(x, np.arange(20) % 3)
+    with pytest.raises(UsageError, match="3 classes, and no single decision"):
+        ts.sensitivity(several, vary=["f0"], gap=0.1)
+    raw = AdaBoostClassifier(n_estimators=3, random_state=0).fit(x, np.arange(20) % 2)
+    with pytest.raises(UsageError, match="raw scores, and no probabilities"):
+        ts.sensitivity(raw, vary=["f0"], gap=0.1)
+    assert ts.sensitivity(raw, vary=["f0", "f1", "f2"], margin=0.01).verdict in ("found", "none")
