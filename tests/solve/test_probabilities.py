@@ -14,6 +14,13 @@ import pytest
 import treesens as ts
 from treesens.backends.base import get_backend
 from treesens.cli import main
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result
+from treesens.live import table_of
+from treesens.solve.options import Options
+from treesens.solve.probabilities import answer_probabilities
+from treesens.solve.question import answer as general
 
 xgboost = pytest.importorskip("xgboost")
 ensemble = pytest.importorskip("sklearn.ensemble")
@@ -186,3 +193,28 @@ def test_what_is_written_for_a_solver_is_called_a_relaxation(
     shown_text = capsys.readouterr().out
     assert "(relaxation)" in shown_text
     assert "1/(1 + exp(" in shown_text
+
+
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_a_best_answer_that_is_out_of_time_is_told_with_its_value(norm: str) -> None:
+    """The nearest row of a table: what was found without an objective has a distance, if no bound."""
+    from treesens.binder.session import Session
+    from treesens.grammar.parsing.parser import parse
+
+    rows = pd.DataFrame({name: [0.0, 3.0] for name in NAMES})
+    asked = f"find a such that prob(a, 1) >= 0.4  minimize distance(a, nearest row of d, {norm})"
+    declared = parse(f'model m from "m"\ndata d from "d"\n{DOMAIN}query q: {asked}')
+    model, table = ts.load(trained("xgboost", 3)), table_of(rows, None, None)
+    load: Any = {"load_model": lambda *_: model, "load_table": lambda *_: table}
+    question = Session(declared, Path(), **load).bind(declared.queries[0])
+
+    def out_of_time(query: Query, options: Options, budget: Budget) -> Result:
+        return general(query, options, budget if query.objective is None else Budget.of(0.0))
+
+    found = answer_probabilities(out_of_time, question.query, Options(time_limit=20.0), Budget.of(20.0))
+    assert found.witness is not None
+    assert found.objective is not None
+    steps = np.abs(rows.to_numpy() - found.witness.values[0]) / (SIZE - 1)
+    away = steps.sum(axis=1) if norm == "l1" else steps.max(axis=1)
+    assert found.objective.value == pytest.approx(away.min())
+    assert found.objective.bound is None or found.objective.bound <= found.objective.value

@@ -341,6 +341,12 @@ class _NearestPair:
         )
 
 
+def distance_of(query: Query, nearest: NearestRows, witness: Witness) -> float:
+    """The distance of a witness to the nearest of some rows."""
+    point = witness.values[nearest.point][list(nearest.features)].tolist()
+    return float(Rows(query.space, nearest).to_point(point).min(initial=math.inf))
+
+
 def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
     """The distance to one of the rows as an objective of its own, chosen on values."""
     terms = tuple(

@@ -18,6 +18,7 @@ from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_values
 from treesens.solve.bounds import shown_value
+from treesens.solve.nearest_pair import distance_of
 from treesens.solve.options import Options
 
 Ask = Callable[..., Result]
@@ -82,10 +83,14 @@ class _Cutting:
         goal = self.query.objective
         assert goal is not None
         result, _ = self.search(self.query)
-        if result.verdict is Verdict.FOUND or known.witness is None or goal.nearest is not None:
+        if result.verdict is Verdict.FOUND or known.witness is None:
             return result if result.verdict is Verdict.FOUND else known
-        value = objective_value(goal, inputs_of(self.query, known.witness.values))
         bound = None if result.objective is None else result.objective.bound
+        if goal.nearest is not None:
+            distance = distance_of(self.query, goal.nearest, known.witness)
+            shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
+            return replace(known, objective=shown)
+        value = objective_value(goal, inputs_of(self.query, known.witness.values))
         shown = ObjectiveValue(shown_value(goal, float(value)), bound, Sense.of(goal.maximize), goal.kind)
         return replace(known, objective=shown)
 
