@@ -44,7 +44,7 @@ def test_text_without_categories_names_row_and_column(tmp_path: Path) -> None:
         table.matrix(["a", "sex"])
     assert "row 1, column `sex`" in caught.value.place
     assert "`Male`" in caught.value.message
-    assert "feature sex: category {NAME = value" in caught.value.remedy
+    assert "feature sex: category {NAME = code" in caught.value.remedy
     with pytest.raises(DataError, match="did you mean `Male`"):
         read_table(write(tmp_path / "u.csv", "sex\nMal\n")).numbers("sex", Categories({"Male": 1.0}))
 

@@ -234,7 +234,7 @@ def test_scikit_learn_is_needed_for_isolation_alone(monkeypatch: pytest.MonkeyPa
     model = load(forest(frame, 3))
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     assert ask(model, frame, "find a such that a typical of d").verdict == "found"
-    with pytest.raises(ts.errors.TreesensError, match=r"pip install treesens\[sklearn\]"):
+    with pytest.raises(ts.errors.TreesensError, match=r"pip install 'treesens\[sklearn\]'"):
         ask(model, frame, "find a such that a typical of d by isolation").verdict  # noqa: B018
 
 
