@@ -21,7 +21,67 @@ struct Setting {
     FactorSets sets;
 };
 
+// A hard row over a tree of its own, which asks for a shared variable and for the first copy.
+void add_hard_row(Problem& p, std::int64_t bound) {
+    const std::vector<std::vector<Literal>> boxes = {
+        {{0, 0, 1}, {3, 0, 0}}, {{0, 0, 1}, {3, 1, 3}}, {{0, 2, 3}, {3, 0, 2}}, {{0, 2, 3}, {3, 3, 3}}};
+    const std::vector<std::int64_t> values = {-900, -300, -500, -100};
+    p.group_tree.push_back(p.group_tree.back() + 1);
+    for (std::size_t b = 0; b < boxes.size(); ++b) {
+        p.literals.insert(p.literals.end(), boxes[b].begin(), boxes[b].end());
+        p.box_offset.push_back(static_cast<std::int64_t>(p.literals.size()));
+        p.leaf_offset.push_back(static_cast<std::int64_t>(p.box_offset.size()) - 1);
+        p.coefficient_row.push_back(2);
+        p.coefficient_value.push_back(values[b]);
+        p.coefficient_offset.push_back(static_cast<std::int64_t>(p.coefficient_row.size()));
+    }
+    p.group_offset.push_back(static_cast<std::int64_t>(p.leaf_offset.size()) - 1);
+    p.constraints = p.rows = 3;
+    p.bound.push_back(bound);
+    p.slack_weight.push_back(0);
+}
+
 }  // namespace
+
+TEST_CASE("hard rows over other trees stand beside the sum of rows that cancel, and lower its bound") {
+    int lower = 0;
+    for (std::uint64_t seed = 1; seed < 24; ++seed) {
+        MemoryBudget budget;
+        Problem p = sample::problem(seed % 12, 6, 0);
+        add_hard_row(p, seed < 12 ? -350 : -550);
+        validate(p);
+        const Forest f = build_forest(p);
+        const Goal goal(p, Mode::slack, p.bound);
+        const FactorSets sets = build_factor_sets(p, f, goal, budget);
+        REQUIRE(sets.collapsed->rows.size() == 2);
+        CHECK(sets.collapsed->rows[1] == RowSum{2});
+        BoundLevel level(p, goal, sets.collapsed, collapsed_multiplier(sets), budget);
+        level.messages.keep_cells();
+        Domains domains(p);
+        level.messages.reset(domains, false);
+        Control control;
+        control.start(-1, -1);
+        for (int i = 0; i < 6; ++i) level.messages.sweep(i % 2 == 0, domains, control);
+        const std::int64_t without = level.upper(p, goal);
+        std::vector<Cell> x(p.variables(), 0);
+        std::int64_t best = INT64_MIN;
+        std::vector<std::int64_t> slack(3);
+        sample::for_all(p, [&](const std::vector<Cell>& y) {
+            evaluate(p, f, goal.bound, y.data(), slack.data());
+            if (slack[2] >= 0) best = std::max(best, std::min(slack[0], slack[1]));
+        });
+        const Optimised of{p, goal};
+        for (int i = 0; i < 30; ++i) {
+            level.messages.decode(x);
+            Sweep outcome = Sweep::open;
+            level.improve_multipliers(x, domains, control, outcome, &of);
+            CHECK(level.upper(p, goal) >= best);
+        }
+        CHECK(level.upper(p, goal) <= without);
+        lower += level.upper(p, goal) < without;
+    }
+    CHECK(lower > 8);
+}
 
 TEST_CASE("entries hold the sums of their trees") {
     for (std::uint64_t seed = 1; seed < 16; ++seed) {

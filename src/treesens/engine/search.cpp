@@ -15,6 +15,9 @@ namespace {
 constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
 // Local search on a small problem has seen everything long before; the prover decides such problems at once.
 constexpr std::int64_t kLocalPerNode = 2'000;
+// Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
+// has found the best in its first turn nearly always.
+constexpr std::int64_t kOptimumTurns[] = {6'000'000, 20'000'000, 6'000'000, 400'000'000, 20'000'000};
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 constexpr std::int64_t kPatience = 16;
@@ -43,21 +46,42 @@ Problem checked(Problem problem, MemoryBudget& budget) {
     return problem;
 }
 
+Problem checked(Problem problem, const Forest& forest, MemoryBudget& budget) {
+    validate(problem, forest);
+    budget.charge(static_cast<std::int64_t>(forest.nodes.size() * sizeof(TreeNode) + forest.value.size() * 8 +
+                                            problem.unary.size() * 8 + problem.clause_literals.size() * 24 +
+                                            problem.hints.size() * 4));
+    return problem;
+}
+
 }  // namespace
 
-Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes, const Forest* forest)
+Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
     : budget_(max_bytes),
       problem_(checked(std::move(problem), budget_)),
-      forest_(forest != nullptr ? *forest : build_forest(problem_)),
+      forest_(build_forest(problem_)),
       goal_(problem_, mode, problem_.bound),
       clauses_(problem_),
       local_(problem_, forest_, clauses_, seed),
       seed_(seed),
       turn_left_(turn_work(0)) {
-    // Trees that are known do not tell whether the boxes, which one of the provers reads instead, are there, too.
-    for (std::int64_t l = 0; forest != nullptr && l < problem_.leaves(); ++l) {
-        if (problem_.leaf_offset[l] == problem_.leaf_offset[l + 1]) throw std::invalid_argument("a leaf has no box");
-    }
+    drop_coefficients(problem_);
+    begin();
+}
+
+Search::Search(Problem problem, Forest forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+    : budget_(max_bytes),
+      problem_(checked(std::move(problem), forest, budget_)),
+      forest_(std::move(forest)),
+      goal_(problem_, mode, problem_.bound),
+      clauses_(problem_),
+      local_(problem_, forest_, clauses_, seed),
+      seed_(seed),
+      turn_left_(turn_work(0)) {
+    begin();
+}
+
+void Search::begin() {
     local_.set_goal(goal_);
     const Domains all(problem_);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);
@@ -220,8 +244,7 @@ void Search::start_prover() {
 // sweeps are dearer. What has been proved and found stays.
 void Search::bundle_trees() {
     if (bundled_ || together_ == 0) return;
-    const bool wanted = goal_.mode == Mode::objective && !objective_cancels_ && !is_deep() && turn_ >= kRepeatFrom;
-    if (!together_at_once_ && !wanted) return;
+    if (!together_at_once_ && !(will_bundle() && turn_ >= kRepeatFrom)) return;
     bundled_ = true;
     Stopwatch watch(seconds_.factors);
     const std::int64_t known = upper();
@@ -303,10 +326,11 @@ bool Search::done() {
 }
 
 std::int64_t Search::turn_work(int turn) const {
-    if (turn % 2 == 1) return kTurns[turn] * (turn >= kRepeatFrom ? patience_ : 1);
+    const std::int64_t work = will_bundle() ? kOptimumTurns[turn] : kTurns[turn];
+    if (turn % 2 == 1) return work * (turn >= kRepeatFrom ? patience_ : 1);
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     // In deep trees a move is spread over memory, and its work takes several times as long.
-    return std::min(kTurns[turn] / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
+    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
 }
 
 void Search::local_phase() {

@@ -41,9 +41,10 @@ public:
     // Entries of a factor of several trees, once a search is long (ADR 0013).
     static constexpr std::int64_t kTogether = 400;
 
-    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit. A `forest` that
-    // is known already saves building it; then the leaves need no boxes.
-    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes, const Forest* forest = nullptr);
+    // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
+    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+    // With trees that are known: the problem needs neither boxes nor coefficients of leaves.
+    Search(Problem problem, Forest forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
 
     // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see problem/limits.hpp.
     void run(double slice, double seconds, std::int64_t node_limit);
@@ -94,6 +95,7 @@ public:
     std::vector<const Prover*> provers() const;  // the first, and its helpers
 
 private:
+    void begin();
     void local_phase();
     void prove_phase(std::int64_t node_limit);
     void next_turn();
@@ -104,6 +106,10 @@ private:
     void turns(std::int64_t node_limit);
     bool done();
     bool proved() const;
+    // Whether trees come to share factors if the search is long (ADR 0013).
+    bool will_bundle() const {
+        return together_ > 0 && goal_.mode == Mode::objective && !objective_cancels_ && !is_deep();
+    }
     bool is_deep() const { return problem_.leaves() >= kDeepTree * problem_.groups(); }
     bool wants_boxes() const;
     bool wants_messages() const;

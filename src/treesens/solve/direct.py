@@ -13,8 +13,9 @@ from treesens.backends.native.direct import DirectOutcome, decide_directly
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
+from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.options import Options
 
 _MOMENT = 1.0
@@ -22,41 +23,74 @@ _SHARE = 1 / 8
 """Seconds at most, and of the time."""
 _MOST_CASES = 8
 """Cases of a question with disjunctions that are decided one by one."""
+_MANY_LEAVES = 200_000
+"""Of all points together: a module of them has millions of nonzeros."""
 _LONG = 2 / 3
 """Of the time, for questions about what is typical."""
 
 
 def answer_directly(query: Query, options: Options, budget: Budget) -> Result | None:
-    """An answer that stands; None where there is none yet."""
+    """An answer that stands; None where there is none yet.
+
+    About large models all is said here: the way through the IR takes several times as long and the memory for the same, and
+    nobody but the engine could read what comes of it. There an open question is `unknown`.
+    """
     if options.backend not in {"auto", "native"} or options.pipeline != "default" or options.verify_each:
         return None
     start = time.perf_counter()
-    # With the trees of a forest the way through the IR takes several times as long for the same.
-    part = budget.share(_LONG) if names_forests(query) else budget.share(_SHARE).within(_MOMENT)
+    large = is_large(query)
+    part = budget if large else _first_part(query, budget)
     found = _decide(query, options, part)
-    if found is None or not (found.none or found.cells is not None):
+    if found is None or found.reason == "internal":
         return None
-    solved = time.perf_counter()
-    result = _judged(query, found, options)
-    if result is None:
+    if not (large or found.none or found.cells is not None or found.reason == "rounding"):
         return None
+    judged = [(found, _judged(query, found, options), time.perf_counter() - start)]
+    if _wants_clearance(*judged[0][:2]):
+        found = _decide(harden(query), options, part)
+        # What is harder has no answer: that says nothing about the question.
+        if found is not None and found.cells is not None:
+            judged.append((found, _judged(query, found, options), time.perf_counter() - start - judged[0][2]))
+    last = judged[-1][1]
+    if isinstance(last, Rejected) and (not large or last.none is not None):
+        return None
+    if isinstance(last, Rejected):
+        words = f"numerical band: {last.reason}" if last.numerical else last.reason
+        last = Result(query.name, Verdict.UNKNOWN, words)
+    attempts = tuple(_attempt(outcome, result, seconds, options) for outcome, result, seconds in judged)
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
-    words = "infeasible" if found.none else "satisfied"
-    attempt = Attempt(
-        "native", options.pipeline, words, result.verdict, "", {"solve": solved - start}, statistics=found.statistics
+    return replace(last, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=attempts)
+
+
+def is_large(query: Query) -> bool:
+    """Whether the trees of the points have so many leaves that no solver but the engine could read a module of them."""
+    return sum(query.models[point.model].n_leaves for point in query.points) >= _MANY_LEAVES
+
+
+def _first_part(query: Query, budget: Budget) -> Budget:
+    # With the trees of a forest the way through the IR takes several times as long for the same.
+    return budget.share(_LONG) if names_forests(query) else budget.share(_SHARE).within(_MOMENT)
+
+
+def _wants_clearance(found: DirectOutcome, judged: Result | Rejected) -> bool:
+    """Whether only the last digits stand against a point: others may be clear of them. The trees are there already."""
+    return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
+
+
+def _attempt(found: DirectOutcome, judged: Result | Rejected, seconds: float, options: Options) -> Attempt:
+    verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
+    return Attempt(
+        "native", options.pipeline, _ended(found), verdict, "", {"solve": seconds}, statistics=found.statistics
     )
-    return Result(
-        query.name,
-        result.verdict,
-        result.reason,
-        proof=result.proof,
-        witness=result.witness,
-        backend="native",
-        pipeline=options.pipeline,
-        seconds=seconds,
-        attempts=(attempt,),
-        notes=result.notes,
-    )
+
+
+def _ended(found: DirectOutcome) -> str:
+    """How the search ended, in the words of a termination."""
+    if found.none:
+        return "infeasible"
+    if found.cells is not None or found.reason == "rounding":
+        return "satisfied"
+    return {"memory": "memory", "stopped": "interrupted"}.get(found.reason, "time")
 
 
 def _decide(query: Query, options: Options, budget: Budget) -> DirectOutcome | None:
@@ -65,7 +99,14 @@ def _decide(query: Query, options: Options, budget: Budget) -> DirectOutcome | N
     every: list[DirectOutcome] = []
     for number, case in enumerate(cases):
         part = budget.share(1 / (len(cases) - number))
-        found = decide_directly(case, part, hints=options.hints, seed=options.seed, memory=options.memory_limit)
+        found = decide_directly(
+            case,
+            part,
+            hints=options.hints,
+            seed=options.seed,
+            memory=options.memory_limit,
+            threads=options.threads,
+        )
         if found is None or found.cells is not None:
             return found
         every.append(found)
@@ -73,7 +114,8 @@ def _decide(query: Query, options: Options, budget: Budget) -> DirectOutcome | N
         return every[0] if every else None
     left = next((found for found in every if not found.none), every[-1])
     nodes = sum(found.statistics.get("nodes", 0.0) for found in every)
-    return replace(left, statistics={**left.statistics, "nodes": nodes, "cases": float(len(every))})
+    # How near a case has come says nothing about the others.
+    return replace(left, near=None, statistics={**left.statistics, "nodes": nodes, "cases": float(len(every))})
 
 
 def _cases(query: Query) -> list[Query]:
@@ -105,11 +147,15 @@ def names_forests(query: Query) -> bool:
     return any(row.form.forests for row in linear_constraints(query.constraints))
 
 
-def _judged(query: Query, found: DirectOutcome, options: Options) -> Result | None:
-    if found.cells is None:
+def _judged(query: Query, found: DirectOutcome, options: Options) -> Result | Rejected:
+    if found.none:
         return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
+    if found.reason == "rounding":
+        return Rejected("rows that were rounded hold, and exact ones do not")
+    if found.cells is None:
+        return Result(query.name, Verdict.UNKNOWN, _ended(found), near_miss=found.near)
     witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
     if not isinstance(witness, Witness):
-        return None
+        return witness
     notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
     return Result(query.name, Verdict.FOUND, "verified", witness=witness, notes=notes)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.measure.share import Estimate
+from treesens.compiler.measure.sampler import Estimate
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (

@@ -101,6 +101,35 @@ def test_sums_exact_and_emulated_stay_within_the_band(seed: int) -> None:
     assert emulated.dtype == e.accumulation.number_type.dtype
 
 
+def slow_band(e: Ensemble) -> Fraction:
+    """The bound of `bands` by exact fractions alone, for one output whose base is added first."""
+    kind = e.accumulation.number_type
+    unit, tiny = Fraction(1, 1 << kind.precision), Fraction(kind.tiny) / 2
+    low = high = Fraction(e.base[0].item())
+    error = Fraction(0)
+    for tree in range(e.n_trees):
+        mine = [e.contribution(int(leaf))[0] for leaf in np.flatnonzero(e.leaf_tree == tree)]
+        if e.tree_weight[tree] != 1.0:
+            error += unit * max(map(abs, mine)) + tiny
+        low, high = low + min(mine), high + max(mine)
+        error += unit * (max(abs(low), abs(high)) + error)
+    return error
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_band_is_the_exact_bound_rounded_up(seed: int) -> None:
+    e = random_ensemble(seed, trees=40)
+    if e.accumulation.base_first:
+        exact = slow_band(e)
+        assert exact <= e.band() <= exact * (1 + Fraction(1, 1 << 30)) + Fraction(1, 1 << 119)
+
+
+def test_the_band_of_many_trees_stays_short() -> None:
+    e = random_ensemble(2, trees=3_000)
+    assert e.band().denominator <= 1 << 120
+    assert 0 < e.band() < 1
+
+
 def test_an_average_divides_the_sum_and_not_the_base() -> None:
     e = replace(random_ensemble(0), average=3).validate()
     x = random_rows(e, 5, 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -29,12 +29,17 @@ from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Coarse, Constraint, Query, SameExcept
+from treesens.compiler.result import NearMiss
 
 _BITS = 60
 """Sums of a row stay below 2**_BITS."""
 _MOST_DROPPED = 20
 """Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
 _KEPT = 32
+_MOST_NODES = 1 << 19
+"""Most questions that are kept, and nodes of the trees of all of them but the last: they take some 50 bytes per node."""
+_UNKNOWN = (1 << 63) - 1
+"""At least as much is said of a level that is not known."""
 _LOOK = 12
 """Work of the local search before the first proof, per node of the trees. Most answers turn up at once, and a proof that there
 is none often takes less time than a longer search for one.
@@ -45,12 +50,17 @@ _TREES = 1 << 20
 
 @dataclass(frozen=True)
 class DirectOutcome:
-    """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures."""
+    """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures.
+
+    With neither the `reason` says why: `time`, `memory`, `stopped`, `internal`, or `rounding` if only rounded rows let the
+    point pass that was found. `near` is how near the search has come, if all rows count in the same units.
+    """
 
     cells: Int32Array | None
     none: bool
     reason: str
     statistics: dict[str, float]
+    near: NearMiss | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +117,11 @@ class DirectQuestion:
         self.coarse = coarse
         # Every point has the trees of every forest, so that their numbers are the same for all points of a model.
         self.forests = [forest.on(coarse.grid) for forest in forests_of(parts.rows)]
+        units = {(row.scale, row.shift) for row in rows}
+        self.unit = None
+        if len(units) == 1 and not any(row.slack for row in rows):
+            (scale, shift) = units.pop()
+            self.unit = 1 / (scale * Fraction(2) ** shift)
         self.variable = np.zeros((len(points), features), np.int32)
         owner: list[int] = []
         for f in range(features):
@@ -151,6 +166,7 @@ class DirectQuestion:
         seed: int,
         memory: int | None,
         look: int | None = None,
+        threads: int = 1,
     ) -> Any:
         """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
         `look` units of work before the first proof (None: in proportion to the trees).
@@ -160,7 +176,9 @@ class DirectQuestion:
             return None
         asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
         first = _LOOK * self.nodes if look is None else look
-        return _engine.BoxSearch(self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first)
+        return _engine.BoxSearch(
+            self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first, threads
+        )
 
     def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
@@ -171,7 +189,13 @@ class DirectQuestion:
             "local_seconds": facts["seconds_local"],
             "prove_seconds": facts["seconds_prove"],
         }
-        return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics)
+        near = None
+        if facts["status"] == "open" and facts["reason"] != "internal" and self.unit is not None:
+            reached, bound = (
+                None if abs(end) >= _UNKNOWN else float(end * self.unit) for end in (facts["level"], facts["upper"])
+            )
+            near = NearMiss(reached, bound)
+        return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +283,8 @@ def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
 
 def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
     """The trees of some models, one model after the other, as the engine takes them."""
+    if len(parts) == 1:
+        return _as_they_are(parts[0])
     nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
     leaves = np.cumsum([0, *(part.n_leaves for part in parts)])
     sets = np.cumsum([0, *(len(part.set_offset) - 1 for part in parts)])
@@ -282,6 +308,13 @@ def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
         "set_member": np.concatenate([part.set_member for part in parts]),
         "first_leaf": np.concatenate(([0], moved([ends[1:] for ends in trees], leaves))).astype(np.int64),
     }
+
+
+def _as_they_are(part: CellEnsemble) -> dict[str, Any]:
+    """The trees of one model, without a copy."""
+    first = np.searchsorted(part.ensemble.leaf_tree, np.arange(part.n_trees + 1)).astype(np.int64)
+    names = ("root", "feature", "cut", "left", "right", "leaf", "default_left", "category_set", "set_offset")
+    return {**{name: getattr(part, name) for name in names}, "set_member": part.set_member, "first_leaf": first}
 
 
 def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
@@ -316,17 +349,24 @@ def decide_directly(
     seed: int = 0,
     memory: int | None = None,
     look: int | None = None,
+    threads: int = 1,
 ) -> DirectOutcome | None:
-    """Whether a question without an objective has an answer; None where it has to take the way through the IR, and where
-    rounded scores do not tell. The engine looks for an answer for `look` units of work before the first proof (None: in
-    proportion to its trees).
+    """Whether a question without an objective has an answer; None where it has to take the way through the IR. The engine looks
+    for an answer for `look` units of work before the first proof (None: in proportion to its trees).
     """
     shared = not is_reused()
-    asked = reuse(query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared, look=look))
+    try:
+        asked = reuse(
+            query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared, look=look, threads=threads)
+        )
+    except MemoryError:
+        return DirectOutcome(None, False, "memory", {})
     if asked is None:
         return None
     found = asked.question.decide(asked.search, asked.cells, budget)
-    return found if found.cells is None or asked.known.confirms(query, found.cells) else None
+    if found.cells is None or asked.known.confirms(query, found.cells):
+        return found
+    return replace(found, cells=None, reason="rounding")
 
 
 def ask(
@@ -337,6 +377,7 @@ def ask(
     *,
     shared: bool = False,
     look: int | None = None,
+    threads: int = 1,
 ) -> Asked | None:
     """The search for a question; None where it has to take the way through the IR. One that is `shared` with other questions
     proves nothing about the cells of this one's own grid.
@@ -345,7 +386,7 @@ def ask(
     if known is None:
         return None
     cells = known.cells(query)
-    search = known.question.search(cells, known.bound, hints, seed, memory, look)
+    search = known.question.search(cells, known.bound, hints, seed, memory, look, threads)
     return None if search is None else Asked(known.question, cells, search, known)
 
 
@@ -370,6 +411,14 @@ class Known:
         nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
         point = Inputs(nowhere, cells, scores_of_cells(query, cells))
         return all(holds(row, point) for row in rounded)
+
+
+def _forget_the_oldest() -> None:
+    """Keeps few questions, and of large trees fewer."""
+    nodes = sum(question.nodes for question, _, _ in _KNOWN.values())
+    while len(_KNOWN) > 1 and (len(_KNOWN) > _KEPT or nodes > _MOST_NODES):
+        _, (oldest, _, _) = _KNOWN.popitem(last=False)
+        nodes -= oldest.nodes
 
 
 def known_question(query: Query, *, shared: bool = True) -> Known | None:
@@ -404,8 +453,7 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
         known = DirectQuestion(query, coarse, parts, whole), whole, query
         with _LOCK:
             _KNOWN[key] = known
-            while len(_KNOWN) > _KEPT:
-                _KNOWN.popitem(last=False)
+            _forget_the_oldest()
     bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
     if any(abs(bound).bit_length() > _BITS for bound in bounds):
         return None

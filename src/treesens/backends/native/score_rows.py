@@ -53,8 +53,8 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """Whether a row is about leaves whose slack counts: where slacks are compared, those of forests do not."""
-        return bool(np.any(self.leaf_of[row.variables] >= 0)) and not (self.alike and row.name == FOREST_ROW)
+        """Whether a row is about leaves whose slack counts: those of forests, in other units, have to hold as they are."""
+        return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
         """int64 coefficients; rounded outward if they do not fit."""

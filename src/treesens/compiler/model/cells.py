@@ -21,6 +21,9 @@ Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 
+_LEAVES_AT_ONCE = 1 << 15
+"""Leaves whose boxes are made at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class LeafBoxes:
@@ -153,52 +156,61 @@ class CellEnsemble:
 
     def leaf_boxes(self) -> LeafBoxes:
         """The cells per feature that reach each leaf: the paths from all leaves upwards, intersected per feature."""
-        owner, node, went_left = self._paths()
+        at = np.flatnonzero(self.feature < 0).astype(np.int32)
+        at = at[np.argsort(self.leaf[at], kind="stable")]
+        # The decisions above all leaves together take ten times the memory of the boxes.
+        chunks = [self._literals(at[i : i + _LEAVES_AT_ONCE]) for i in range(0, len(at), _LEAVES_AT_ONCE)]
+        owner, feature, lo, hi, missing, mask = (
+            np.concatenate(parts) for parts in zip(*(chunk[:6] for chunk in chunks), strict=True)
+        )
+        masks = [chunk[6] for chunk in chunks]
+        # Masks are numbered within their chunk.
+        before = np.cumsum([0, *(len(of_chunk) for of_chunk in masks)])
+        lengths = [len(chunk[0]) for chunk in chunks]
+        mask = np.where(mask < 0, mask, mask + np.repeat(before[:-1], lengths)).astype(np.int32)
+        members = [member for of_chunk in masks for member in of_chunk]
+        per_leaf = np.bincount(owner, minlength=self.n_leaves)
+        return LeafBoxes(
+            offset=np.concatenate([[0], np.cumsum(per_leaf)]).astype(np.int64),
+            feature=feature,
+            lo=lo,
+            hi=hi,
+            missing=missing,
+            mask=mask,
+            mask_offset=np.concatenate([[0], np.cumsum([len(m) for m in members])]).astype(np.int64),
+            mask_member=np.concatenate([np.zeros(0, np.uint8), *members]).astype(np.uint8),
+            grid=self.grid,
+        )
+
+    def _literals(self, at: Int32) -> tuple[Int32, Int32, Int32, Int32, Bools, Int32, list[Bytes]]:
+        """One literal per feature above the leaves at some nodes, by leaf and feature: leaf, feature, lo, hi, missing, mask;
+        and the masks.
+        """
+        owner, node, went_left = self._paths(at)
         feature = self.feature[node]
-        # One literal per (leaf, feature): sorting brings its decisions together.
+        # Sorting brings the decisions of a literal together.
         order = np.lexsort((feature, owner))
         owner, node, went_left, feature = owner[order], node[order], went_left[order], feature[order]
         if not len(owner):
-            start = np.zeros(0, dtype=np.int64)
-        else:
-            fresh = (np.diff(owner, prepend=-1) != 0) | (np.diff(feature, prepend=-1) != 0)
-            start = np.flatnonzero(fresh)
-        counts = self.grid.n_cells
+            none = np.zeros(0, np.int32)
+            return none, none, none, none, np.zeros(0, np.bool_), none, []
+        start = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(feature, prepend=-1) != 0))
         has_missing = self.grid.missing_cells >= 0
-        last = counts - has_missing - 1
-        lo, hi = np.zeros(len(start), dtype=np.int32), np.zeros(len(start), dtype=np.int32)
-        missing, mask = np.zeros(len(start), dtype=np.bool_), np.full(len(start), -1, dtype=np.int32)
-        if len(start):
-            lo = np.maximum.reduceat(np.where(went_left, 0, self.cut[node] + 1), start).astype(np.int32)
-            hi = np.minimum.reduceat(np.where(went_left, self.cut[node], last[feature]), start).astype(np.int32)
-            follows = (self.default_left[node] != 0) == went_left
-            missing = np.logical_and.reduceat(follows, start) & has_missing[feature[start]]
-            mask, masks = self._masks(node, went_left, start)
-        else:
-            masks = []
+        last = self.grid.n_cells - has_missing - 1
+        lo = np.maximum.reduceat(np.where(went_left, 0, self.cut[node] + 1), start).astype(np.int32)
+        hi = np.minimum.reduceat(np.where(went_left, self.cut[node], last[feature]), start).astype(np.int32)
+        follows = (self.default_left[node] != 0) == went_left
+        missing = np.logical_and.reduceat(follows, start) & has_missing[feature[start]]
+        mask, masks = self._masks(node, went_left, start)
         categorical = mask >= 0
         lo[categorical], hi[categorical] = 0, -1
         for literal in np.flatnonzero(categorical):
             cell = self.grid[int(feature[start[literal]])].missing_cell
             missing[literal] = cell >= 0 and bool(masks[mask[literal]][cell])
-        per_leaf = (
-            np.bincount(owner[start], minlength=self.n_leaves) if len(start) else np.zeros(self.n_leaves, np.int64)
-        )
-        return LeafBoxes(
-            offset=np.concatenate([[0], np.cumsum(per_leaf)]).astype(np.int64),
-            feature=feature[start].astype(np.int32),
-            lo=lo,
-            hi=hi,
-            missing=missing,
-            mask=mask,
-            mask_offset=np.concatenate([[0], np.cumsum([len(m) for m in masks])]).astype(np.int64),
-            mask_member=np.concatenate([np.zeros(0, np.uint8), *masks]).astype(np.uint8),
-            grid=self.grid,
-        )
+        return owner[start], feature[start], lo, hi, missing, mask, masks
 
-    def _paths(self) -> tuple[Int32, Int32, Bools]:
-        """All decisions above all leaves: (leaf, deciding node, went left), level by level upwards."""
-        at = np.flatnonzero(self.feature < 0).astype(np.int32)
+    def _paths(self, at: Int32) -> tuple[Int32, Int32, Bools]:
+        """All decisions above the leaves at some nodes: (leaf, deciding node, went left), level by level upwards."""
         owner = self.leaf[at]
         owners, nodes, sides = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
         while True:

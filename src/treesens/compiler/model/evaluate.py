@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Rows x trees held at once, so that memory stays flat for long tables.
 _CHUNK = 1 << 21
+_GUARD = 40
+"""Bits below the rounding errors of the least leaf, for bounds on errors."""
 _FEW = 16
 """Rows that are summed up one by one: for more it is faster to take all rows of a tree at once."""
 
@@ -137,22 +139,16 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
     unit, tiny = Fraction(1, 1 << kind.precision), Fraction(kind.tiny) / 2
     contributions = ensemble.scaled_contributions
     limit = Fraction(kind.max)
-    weighted = ensemble.tree_weight != 1.0
-    step, first_leaf = contributions.step, np.searchsorted(ensemble.leaf_tree, np.arange(ensemble.n_trees))
+    first_leaf = np.searchsorted(ensemble.leaf_tree, np.arange(ensemble.n_trees))
     result = []
     for output in range(ensemble.n_outputs):
         values = contributions.values[:, _column(ensemble, output)]
         lows = np.minimum.reduceat(values, first_leaf) if len(values) else values
         highs = np.maximum.reduceat(values, first_leaf) if len(values) else values
         base = Fraction(ensemble.base[output].item())
-        low = high = base if ensemble.accumulation.base_first else Fraction(0)
-        error = Fraction(0)
-        for tree in _trees_of(ensemble, output):
-            smallest, largest = int(lows[tree]) * step, int(highs[tree]) * step
-            if weighted[tree]:
-                error += unit * max(abs(smallest), abs(largest)) + tiny
-            low, high = low + smallest, high + largest
-            error += unit * (max(abs(low), abs(high)) + error)
+        start = base if ensemble.accumulation.base_first else Fraction(0)
+        ranges = [(int(lows[t]), int(highs[t]), ensemble.tree_weight[t] != 1.0) for t in _trees_of(ensemble, output)]
+        low, high, error = _summed(ranges, contributions.shift, start, kind.precision, tiny)
         if ensemble.average != 1:
             low, high, error = low / ensemble.average, high / ensemble.average, error / ensemble.average
             error += unit * (max(abs(low), abs(high)) + error) + tiny
@@ -171,6 +167,26 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
         # A few digits are enough for a bound; rounding it up keeps the numbers short.
         result.append(Fraction(-(-error * (1 << 120) // 1), 1 << 120))
     return tuple(result)
+
+
+def _summed(
+    ranges: list[tuple[int, int, bool]], shift: int, start: Fraction, precision: int, tiny: Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
+    """The least and the greatest sum, and a bound on its error: of trees in units of 2**-shift, with a product or without.
+
+    The error is rounded up to whole units tree by tree: exact, its denominator would grow with every tree.
+    """
+    fine = max(shift, start.denominator.bit_length() - 1) + precision + _GUARD
+    low = high = int(start * (1 << fine))
+    half = -int(-tiny * (1 << fine) // 1)
+    error = 0
+    for smallest, largest, weighted in ranges:
+        first, last = smallest << (fine - shift), largest << (fine - shift)
+        if weighted:
+            error += -(-max(abs(first), abs(last)) >> precision) + half
+        low, high = low + first, high + last
+        error += -(-(max(abs(low), abs(high)) + error) >> precision)
+    return Fraction(low, 1 << fine), Fraction(high, 1 << fine), Fraction(error, 1 << fine)
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:

@@ -31,12 +31,13 @@ def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]
     column = np.where(mine[ensemble.leaf_tree], column, 0)
     base = to_scaled(ensemble.base[output : output + 1])
     shift = max(scaled.shift, base.shift)
-    exact = [int(v) << (shift - scaled.shift) for v in column.tolist()]
     whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
-    largest = max(map(abs, exact), default=0) * (ensemble.n_trees + 1) + whole
-    drop = max(0, largest.bit_length() - _BITS)
-    values = frozen([v >> drop for v in exact], np.int64)
-    return values, shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
+    ends = (int(column.max(initial=0)), int(column.min(initial=0)))
+    most = max(map(abs, ends)) << (shift - scaled.shift)
+    drop = max(0, (most * (ensemble.n_trees + 1) + whole).bit_length() - _BITS)
+    lift = shift - scaled.shift - drop  # what is left of a value fits by now
+    moved = column << lift if lift >= 0 else column >> -lift
+    return frozen(moved, np.int64), shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
 
 
 def base_units(model: CellEnsemble, output: int, shift: int) -> int:

@@ -1,4 +1,5 @@
 // treesens._engine.ShareSearch: how much of a measure is concerned (treesens.compiler.measure.search documents it).
+#include <memory>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
@@ -16,6 +17,7 @@ using namespace measure;
 using Longs = Vector<std::int64_t>;
 
 constexpr Wide kMostThreshold = std::int64_t{1} << 62;
+constexpr double kMostRatio = 1e100;
 constexpr std::size_t kMostChoices = 1 << 16;
 
 Choices choices_of(const Ints& varied, const Matrix<std::int32_t>& choices, const Ints& cell_count) {
@@ -64,7 +66,7 @@ void check_values(const Matrix<std::int64_t>& values, const Longs& base, std::in
 }
 
 MeasureData measure_of(const Ints& cell_count, const Ints& bin, const Longs& weight, const Ints& parent,
-                       const Ints& order, const Vector<double>& table) {
+                       const Ints& order, const Vector<double>& table, double most = 1.0) {
     const std::size_t features = cell_count.size();
     require(parent.size() == features && order.size() == features, "the tree of a measure needs every feature");
     MeasureData data;
@@ -103,7 +105,7 @@ MeasureData measure_of(const Ints& cell_count, const Ints& bin, const Longs& wei
         const std::size_t rows = parent(f) < 0 ? 1 : static_cast<std::size_t>(data.bin[parent(f)].back()) + 1;
         require(start + rows * bins <= table.size(), "a table of a measure is too short");
         data.table.emplace_back(table.data() + start, table.data() + start + rows * bins);
-        for (const double p : data.table.back()) require(p >= 0.0 && p <= 1.0, "a probability is not in [0, 1]");
+        for (const double p : data.table.back()) require(p >= 0.0 && p <= most, "a probability is out of range");
         start += rows * bins;
     }
     require(start == table.size(), "the tables of a measure are too long");
@@ -171,6 +173,16 @@ void run(ShareSearch& self, double enough, std::int64_t most_boxes, std::int64_t
     self.run(enough, most_boxes, most_nodes, seconds);
 }
 
+// An array that owns what a vector had.
+template <typename T>
+nb::object owned(std::vector<T> values) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    T* const data = kept->data();
+    const std::size_t size = kept->size();
+    const nb::capsule owner(kept.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+}
+
 nb::tuple sample(ShareSearch& self, std::int64_t count, std::int64_t most_hits, std::uint64_t seed) {
     require(count >= 0 && most_hits >= 0, "counts are not negative");
     Sampled found;
@@ -178,7 +190,35 @@ nb::tuple sample(ShareSearch& self, std::int64_t count, std::int64_t most_hits, 
         nb::gil_scoped_release release;
         found = self.sample(count, most_hits, seed);
     }
-    return nb::make_tuple(found.drawn, found.concerned, found.maybe, found.hits);
+    return nb::make_tuple(found.drawn, owned(std::move(found.concerned)), owned(std::move(found.maybe)),
+                          owned(std::move(found.hits)), owned(std::move(found.hit_weight)));
+}
+
+// Tilts of the measure, one after the other: weights of cells and tables of bins, and the ratios of all cells.
+void propose(ShareSearch& self, Vector<double> part, Ints cell_count, Ints bin, Matrix<std::int64_t> weight,
+             Ints parent, Ints order, Matrix<double> table, Matrix<double> ratio) {
+    const std::size_t tilts = part.size();
+    require(weight.shape(0) == tilts && table.shape(0) == tilts && ratio.shape(0) == tilts, "tilts disagree");
+    require(ratio.shape(1) == weight.shape(1), "every cell needs a ratio");
+    std::vector<Tilt> built;
+    double parts = 0.0;
+    for (std::size_t k = 0; k < tilts; ++k) {
+        require(part(k) >= 0.0, "a part is negative");
+        parts += part(k);
+        const Longs weights(weight.data() + k * weight.shape(1), {weight.shape(1)});
+        const Vector<double> tables(table.data() + k * table.shape(1), {table.shape(1)});
+        TreeMeasure measure(measure_of(cell_count, bin, weights, parent, order, tables, kMostRatio));
+        std::vector<std::vector<double>> ratios;
+        const double* next = ratio.data() + k * ratio.shape(1);
+        for (std::size_t f = 0; f < cell_count.size(); ++f) {
+            ratios.emplace_back(next, next + cell_count(f));
+            next += cell_count(f);
+        }
+        built.push_back({part(k), std::move(measure), std::move(ratios)});
+    }
+    require(parts < 1.0, "a part of the draws must come from the measure itself");
+    nb::gil_scoped_release release;
+    self.propose(std::move(built));
 }
 
 nb::list largest_full(const ShareSearch& self, std::size_t count) {
@@ -189,17 +229,27 @@ nb::list largest_full(const ShareSearch& self, std::size_t count) {
     return found;
 }
 
-void answers(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<std::uint8_t> out) {
+void check_rows(const ShareSearch& self, const Matrix<std::int32_t>& cells, const Ints& cell_count, std::size_t out) {
     require(static_cast<std::int64_t>(cells.shape(1)) == self.features() && cell_count.size() == cells.shape(1),
             "cells must have one column per feature");
-    require(out.size() == cells.shape(0), "out must have one entry per row");
+    require(out == cells.shape(0), "out must have one entry per row");
     for (std::size_t i = 0; i < cells.size(); ++i) {
         require(cells.data()[i] >= 0 && cells.data()[i] < cell_count(i % cells.shape(1)), "a cell is out of range");
     }
+}
+
+void answers(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<std::uint8_t> out) {
+    check_rows(self, cells, cell_count, out.size());
     nb::gil_scoped_release release;
     for (std::size_t r = 0; r < cells.shape(0); ++r) {
         out(r) = static_cast<std::uint8_t>(self.at(cells.data() + r * cells.shape(1)));
     }
+}
+
+void shortfalls(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<double> out) {
+    check_rows(self, cells, cell_count, out.size());
+    nb::gil_scoped_release release;
+    for (std::size_t r = 0; r < cells.shape(0); ++r) out(r) = self.shortfall(cells.data() + r * cells.shape(1));
 }
 
 double mass(ShareSearch& self, Ints low, Ints high, Ints cell_count) {
@@ -222,6 +272,9 @@ void bind_measure(nb::module_& m) {
              "apart"_a, "allowed"_a, "bin"_a, "weight"_a, "parent"_a, "order"_a, "table"_a)
         .def("run", &run, "enough"_a, "most_boxes"_a, "most_nodes"_a, "seconds"_a)
         .def("progress", &progress)
+        .def("propose", &propose, "part"_a, "cell_count"_a, "bin"_a, "weight"_a, "parent"_a, "order"_a, "table"_a,
+             "ratio"_a)
+        .def("heaviest", &ShareSearch::heaviest)
         .def("sample", &sample, "count"_a, "most_hits"_a, "seed"_a)
         .def(
             "draw_full",
@@ -229,6 +282,7 @@ void bind_measure(nb::module_& m) {
             "count"_a, "seed"_a)
         .def("largest_full", &largest_full, "count"_a)
         .def("answers", &answers, "cells"_a, "cell_count"_a, "out"_a)
+        .def("shortfalls", &shortfalls, "cells"_a, "cell_count"_a, "out"_a)
         .def("mass", &mass, "low"_a, "high"_a, "cell_count"_a);
 }
 

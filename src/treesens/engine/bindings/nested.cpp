@@ -8,6 +8,7 @@
 #include "nested/cost_search.hpp"
 #include "nested/level_search.hpp"
 #include "problem/checked.hpp"
+#include "problem/unused_memory.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,6 +27,9 @@ using search::Restrictor;
 using search::Search;
 using search::Status;
 using search::Whole;
+
+// Nodes of trees from which on it is worthwhile to look for memory that is not used.
+constexpr std::size_t kLarge = 200'000;
 
 const char* name(Status status) {
     constexpr const char* kNames[] = {"open", "witness", "infeasible", "optimal"};
@@ -60,14 +64,17 @@ std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_
 }
 
 void construct_box(BoxSearch* self, const Whole& whole, Vector<std::uint8_t> allowed, Vector<std::int64_t> bound,
-                   Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look) {
+                   Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look,
+                   int threads) {
     const Problem& p = whole.problem();
+    require(threads > 0, "there must be a thread");
     require(static_cast<std::int64_t>(allowed.size()) == p.cells(), "allowed must have one entry per cell");
     const std::vector<std::int64_t> asked = bounds(p, bound);
     const std::vector<std::vector<Cell>> starts = points(p, hints);
     nb::gil_scoped_release release;
     Restrictor restrictor(p, whole.forest());
     new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts), seed, max_bytes, first_look);
+    self->set_threads(threads);
 }
 
 // The problem and the trees of `CellProblem`.
@@ -151,6 +158,8 @@ void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints miss
         }
     }
     made.forest = search::add_points(p, seen);
+    seen.clear();
+    if (made.forest.nodes.size() > kLarge) search::release_unused_memory();
     new (self) CellProblem(std::move(made));
 }
 
@@ -178,6 +187,8 @@ nb::dict box_result(const BoxSearch& s) {
     out["nodes"] = s.nodes();
     out["seconds_local"] = s.seconds().local;
     out["seconds_prove"] = s.seconds().prove;
+    out["level"] = s.level();
+    out["upper"] = s.upper();
     return out;
 }
 
@@ -188,7 +199,7 @@ nb::dict box_left(const BoxSearch& s) {
     out["problem"] = part.left == search::Left::problem;
     out["failing_row"] = part.failing_row;
     out["variable"] = part.variable;
-    out["cell_offset"] = part.problem.cell_offset;
+    out["cell_offset"] = part.cell_offset;
     out["cell"] = part.cell;
     out["group"] = part.group;
     return out;
@@ -244,7 +255,7 @@ void bind_nested(nb::module_& m) {
             nb::keep_alive<1, 2>(), "problem"_a);
     nb::class_<BoxSearch>(m, "BoxSearch")
         .def("__init__", &construct_box, nb::keep_alive<1, 2>(), "boxes"_a, "allowed"_a, "bound"_a, "hints"_a, "seed"_a,
-             "max_bytes"_a, "first_look"_a)
+             "max_bytes"_a, "first_look"_a, "threads"_a = 1)
         .def(
             "run", [](BoxSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
             nb::call_guard<nb::gil_scoped_release>())

@@ -129,6 +129,28 @@ void BoundLevel::count_slack_from(std::int64_t upper, const Goal& goal) {
     }
 }
 
+// A row of several has the weight of all of them, and its slack is their mean.
+std::vector<std::int32_t> BoundLevel::step_from(const std::vector<std::int32_t>& multiplier) {
+    std::vector<std::int32_t> weight = multiplier;
+    for (std::size_t m = 0; m < weight.size(); ++m) {
+        const auto size = narrow<std::int32_t>(set_->rows[m].size());
+        weight[m] *= size;
+        row_slack_[m] /= size;
+    }
+    weight = step_multipliers(weight, row_slack_, step);
+    std::int32_t rest = 0;
+    std::size_t last = 0;
+    for (std::size_t m = 0; m < weight.size(); ++m) {
+        const auto size = narrow<std::int32_t>(set_->rows[m].size());
+        rest += weight[m] % size;
+        weight[m] /= size;
+        if (size == 1) last = m;
+    }
+    // A unit that does not divide goes to a row by itself; of rows of the same size the sum stays a multiple.
+    if (rest > 0) weight[last] += rest;
+    return weight;
+}
+
 bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                                      const Optimised* of) {
     const auto measure = [&] {
@@ -139,7 +161,7 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     const std::vector<std::int32_t> old = messages.multipliers();
     messages.best_rows(x, row_slack_);
     if (before.first < INT64_MAX && before.first > level_) count_slack_from(before.first, of->goal);
-    const std::vector<std::int32_t> next = step_multipliers(old, row_slack_, step);
+    const std::vector<std::int32_t> next = step_from(old);
     if (next == old) {
         // In a corner nothing moves however long the step is: without a limit it grows until the projection is lost.
         step = std::min(step * 1.5, kLongestStep);

@@ -1,6 +1,6 @@
 // Bound levels: the bounds that a node tries, cheapest first, each warm-started down the search (docs/engine.md).
 //
-//  - collapsed (D): rows added up so that all unaffected trees cancel, fixed multipliers;
+//  - collapsed (D): rows added up so that all unaffected trees cancel, beside hard rows over other trees;
 //  - full (W): every row with its own multiplier on the simplex; with two rows two of them, one per side of 1/2.
 #pragma once
 
@@ -41,27 +41,28 @@ public:
 
     Messages messages;
     BoundLevelStatistics statistics;
-    std::int64_t loaded = -1;       // the node whose state is in `messages`
-    std::vector<Station> stations;  // nodes above it that were left towards it, the nearest last
-    double step = 1.0 / 16;         // of the multipliers
-    bool warm = false;              // the messages of an earlier run are to be kept at the first reset
+    std::int64_t loaded = -1;  // the node whose state is in `messages`
+    double step = 1.0 / 16;    // of the multipliers
+    bool warm = false;         // the messages of an earlier run are to be kept at the first reset
     // Takes the constants of the rows for the threshold t of the soft rows.
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.
     std::int64_t upper(const Problem& problem, const Goal& goal) const;
     // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
-    // The bound that counts is the one at the level, or (`of`) upper().
+    // The bound that counts is the one at the level, or (`of`) upper(): far below the optimum the one at the level
+    // falls if weight is given away from the soft rows, and upper() rises.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                              const Optimised* of = nullptr);
-    // Seldom worth its time: few of the nodes that it tried were pruned. Rows with multipliers of their own take
-    // several sweeps more, and have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a
-    // twelfth).
+    // Seldom worth its time: few of the nodes that it tried were pruned. The full rows take several sweeps more, and
+    // have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a twelfth).
     bool idle() const {
-        return statistics.tried >= 40 && statistics.pruned * (set_->rows.size() > 1 ? 3 : 12) < statistics.tried;
+        const int least = !set_->collapsed && set_->rows.size() > 1 ? 3 : 12;
+        return statistics.tried >= 40 && statistics.pruned * least < statistics.tried;
     }
 
 private:
     void count_slack_from(std::int64_t upper, const Goal& goal);
+    std::vector<std::int32_t> step_from(const std::vector<std::int32_t>& multiplier);
 
     std::shared_ptr<const FactorSet> set_;
     std::int64_t level_ = 0;

@@ -146,7 +146,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     set.value.resize(rows.size());
     set.constant.assign(rows.size(), 0);
     Join join(p, forest, rows, collapse);
-    if (collapse) join.even_out(rounding_slop(p, rows[0]));
+    if (collapse) join.even_out(rounding_slop(p, forest, rows[0]));
     Writer writer(p, set);
     std::int64_t charged = 0;
     for (const std::vector<std::int32_t>& groups : bundle_trees(p, forest, join, together)) {
@@ -177,27 +177,37 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     return set;
 }
 
-std::int64_t rounding_slop(const Problem& p, const RowSum& rows) {
+std::int64_t rounding_slop(const Problem& p, const Forest& forest, const RowSum& rows) {
     std::int64_t magnitude = 0;
     for (const std::int32_t r : rows) magnitude = std::max(magnitude, p.magnitude(r));
     // Far below what could matter, and far above what rounding does.
     const std::int64_t negligible = magnitude >> 40;
     std::int64_t slop = 0;
-    for (std::int64_t l = 0; l < p.leaves() && rows.size() > 1; ++l) {
-        std::int64_t sum = 0;
-        std::int32_t terms = 0;
-        for (std::int64_t i = p.coefficient_offset[l]; i < p.coefficient_offset[l + 1]; ++i) {
-            if (std::find(rows.begin(), rows.end(), p.coefficient_row[i]) == rows.end()) continue;
-            sum += p.coefficient_value[i];
-            ++terms;
+    std::vector<std::int32_t> place;
+    for (std::int32_t g = 0; g < p.groups() && rows.size() > 1; ++g) {
+        const std::int32_t first = forest.row_offset[g];
+        const std::int32_t n = forest.rows_of(g);
+        place.clear();
+        for (std::int32_t j = 0; j < n; ++j) {
+            if (std::find(rows.begin(), rows.end(), forest.group_rows[first + j]) != rows.end()) place.push_back(j);
         }
-        if (terms > 1 && std::abs(sum) <= negligible) slop = std::max(slop, std::abs(sum));
+        if (place.size() < 2) continue;
+        const std::int64_t* value = forest.value.data() + forest.value_offset[g];
+        for (std::int64_t l = p.group_offset[g]; l < p.group_offset[g + 1]; ++l, value += n) {
+            std::int64_t sum = 0;
+            std::int32_t terms = 0;
+            for (const std::int32_t j : place) {
+                sum += value[j];
+                terms += value[j] != 0;
+            }
+            if (terms > 1 && std::abs(sum) <= negligible) slop = std::max(slop, std::abs(sum));
+        }
     }
     return slop;
 }
 
 bool cancel(const Problem& p, const Forest& forest, const RowSum& rows) {
-    const std::int64_t slop = rounding_slop(p, rows);
+    const std::int64_t slop = rounding_slop(p, forest, rows);
     bool any = false;
     for (const auto& [tree, groups] : groups_by_tree(p)) {
         static_cast<void>(tree);
@@ -213,6 +223,27 @@ bool cancel(const Problem& p, const Forest& forest, const RowSum& rows) {
         any = true;
     }
     return any;
+}
+
+std::vector<std::int32_t> rows_beside(const Problem& p, const Forest& forest, const Goal& goal, const RowSum& sum) {
+    const auto is_summed = [&](std::int32_t r) { return std::find(sum.begin(), sum.end(), r) != sum.end(); };
+    std::vector<std::uint8_t> shares_trees(p.rows, 0);
+    for (const auto& [tree, groups] : groups_by_tree(p)) {
+        static_cast<void>(tree);
+        std::vector<std::int32_t> touched;
+        for (const std::int32_t g : groups) {
+            touched.insert(touched.end(), forest.group_rows.begin() + forest.row_offset[g],
+                           forest.group_rows.begin() + forest.row_offset[g + 1]);
+        }
+        if (std::none_of(touched.begin(), touched.end(), is_summed)) continue;
+        for (const std::int32_t r : touched) shares_trees[r] = 1;
+    }
+    std::vector<std::int32_t> beside;
+    for (std::int32_t r = 0; r < p.rows; ++r) {
+        const bool is_hard = goal.counts(p, r) && (!goal.soft[r] || goal.mode == Mode::decide);
+        if (is_hard && !is_summed(r) && !shares_trees[r] && p.magnitude(r) > 0) beside.push_back(r);
+    }
+    return beside;
 }
 
 std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, const Goal& goal) {

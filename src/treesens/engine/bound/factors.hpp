@@ -58,9 +58,13 @@ FactorSet build_factors(const Problem& problem, const Forest& forest, const std:
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
+// Hard rows over other trees than those of a sum of rows (likelihoods, costs): with them the trees of the sum stay
+// as small as they are.
+std::vector<std::int32_t> rows_beside(const Problem& problem, const Forest& forest, const Goal& goal,
+                                      const RowSum& sum);
 // Whether every tree that appears once cancels in the sum, and some tree is touched.
 bool cancel(const Problem& problem, const Forest& forest, const RowSum& rows);
 // Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.
-std::int64_t rounding_slop(const Problem& problem, const RowSum& rows);
+std::int64_t rounding_slop(const Problem& problem, const Forest& forest, const RowSum& rows);
 
 }  // namespace treesens::search

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "bound/messages_numbers.hpp"
 #include "problem/checked.hpp"
@@ -108,20 +109,30 @@ void Messages::restore(const Saved& saved) {
 }
 
 SavedMessages Messages::saved_messages() const {
-    return {std::vector<float>(reduced_.begin(), reduced_.end()), multiplier_};
+    std::vector<std::uint64_t> alive(order_.size() / 64 + 1, 0);
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        const std::int32_t* entry = order_.data() + set_.entry_offset[t];
+        for (std::int32_t i = 0; i < alive_[t]; ++i) alive[entry[i] / 64] |= std::uint64_t{1} << (entry[i] % 64);
+    }
+    return {std::vector<float>(reduced_.begin(), reduced_.end()), multiplier_, std::move(alive), domains_};
 }
 
-void Messages::go_to(const Domains& domains, const Station* station, const SavedMessages* start) {
-    if (start != nullptr) {
-        set_multipliers(start->multiplier);
-        reduced_.assign(start->reduced.begin(), start->reduced.end());
+// The entries that were left go to the front again.
+void Messages::bring_back(const std::vector<std::uint64_t>& alive) {
+    const auto is_alive = [&](std::int32_t e) { return (alive[e / 64] >> (e % 64)) & 1; };
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        const auto begin = order_.begin() + set_.entry_offset[t];
+        const auto end = order_.begin() + set_.entry_offset[t + 1];
+        alive_[t] = narrow<std::int32_t>(std::partition(begin, end, is_alive) - begin);
     }
-    if (station == nullptr) {
-        reset(domains, true);
-        return;
-    }
-    alive_ = station->alive;
-    domains_ = station->domains;
+}
+
+void Messages::go_to(const Domains& domains, const SavedMessages& start) {
+    set_multipliers(start.multiplier);
+    reduced_.assign(start.reduced.begin(), start.reduced.end());
+    bring_back(start.alive);
+    work_ += set_.entries() / 4;
+    domains_ = start.domains;
     empty_ = false;
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (domains_.same(domains, v)) continue;

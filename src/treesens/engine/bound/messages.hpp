@@ -18,19 +18,16 @@
 
 namespace treesens::search {
 
-// What nodes start from: messages and multipliers of a node above. Any messages give a bound, so that they are kept
-// rounded to 24 bits; a float of a whole number is whole.
+// What nodes start from: messages, multipliers, and what is left at a node above. Any messages give a bound, so that
+// they are kept rounded to 24 bits; a float of a whole number is whole.
 struct SavedMessages {
     std::vector<float> reduced;  // r
     std::vector<std::int32_t> multiplier;
-    std::int64_t bytes() const { return static_cast<std::int64_t>(4 * (reduced.size() + multiplier.size())); }
-};
-
-// A node that the entries which are left can be brought back to: what was dropped below it lies behind them.
-struct Station {
-    std::int64_t node = -1;
-    std::vector<std::int32_t> alive;  // [factors]
+    std::vector<std::uint64_t> alive;  // a bit for each entry, as the set numbers them
     Domains domains;
+    std::int64_t bytes() const {
+        return static_cast<std::int64_t>(4 * (reduced.size() + multiplier.size()) + 8 * alive.size()) + domains.bytes();
+    }
 };
 
 // A state to come back to as it was, from below.
@@ -64,10 +61,8 @@ public:
     void save(Saved& out) const;
     void restore(const Saved& saved);
     SavedMessages saved_messages() const;
-    Station station(std::int64_t node) const { return {node, alive_, domains_}; }
-    // Goes to a node below a station (null: below the root), which must be in order: nothing above it was visited
-    // since. Starts from `start`, or from the messages at hand where it is null.
-    void go_to(const Domains& domains, const Station* station, const SavedMessages* start);
+    // Goes to a node below the one that `start` was saved at.
+    void go_to(const Domains& domains, const SavedMessages& start);
     const std::vector<double>& reduced() const { return reduced_; }
     void set_reduced(const std::vector<double>& r) { reduced_ = r; }
 
@@ -122,6 +117,7 @@ private:
     void hand_out(std::int32_t v, bool apply);
     void update_unscoped();
     void start_over();
+    void bring_back(const std::vector<std::uint64_t>& alive);
     bool out_of_range(std::int32_t v) const;
 
     const Problem& problem_;

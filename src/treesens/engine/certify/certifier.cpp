@@ -123,17 +123,7 @@ bool Certifier::close(Domains& node, bool root, Control& control) {
     }
     if (collapsed_ != nullptr && close_by(*collapsed_, node, root, control)) return true;
     if (full_.empty() || control.expired()) return false;
-    BoundLevel& side = side_for_point();
-    if (close_by(side, node, root, control)) return true;
-    Sweep outcome = Sweep::open;
-    const int steps = side.messages.set().rows.size() > 1 ? (root ? kRootSteps : kNodeSteps) : 0;
-    for (int i = 0, failures = 0; i < steps && failures < 4 && !control.expired(); ++i) {
-        const bool better = side.improve_multipliers(x_, node, control, outcome);
-        if (side.messages.bound() < 0) return finish_leaf(side, node, control);
-        if (better) decode(side, node);
-        failures = better ? 0 : failures + 1;
-    }
-    return false;
+    return close_by(side_for_point(), node, root, control);
 }
 
 bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Control& control) {
@@ -152,6 +142,18 @@ bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Cont
     }
     if (messages.bound() < 0) return finish_leaf(bound_level, node, control);
     decode(bound_level, node);
+    return close_by_steps(bound_level, node, root, control);
+}
+
+bool Certifier::close_by_steps(BoundLevel& bound_level, Domains& node, bool root, Control& control) {
+    Sweep outcome = Sweep::open;
+    const int steps = bound_level.messages.set().rows.size() > 1 ? (root ? kRootSteps : kNodeSteps) : 0;
+    for (int i = 0, failures = 0; i < steps && failures < 4 && !control.expired(); ++i) {
+        const bool better = bound_level.improve_multipliers(x_, node, control, outcome);
+        if (bound_level.messages.bound() < 0) return finish_leaf(bound_level, node, control);
+        if (better) decode(bound_level, node);
+        failures = better ? 0 : failures + 1;
+    }
     return false;
 }
 

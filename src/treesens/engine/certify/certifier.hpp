@@ -36,6 +36,7 @@ private:
     // Clauses and bounds at one node; true if it is closed, and then a leaf of the proof.
     bool close(Domains& node, bool root, Control& control);
     bool close_by(BoundLevel& bound_level, Domains& node, bool root, Control& control);
+    bool close_by_steps(BoundLevel& bound_level, Domains& node, bool root, Control& control);
     bool close_exactly();
     bool finish_leaf(BoundLevel& bound_level, Domains& node, Control& control);
     void decode(const BoundLevel& bound_level, const Domains& node);

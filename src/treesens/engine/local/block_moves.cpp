@@ -56,6 +56,7 @@ void Moves::start_tables(std::int32_t first, std::int32_t second) {
     block_[0] = first;
     block_[1] = second;
     for (int i = 0; i < 2; ++i) size_[i] = block_[i] < 0 ? 1 : problem_.size[block_[i]];
+    choose_window();
     const std::int64_t plane = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
     for (Cluster& c : clusters_) {
         c.split = c.open >= 0 && c.open != first && c.open != second;
@@ -66,6 +67,19 @@ void Moves::start_tables(std::int32_t first, std::int32_t second) {
         c.rectangle.assign(c.rows.size() * lines * depth, 0);
         work_ += static_cast<std::int64_t>(c.rows.size()) * lines * (depth + 1) / 4;
     }
+}
+
+// Of a variable with very many cells a move looks at some of them around the present one, others the next time: tables
+// over all of them, and over the open variable besides, would take hundreds of megabytes.
+void Moves::choose_window() {
+    from_ = 0;
+    if (block_[0] < 0 || block_[1] >= 0) return;
+    const std::int64_t most = std::max<std::int64_t>(kLeastWindow, kLargestLine / (grid(block_[0], -1) / size_[0]));
+    if (size_[0] <= most) return;
+    windows_ = windows_ * 6364136223846793005u + 1442695040888963407u;
+    const std::int64_t before = static_cast<std::int64_t>((windows_ >> 33) % static_cast<std::uint64_t>(most));
+    from_ = narrow<Cell>(std::clamp<std::int64_t>(x_[block_[0]] - before, 0, size_[0] - most));
+    size_[0] = narrow<std::int32_t>(most);
 }
 
 void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
@@ -122,7 +136,7 @@ void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) 
             continue;
         }
         for (int a = 0; a < 2; ++a) {
-            const std::int64_t i = a ? range.high[0] + 1 : range.low[0];
+            const std::int64_t i = (a ? range.high[0] + 1 : range.low[0]) - from_;
             if (i >= size_[0]) continue;
             for (int b = 0; b < 2; ++b) {
                 const std::int64_t k = b ? range.high[1] + 1 : range.low[1];
@@ -163,7 +177,7 @@ void Moves::sum_tables() {
 
 std::int64_t Moves::unary_difference(std::int32_t row, std::int64_t cell) const {
     if (!problem_.has_unary) return 0;
-    const Cell to[2] = {narrow<Cell>(cell / (size_[1] + 1)), narrow<Cell>(cell % (size_[1] + 1))};
+    const Cell to[2] = {narrow<Cell>(from_ + cell / (size_[1] + 1)), narrow<Cell>(cell % (size_[1] + 1))};
     std::int64_t sum = 0;
     for (int i = 0; i < 2; ++i) {
         if (block_[i] < 0) continue;
@@ -238,7 +252,8 @@ void Moves::add_groups(std::int32_t variable, std::int32_t also) {
         if (row == forest_.row_offset[g + 1]) return;
         const Cluster& c = clusters_[cluster_of_[forest_.group_rows[row]]];
         open_ = c.split ? c.open : -1;
-        traverse(g, forest_.root[g], {{0, 0, 0}, {size_[0] - 1, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
+        const Cell last = from_ + size_[0] - 1;
+        traverse(g, forest_.root[g], {{from_, 0, 0}, {last, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
     };
     // Both lists are sorted: merge them, so that no group is visited twice.
     while (begin != end || other != other_end) {
@@ -282,11 +297,11 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
 
     work_ += 200;  // what a move costs whatever its size
     const std::int64_t line = size_[1] + 1;
-    const std::int64_t here = x_[first] * line + (second < 0 ? 0 : x_[second]);
+    const std::int64_t here = (x_[first] - from_) * line + (second < 0 ? 0 : x_[second]);
     Score best = score_;
     std::int64_t best_cell = -1;
     for (std::int64_t i = 0; i < size_[0]; ++i) {
-        if (!mask_[0][i]) continue;
+        if (!mask_[0][from_ + i]) continue;
         for (std::int64_t k = 0; k < size_[1]; ++k) {
             if (!mask_[1][k]) continue;
             Score s = Score::top();
@@ -369,7 +384,7 @@ void Moves::adopt(std::int64_t cell, std::int64_t here) {
         c.profile.assign(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(c.rows.size() * c.width));
     }
     const std::int64_t line = size_[1] + 1;
-    x_[block_[0]] = narrow<Cell>(cell / line);
+    x_[block_[0]] = narrow<Cell>(from_ + cell / line);
     if (block_[1] >= 0) x_[block_[1]] = narrow<Cell>(cell % line);
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
         if (clusters_[i].split) x_[clusters_[i].open] = chosen_open_[i];

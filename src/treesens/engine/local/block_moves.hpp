@@ -20,6 +20,9 @@
 namespace treesens::search {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
+// Cells of a single variable times those of the open one that a move looks at, and cells that it looks at in any case.
+inline constexpr std::int64_t kLargestLine = 1'000'000;
+inline constexpr std::int64_t kLeastWindow = 16;
 
 class Moves {
 public:
@@ -59,6 +62,7 @@ private:
     void choose_privates(std::uint64_t pick);
     void build_profiles();
     void start_tables(std::int32_t first, std::int32_t second);
+    void choose_window();
     void add_groups(std::int32_t variable, std::int32_t also);
     void traverse(std::int32_t group, std::int32_t node, Range range);
     void add_leaf(std::int32_t group, std::int32_t leaf, const Range& range);
@@ -86,7 +90,9 @@ private:
     // State of one block move.
     std::int32_t block_[2] = {-1, -1};
     std::int32_t size_[2] = {1, 1};
-    std::int32_t open_ = -1;  // private variable of the group being traversed
+    Cell from_ = 0;              // the first cell of the first variable that the move looks at
+    std::uint64_t windows_ = 1;  // where the next one begins
+    std::int32_t open_ = -1;     // private variable of the group being traversed
     std::vector<std::uint8_t> mask_[2];
     std::vector<std::uint8_t> open_mask_;
     mutable std::vector<std::int64_t> scratch_;

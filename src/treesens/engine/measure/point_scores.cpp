@@ -58,18 +58,43 @@ Answer PointScores::at(const Cell* cells) {
     std::fill(moved_.begin(), moved_.end(), 0);
     for (std::size_t i = 0; i < plain_.size(); ++i) {
         if (i % kLook == 0 && out_of_reach(i)) return Answer::kNone;
-        std::int32_t at = plain_[i]->root;
-        while (trees_.node(at).feature >= 0) {
-            const Node& node = trees_.node(at);
-            at = trees_.cell_left(node, cells[node.feature]) ? node.left : node.right;
-        }
-        for (const std::int32_t t : plain_[i]->tables) moved_[t] += trees_.value(trees_.node(at).leaf, t);
+        add_plain(*plain_[i], cells);
     }
     for (std::int32_t t = 0; t < trees_.tables(); ++t) {
         Wide* scores = scores_.data() + static_cast<std::size_t>(t) * choices_;
         for (std::int32_t s = 0; s < choices_; ++s) scores[s] += moved_[t];
     }
     return answer_at(question_, trees_, scores_);
+}
+
+void PointScores::add_plain(const Tree& tree, const Cell* cells) {
+    std::int32_t at = tree.root;
+    while (trees_.node(at).feature >= 0) {
+        const Node& node = trees_.node(at);
+        at = trees_.cell_left(node, cells[node.feature]) ? node.left : node.right;
+    }
+    for (const std::int32_t t : tree.tables) moved_[t] += trees_.value(trees_.node(at).leaf, t);
+}
+
+double PointScores::shortfall(const Cell* cells) {
+    add_varied(cells);
+    std::fill(moved_.begin(), moved_.end(), 0);
+    for (const Tree* tree : plain_) add_plain(*tree, cells);
+    const Wide apart = highest_[question_.compared.high] + moved_[question_.compared.high] -
+                       lowest_[question_.compared.low] - moved_[question_.compared.low];
+    const double near = static_cast<double>(question_.apart_possible) - static_cast<double>(apart);
+    return std::max(0.0, near) + lacking(question_.first) + lacking(question_.second);
+}
+
+// What the rows of a side lack at best, each by itself.
+double PointScores::lacking(const std::vector<Row>& rows) const {
+    double sum = 0.0;
+    for (const Row& row : rows) {
+        const Wide most =
+            row.sign > 0 ? highest_[row.table] + moved_[row.table] : -lowest_[row.table] - moved_[row.table];
+        sum += std::max(0.0, static_cast<double>(row.possible) - static_cast<double>(most));
+    }
+    return sum;
 }
 
 // Scores without the trees that no choice changes.

@@ -14,10 +14,14 @@ public:
 
     // Open only where rounded scores leave it open.
     Answer at(const Cell* cells);
+    // How much scores lack, added up, for the input to be concerned: 0 if it is, and perhaps if it nearly is.
+    double shortfall(const Cell* cells);
 
 private:
     void add_varied(const Cell* cells);
     void score_below(std::int32_t node, const Cell* cells, std::size_t first, std::size_t count);
+    void add_plain(const Tree& tree, const Cell* cells);
+    double lacking(const std::vector<Row>& rows) const;
     bool too_near() const;
     bool out_of_reach(std::size_t next) const;
 

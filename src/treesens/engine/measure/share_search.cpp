@@ -3,15 +3,33 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
+#include <numeric>
 
 namespace treesens::measure {
 
 namespace {
 
-bool lighter(const Part& a, const Part& b) {
-    return a.mass < b.mass;
+bool less_needed(const Part& a, const Part& b) {
+    return a.need < b.need;
 }
+
+// A way along sizes in a row.
+struct Place {
+    explicit Place(const std::vector<double>& of) : sizes(of) {}
+    // Goes on to the size that holds a place; whether it is another one than before.
+    bool move_to(double wanted) {
+        const std::size_t last = at;
+        while (at + 1 < sizes.size() && before + sizes[at] <= wanted) before += sizes[at++];
+        const bool moved = fresh || at != last;
+        fresh = false;
+        return moved;
+    }
+
+    const std::vector<double>& sizes;
+    std::size_t at = 0;
+    double before = 0.0;
+    bool fresh = true;
+};
 
 double mass_of(const std::vector<Part>& parts) {
     double total = 0.0;
@@ -27,19 +45,21 @@ ShareSearch::ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question que
       measure_(std::move(measure)),
       ranges_(*trees_, base, question_.compared, wanted_by(question_)),
       point_(*trees_, std::move(base), question_),
-      free_(trees_->features(), 0) {
+      free_(trees_->features(), 0),
+      proposal_(measure_, free_) {
     Part whole;
     for (std::int32_t f = 0; f < trees_->features(); ++f) {
         free_[f] = trees_->is_varied(f) ? 1 : 0;
         whole.box.low.push_back(measure_.first_cell(f));
         whole.box.high.push_back(measure_.last_cell(f));
     }
+    whole.mass = measure_.mass(whole.box, free_);
+    proposal_.restrict_to({&whole});
     settle(std::move(whole));
 }
 
-// Decides a box, or puts it among the open ones.
+// Decides a box of known mass, or puts it among the open ones.
 void ShareSearch::settle(Part part) {
-    part.mass = measure_.mass(part.box, free_);
     if (part.mass == 0.0) return;
     ++nodes_;
     if (never_apart(question_, ranges_.bound_apart(part.box))) return;
@@ -55,13 +75,15 @@ void ShareSearch::settle(Part part) {
         }
     }
     if (answer == Answer::kAll) {
+        part.tilted.clear();
         full_.push_back(std::move(part));
         return;
     }
+    part.need = proposal_.rate(part);
     part.cut = choose_cut(part.box, ranges);
     open_mass_ += part.mass;
     open_.push_back(std::move(part));
-    std::push_heap(open_.begin(), open_.end(), lighter);
+    std::push_heap(open_.begin(), open_.end(), less_needed);
 }
 
 // The cut whose sides come nearest to being excluded, by the mass of each.
@@ -80,16 +102,25 @@ void ShareSearch::run(double enough, std::int64_t most_boxes, std::int64_t most_
             const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
             if (gone.count() >= seconds) return;
         }
-        std::pop_heap(open_.begin(), open_.end(), lighter);
-        Part part = std::move(open_.back());
-        open_.pop_back();
-        open_mass_ -= part.mass;
-        Part upper;
-        upper.box = part.box;
-        upper.box.low[part.cut.feature] = part.cut.cut + 1;
-        part.box.high[part.cut.feature] = part.cut.cut;
-        settle(std::move(part));
-        settle(std::move(upper));
+        cut_first();
+    }
+}
+
+// Cuts the box that is needed most.
+void ShareSearch::cut_first() {
+    std::pop_heap(open_.begin(), open_.end(), less_needed);
+    const Part whole = std::move(open_.back());
+    open_.pop_back();
+    open_mass_ -= whole.mass;
+    Part lower;
+    Part upper;
+    lower.box = upper.box = whole.box;
+    lower.box.high[whole.cut.feature] = whole.cut.cut;
+    upper.box.low[whole.cut.feature] = whole.cut.cut + 1;
+    for (Part* side : {&lower, &upper}) {
+        side->mass = measure_.mass(side->box, free_);
+        side->tilted = proposal_.tilted(side->box);
+        settle(std::move(*side));
     }
 }
 
@@ -104,55 +135,88 @@ Progress ShareSearch::progress() const {
     return found;
 }
 
-// Number i of `count` comes from the i-th part of the masses in a row, each of one size.
-void ShareSearch::draw_from(const std::vector<const Part*>& parts, std::int64_t count, std::mt19937_64& random,
-                            const std::function<void(const Cell*)>& take) {
-    double total = 0.0;
-    for (const Part* part : parts) total += part->mass;
+std::vector<const Part*> ShareSearch::undecided() const {
+    std::vector<const Part*> parts;
+    for (const Part& part : open_) parts.push_back(&part);
+    for (const Part& part : stuck_) parts.push_back(&part);
+    return parts;
+}
+
+void ShareSearch::propose(std::vector<Tilt> tilts) {
+    proposal_.set(std::move(tilts));
+    for (std::vector<Part>* parts : {&open_, &stuck_}) {
+        for (Part& part : *parts) part.tilted = proposal_.tilted(part.box);
+    }
+    refresh();
+}
+
+// Restricts draws to what is open now, and puts what is drawn from most first.
+void ShareSearch::refresh() {
+    proposal_.restrict_to(undecided());
+    for (Part& part : open_) part.need = proposal_.rate(part);
+    std::make_heap(open_.begin(), open_.end(), less_needed);
+}
+
+double ShareSearch::heaviest() {
+    refresh();
+    return proposal_.heaviest();
+}
+
+// Number i of `count` comes from the i-th part of the rates in a row, each of one size.
+void ShareSearch::draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void(const Cell*)>& take) {
+    refresh();
+    const std::vector<const Part*> parts = undecided();
+    std::vector<double> rates;
+    for (const Part* part : parts) rates.push_back(proposal_.rate(*part));
+    const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
     std::vector<Cell> cells(trees_->features());
-    std::size_t at = 0;
-    std::size_t ready = SIZE_MAX;
-    double before = 0.0;
+    Place place(rates);
     for (std::int64_t i = 0; i < count && !parts.empty(); ++i) {
-        const double place = (static_cast<double>(i) + uniform(random)) / static_cast<double>(count) * total;
-        while (at + 1 < parts.size() && before + parts[at]->mass <= place) before += parts[at++]->mass;
-        if (ready != at) measure_.mass(parts[at]->box, free_);
-        ready = at;
-        measure_.draw(parts[at]->box, free_, random, cells.data());
+        const double wanted = (static_cast<double>(i) + uniform(random)) / static_cast<double>(count) * total;
+        if (place.move_to(wanted)) proposal_.enter(*parts[place.at]);
+        proposal_.draw(random, cells.data());
         take(cells.data());
     }
 }
 
 Sampled ShareSearch::sample(std::int64_t count, std::int64_t most_hits, std::uint64_t seed) {
-    std::vector<const Part*> parts;
-    for (const Part& part : open_) parts.push_back(&part);
-    for (const Part& part : stuck_) parts.push_back(&part);
     std::mt19937_64 random(seed);
     Sampled found;
-    draw_from(parts, count, random, [&](const Cell* cells) {
+    draw_open(count, random, [&](const Cell* cells) {
         ++found.drawn;
         const Answer answer = at(cells);
-        found.concerned += answer == Answer::kAll ? 1 : 0;
-        found.maybe += answer == Answer::kOpen ? 1 : 0;
+        if (answer == Answer::kNone) return;
+        const double weight = proposal_.weight(cells) / static_cast<double>(count);
+        (answer == Answer::kAll ? found.concerned : found.maybe).push_back(weight);
         if (answer != Answer::kAll) return;
-        if (found.concerned <= most_hits) {
+        if (static_cast<std::int64_t>(found.concerned.size()) <= most_hits) {
             found.hits.insert(found.hits.end(), cells, cells + trees_->features());
+            found.hit_weight.push_back(weight);
             return;
         }
         // Every hit has the same chance to be among those that are kept.
-        const auto place = static_cast<std::int64_t>(uniform(random) * static_cast<double>(found.concerned));
-        if (place < most_hits) std::copy_n(cells, trees_->features(), found.hits.begin() + place * trees_->features());
+        const auto row = static_cast<std::int64_t>(uniform(random) * static_cast<double>(found.concerned.size()));
+        if (row >= most_hits) return;
+        std::copy_n(cells, trees_->features(), found.hits.begin() + row * trees_->features());
+        found.hit_weight[row] = weight;
     });
     return found;
 }
 
 std::vector<Cell> ShareSearch::draw_full(std::int64_t count, std::uint64_t seed) {
-    std::vector<const Part*> parts;
-    for (const Part& part : full_) parts.push_back(&part);
     std::mt19937_64 random(seed);
+    std::vector<double> masses;
+    for (const Part& part : full_) masses.push_back(part.mass);
+    const double total = mass_of(full_);
+    std::vector<Cell> cells(trees_->features());
     std::vector<Cell> drawn;
-    draw_from(parts, count, random,
-              [&](const Cell* cells) { drawn.insert(drawn.end(), cells, cells + trees_->features()); });
+    Place place(masses);
+    for (std::int64_t i = 0; i < count && !full_.empty(); ++i) {
+        const double wanted = (static_cast<double>(i) + uniform(random)) / static_cast<double>(count) * total;
+        if (place.move_to(wanted)) measure_.mass(full_[place.at].box, free_);
+        measure_.draw(full_[place.at].box, free_, random, cells.data());
+        drawn.insert(drawn.end(), cells.begin(), cells.end());
+    }
     return drawn;
 }
 

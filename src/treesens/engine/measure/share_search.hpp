@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "measure/point_scores.hpp"
+#include "measure/proposal.hpp"
 #include "measure/question.hpp"
 #include "measure/tree_measure.hpp"
 
 namespace treesens::measure {
-
-// A box that is decided, or waits for its cut.
-struct Part {
-    Box box;
-    double mass = 0.0;
-    Cut cut;
-};
 
 // Sums of masses, before anything is rounded outwards.
 struct Progress {
@@ -29,11 +23,13 @@ struct Progress {
     double stuck = 0.0;  // of those that rounded scores leave open; they count in `open`
 };
 
+// A round of draws. Weights are masses: those of all concerned draws together have the concerned mass as expectation.
 struct Sampled {
     std::int64_t drawn = 0;
-    std::int64_t concerned = 0;
-    std::int64_t maybe = 0;  // that rounded scores leave open
-    std::vector<Cell> hits;  // [rows][features] of concerned inputs, up to a limit
+    std::vector<double> concerned;  // weights
+    std::vector<double> maybe;      // weights of draws that rounded scores leave open
+    std::vector<Cell> hits;         // [rows][features] of concerned inputs, up to a limit
+    std::vector<double> hit_weight;
 };
 
 class ShareSearch {
@@ -44,7 +40,11 @@ public:
     // or `seconds` are over.
     void run(double enough, std::int64_t most_boxes, std::int64_t most_nodes, double seconds);
     Progress progress() const;
-    // Draws `count` inputs of the open boxes, one from each of as many strata of equal mass.
+    // Where draws come from and which boxes are cut first, from now on.
+    void propose(std::vector<Tilt> tilts);
+    // The greatest weight that a draw can have, times the number of draws.
+    double heaviest();
+    // Draws `count` inputs of the open boxes, one from each of as many strata that expect equally much.
     Sampled sample(std::int64_t count, std::int64_t most_hits, std::uint64_t seed);
     // Draws inputs of full boxes, [rows][features].
     std::vector<Cell> draw_full(std::int64_t count, std::uint64_t seed);
@@ -52,15 +52,18 @@ public:
     std::vector<Part> largest_full(std::size_t count) const;
     // What one input is.
     Answer at(const Cell* cells) { return point_.at(cells); }
+    double shortfall(const Cell* cells) { return point_.shortfall(cells); }
     double mass(const Box& box) { return measure_.mass(box, free_); }
     double relative_error() const { return measure_.relative_error(); }
     std::int32_t features() const { return trees_->features(); }
 
 private:
     void settle(Part part);
+    void cut_first();
     Cut choose_cut(const Box& box, const Ranges& ranges);
-    void draw_from(const std::vector<const Part*>& parts, std::int64_t count, std::mt19937_64& random,
-                   const std::function<void(const Cell*)>& take);
+    std::vector<const Part*> undecided() const;
+    void refresh();
+    void draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void(const Cell*)>& take);
 
     std::unique_ptr<ChoiceTrees> trees_;
     Question question_;
@@ -69,7 +72,8 @@ private:
     PointScores point_;
     std::vector<double> excess_;
     std::vector<std::uint8_t> free_;
-    std::vector<Part> open_;  // a heap by mass
+    Proposal proposal_;
+    std::vector<Part> open_;  // a heap by need
     std::vector<Part> full_;
     std::vector<Part> stuck_;
     double open_mass_ = 0.0;

@@ -98,10 +98,10 @@ Forest add_points(Problem& p, const std::vector<PointTrees>& points) {
             p.coefficient_offset.push_back(narrow<std::int64_t>(p.coefficient_value.size()));
         }
     }
-    p.leaf_offset.assign(p.coefficient_offset.size(), 0);
-    p.box_offset.assign(1, 0);
     validate(p);
+    forest.nodes.shrink_to_fit();
     index_forest(p, forest);
+    drop_coefficients(p);
     return forest;
 }
 

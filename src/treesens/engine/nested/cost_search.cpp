@@ -216,7 +216,8 @@ void CostSearch::start_prover() {
     shift_ = unit_shift(part_);
     add_objective();
     chunk_ = kFirstChunk;
-    auto made = std::make_unique<Search>(part_.problem, Mode::objective, seed_, max_bytes_, &part_.forest);
+    auto made =
+        std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), Mode::objective, seed_, max_bytes_);
     made->shorten_first_turn(kFirstLook);
     Gap gap;
     gap.least = -((price_ - constant_) >> shift_);
@@ -252,7 +253,7 @@ void CostSearch::prove(double slice, double seconds) {
     if (prover_->status() != Status::open) {
         nodes_ += prover_->statistics().nodes;
         if (prover_->status() == Status::infeasible) raise(price_ + 1);
-        end_part(shift_ == 0 ? 0 : static_cast<std::int64_t>(part_.problem.variables()) << shift_);
+        end_part(shift_ == 0 ? 0 : static_cast<std::int64_t>(part_.variable.size()) << shift_);
         return;
     }
     if (prover_->reason() != Reason::nodes) {

@@ -24,12 +24,17 @@ bool Whole::solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& 
 BoxSearch::BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look)
     : part_(std::move(part)) {
     if (part_.left == Left::problem) {
-        search_ = std::make_unique<Search>(part_.problem, Mode::decide, seed, max_bytes, &part_.forest);
+        search_ =
+            std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), Mode::decide, seed, max_bytes);
         if (first_look >= 0) search_->shorten_first_turn(first_look);
     } else {
         status_ = part_.left == Left::point ? Status::witness : Status::infeasible;
         if (part_.left == Left::point) point_ = part_.rest;
     }
+}
+
+std::int64_t BoxSearch::level() const {
+    return search_ && search_->incumbent().present() ? search_->incumbent().score.soft : INT64_MIN;
 }
 
 Status BoxSearch::run(double slice, double seconds) {

@@ -51,6 +51,12 @@ public:
     }
     // The solution, in cells of the whole.
     const std::vector<Cell>& point() const { return point_; }
+    // Of a search that is open: the least slack of its best point, INT64_MIN without one, and what no point exceeds.
+    std::int64_t level() const;
+    std::int64_t upper() const { return search_ ? search_->upper() : INT64_MAX; }
+    void set_threads(int threads) {
+        if (search_) search_->set_threads(threads);
+    }
     // A proof that the box has no solution, in the numbers of `part`; for a box of which a problem is left.
     Proof certify(double seconds, std::int64_t node_limit) { return search_->certify(0, seconds, node_limit); }
     const Restricted& part() const { return part_; }
@@ -58,7 +64,7 @@ public:
     Seconds seconds() const { return search_ ? search_->seconds() : Seconds(); }
 
 private:
-    Restricted part_;
+    Restricted part_;  // the search takes its problem and its trees
     std::unique_ptr<Search> search_;
     std::vector<Cell> point_;
     Status status_ = Status::open;

@@ -9,7 +9,7 @@ namespace treesens::search {
 std::vector<Cell> widened(const Restricted& part, const std::vector<Cell>& x) {
     std::vector<Cell> point = part.rest;
     for (std::size_t v = 0; v < part.variable.size(); ++v) {
-        point[part.variable[v]] = part.cell[part.problem.cell_offset[v] + x[v]];
+        point[part.variable[v]] = part.cell[part.cell_offset[v] + x[v]];
     }
     return point;
 }
@@ -232,6 +232,7 @@ void Restrictor::number_cells(Restricted& part, const std::int32_t* level) {
         part.problem.feature.push_back(whole_.feature[v]);
         part.problem.cell_offset.push_back(narrow<std::int32_t>(part.cell.size()));
     }
+    part.cell_offset = part.problem.cell_offset;
 }
 
 void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& bound) const {
@@ -256,65 +257,66 @@ void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& b
     }
 }
 
+// Trees without constant ones. Their leaves have no boxes, and their values stand in the forest alone.
 void Restrictor::write_groups(Restricted& part) {
     Problem& p = part.problem;
+    Forest& f = part.forest;
     p.group_offset.assign(1, 0);
-    p.leaf_offset.assign(1, 0);
-    p.box_offset.assign(1, 0);
-    p.coefficient_offset.assign(1, 0);
-    low_.assign(p.variables(), 0);
-    high_ = p.size;
-    for (Cell& h : high_) --h;
+    f.row_offset.assign(1, 0);
+    f.value_offset.assign(1, 0);
+    leaves_ = 0;
+    f.nodes.reserve(nodes_.size());
     for (std::int32_t g = 0; g < whole_.groups(); ++g) {
         if (root_[g] < 0) continue;
-        const std::int32_t number = p.groups();
         p.group_tree.push_back(whole_.group_tree[g]);
         part.group.push_back(g);
-        part.forest.root.push_back(write_tree(part, g, root_[g]));
-        p.group_offset.push_back(narrow<std::int64_t>(p.coefficient_offset.size()) - 1);
-        ensure(part.forest.root[number] >= 0, "a tree with several leaves has become one");
+        choose_rows(g);
+        f.root.push_back(write_tree(part, g, root_[g]));
+        ensure(f.root.back() >= 0, "a tree with several leaves has become one");
+        p.group_offset.push_back(leaves_);
+        for (const std::int32_t j : rows_) f.group_rows.push_back(forest_.group_rows[forest_.row_offset[g] + j]);
+        f.row_offset.push_back(narrow<std::int32_t>(f.group_rows.size()));
+        f.value_offset.push_back(static_cast<std::int64_t>(f.value.size()));
     }
-    low_.resize(whole_.variables());
-    high_.resize(whole_.variables());
-    index_forest(p, part.forest);
+    f.value.shrink_to_fit();
+    index_users(p, f);
+}
+
+// The rows of a tree, as places among those that it has in the whole, to which some leaf that is left adds something.
+void Restrictor::choose_rows(std::int32_t group) {
+    rows_.clear();
+    const std::int32_t n = forest_.rows_of(group);
+    used_.assign(n, 0);
+    mark_rows(group, root_[group]);
+    for (std::int32_t j = 0; j < n; ++j) {
+        if (used_[j]) rows_.push_back(j);
+    }
+}
+
+void Restrictor::mark_rows(std::int32_t group, std::int32_t node) {
+    if (node >= 0) {
+        mark_rows(group, nodes_[node].left);
+        mark_rows(group, nodes_[node].right);
+        return;
+    }
+    const std::int64_t* value = forest_.values(whole_, group, ~node);
+    for (std::size_t j = 0; j < used_.size(); ++j) used_[j] = used_[j] || value[j] != 0;
 }
 
 std::int32_t Restrictor::write_tree(Restricted& part, std::int32_t group, std::int32_t node) {
-    if (node < 0) return write_leaf(part, group, ~node);
+    if (node < 0) {
+        const std::int64_t* value = forest_.values(whole_, group, ~node);
+        for (const std::int32_t j : rows_) part.forest.value.push_back(value[j]);
+        return ~leaves_++;
+    }
     const TreeNode& n = nodes_[node];
-    const std::int32_t v = number_[n.variable];
-    const Cell cut = run_[first_[n.variable] + n.cut];
     const std::int32_t here = narrow<std::int32_t>(part.forest.nodes.size());
-    part.forest.nodes.push_back({v, cut, 0, 0});
-    const Cell low = low_[v];
-    const Cell high = high_[v];
-    const bool is_new = low == 0 && high == part.problem.size[v] - 1;
-    if (is_new) narrowed_.push_back(v);
-    high_[v] = cut;
+    part.forest.nodes.push_back({number_[n.variable], run_[first_[n.variable] + n.cut], 0, 0});
     const std::int32_t left = write_tree(part, group, n.left);
-    high_[v] = high;
-    low_[v] = cut + 1;
     const std::int32_t right = write_tree(part, group, n.right);
-    low_[v] = low;
-    if (is_new) narrowed_.pop_back();
     part.forest.nodes[here].left = left;
     part.forest.nodes[here].right = right;
     return here;
-}
-
-// A leaf with its values and the box of the way to it.
-std::int32_t Restrictor::write_leaf(Restricted& part, std::int32_t group, std::int32_t leaf) const {
-    Problem& p = part.problem;
-    const std::int64_t* value = forest_.values(whole_, group, leaf);
-    for (std::int32_t j = 0; j < forest_.rows_of(group); ++j) {
-        p.coefficient_row.push_back(forest_.group_rows[forest_.row_offset[group] + j]);
-        p.coefficient_value.push_back(value[j]);
-    }
-    p.coefficient_offset.push_back(narrow<std::int64_t>(p.coefficient_value.size()));
-    for (const std::int32_t v : narrowed_) p.literals.push_back({v, low_[v], high_[v]});
-    p.box_offset.push_back(narrow<std::int64_t>(p.literals.size()));
-    p.leaf_offset.push_back(narrow<std::int64_t>(p.box_offset.size()) - 1);
-    return ~(narrow<std::int32_t>(p.coefficient_offset.size()) - 2);
 }
 
 void Restrictor::write_clauses(Restricted& part) const {

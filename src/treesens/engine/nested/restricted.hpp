@@ -23,11 +23,12 @@ struct Restricted {
     Left left = Left::nothing;
     Problem problem;
     Forest forest;
-    std::vector<std::int32_t> variable;  // [variables of problem], numbers in the whole
-    std::vector<Cell> cell;              // [cells of problem]: the cell of the whole that stands for it
-    std::vector<Cell> rest;              // [variables of the whole]: the cell of those that are not left
-    std::vector<std::int32_t> group;     // [groups of problem], numbers in the whole
-    std::int32_t failing_row = -1;       // if nothing is left: a row that fails with every tree at its best
+    std::vector<std::int32_t> variable;     // [variables of problem], numbers in the whole
+    std::vector<std::int32_t> cell_offset;  // as in problem, which a search may have taken
+    std::vector<Cell> cell;                 // [cells of problem]: the cell of the whole that stands for it
+    std::vector<Cell> rest;                 // [variables of the whole]: the cell of those that are not left
+    std::vector<std::int32_t> group;        // [groups of problem], numbers in the whole
+    std::int32_t failing_row = -1;          // if nothing is left: a row that fails with every tree at its best
 };
 
 // The point of the whole that a point of the problem that is left stands for.
@@ -60,7 +61,8 @@ private:
     void write_rows(Restricted& part, const std::vector<std::int64_t>& bound) const;
     void write_groups(Restricted& part);
     std::int32_t write_tree(Restricted& part, std::int32_t group, std::int32_t node);
-    std::int32_t write_leaf(Restricted& part, std::int32_t group, std::int32_t leaf) const;
+    void choose_rows(std::int32_t group);
+    void mark_rows(std::int32_t group, std::int32_t node);
     void write_clauses(Restricted& part) const;
     void write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const;
     bool holds_everywhere(const std::vector<std::int64_t>& bound) const;
@@ -80,8 +82,10 @@ private:
     std::vector<Clause> clauses_;         // over places
     std::vector<std::uint8_t> cut_;       // [kept]: the next cell is another one
     std::vector<std::int32_t> run_;       // [kept]: the number of its cell in the problem that is left
-    std::vector<std::int32_t> narrowed_;  // variables that the way to a node narrows
     std::vector<std::int32_t> number_;    // [variables]: of the problem that is left, or -1
+    std::int32_t leaves_ = 0;             // that have been written
+    std::vector<std::int32_t> rows_;      // of the tree that is written, as places among its rows in the whole
+    std::vector<std::uint8_t> used_;
 };
 
 }  // namespace treesens::search

@@ -9,7 +9,7 @@ namespace treesens::search {
 
 ActiveBoxes::ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget)
     : layer_(layer), total_(layer.constant), is_changed_(layer.uses.size(), 0) {
-    budget.charge(8 * layer.entries());  // the lists of a path are together about twice those of the root
+    budget.charge(16 * layer.entries());  // the lists of a path, see worth_a_mark
     arena_.resize(static_cast<std::size_t>(layer.entries()));
     for (std::int32_t t = 0; t < layer.factors(); ++t) {
         const std::int64_t first = layer.first[t];
@@ -19,10 +19,19 @@ ActiveBoxes::ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget)
             {static_cast<std::size_t>(first), narrow<std::int32_t>(last - first), layer.floor[t] == kNoFloor});
         total_ += best(t);
     }
+    active_ = layer.entries();
+    mark();
+}
+
+ActiveBoxes::Mark ActiveBoxes::mark() {
+    active_at_mark_ = active_;
+    arena_at_mark_ = arena_.size();
+    return {trail_.size(), arena_.size(), total_, active_};
 }
 
 void ActiveBoxes::replace(std::int32_t factor, List list) {
     impossible_ -= holds_nothing(list_[factor]) ? 1 : 0;
+    active_ += list.count - list_[factor].count;
     list_[factor] = list;
     impossible_ += holds_nothing(list) ? 1 : 0;
 }
@@ -59,17 +68,20 @@ void ActiveBoxes::filter(std::int32_t factor) {
     work_ += list.count;
     if (kept == list.count) return;
     const std::int64_t before = best(factor);
-    const std::size_t begin = arena_.size();
-    arena_.resize(begin + static_cast<std::size_t>(list.count));
+    const bool in_place = list.begin >= arena_at_mark_;
+    const std::size_t begin = in_place ? list.begin : arena_.size();
+    if (!in_place) arena_.resize(begin + static_cast<std::size_t>(list.count));
     entry = arena_.data() + list.begin;
     std::int32_t* out = arena_.data() + begin;
-    std::copy(entry, entry + kept, out);
+    if (!in_place) std::copy(entry, entry + kept, out);
     for (std::int32_t i = kept + 1; i < list.count; ++i) {
         out[kept] = entry[i];
         kept += meets(entry[i]) ? 1 : 0;
     }
-    arena_.resize(begin + static_cast<std::size_t>(kept));
-    trail_.push_back({factor, list});
+    if (!in_place) {
+        arena_.resize(begin + static_cast<std::size_t>(kept));
+        trail_.push_back({factor, list});
+    }
     replace(factor, {begin, kept, list.closed});
     total_ += best(factor) - before;
 }
@@ -100,6 +112,8 @@ void ActiveBoxes::undo(const Mark& mark) {
     }
     arena_.resize(mark.arena);
     total_ = mark.total;
+    active_at_mark_ = active_ = mark.active;
+    arena_at_mark_ = mark.arena;
 }
 
 }  // namespace treesens::search

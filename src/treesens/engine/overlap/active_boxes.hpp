@@ -14,6 +14,7 @@ public:
         std::size_t trail;
         std::size_t arena;
         std::int64_t total;
+        std::int64_t active;
     };
 
     ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget);
@@ -46,7 +47,11 @@ public:
         return layer_.floor[factor] == kNoFloor ? 0 : layer_.floor[factor];  // see possible()
     }
 
-    Mark mark() const { return {trail_.size(), arena_.size(), total_}; }
+    // A place to come back to. What has been narrowed since the last one takes no room of its own.
+    Mark mark();
+    // Whether enough has gone since the last mark for the lists to be kept as they are. If that is by a fixed share of
+    // them, the lists of a path are together no more than a multiple of those of the root.
+    bool worth_a_mark() const { return 4 * active_ < 3 * active_at_mark_; }
     void undo(const Mark& mark);
     std::int64_t work() const { return work_; }
 
@@ -74,6 +79,9 @@ private:
     std::vector<List> list_;  // [factors]
     std::vector<Change> trail_;
     std::int64_t total_ = 0;
+    std::int64_t active_ = 0;  // boxes of all lists
+    std::int64_t active_at_mark_ = 0;
+    std::size_t arena_at_mark_ = 0;  // what begins from here on is of no use to a mark
     std::int64_t work_ = 0;
     std::int32_t impossible_ = 0;  // closed factors without a box
     std::vector<Check> checks_;

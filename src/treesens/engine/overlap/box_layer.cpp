@@ -6,6 +6,7 @@
 
 #include "bound/factors.hpp"
 #include "problem/checked.hpp"
+#include "problem/leaf_boxes.hpp"
 
 namespace treesens::search {
 
@@ -14,21 +15,16 @@ namespace {
 // Pairs of leaves of one tree; above that the copies stay apart (weaker, never wrong).
 constexpr std::int64_t kMostPairs = 400'000;
 
-// The entries of one factor, written into a layer in the order of their values.
+// The entries of one factor, written into a layer in the order of their values. Their literals stay where they are
+// until it is finished.
 class FactorWriter {
 public:
     FactorWriter(const Problem& p, BoxLayer& layer) : p_(p), layer_(layer), slot_of_(p.variables(), -1) {
         layer.uses.resize(p.variables());
     }
 
-    void start() {
-        entries_.clear();
-        literals_.clear();
-    }
-    void add(std::int64_t value, const Literal* begin, const Literal* end) {
-        entries_.push_back({value, literals_.size(), literals_.size() + static_cast<std::size_t>(end - begin)});
-        literals_.insert(literals_.end(), begin, end);
-    }
+    void start() { entries_.clear(); }
+    void add(std::int64_t value, const Literal* begin, const Literal* end) { entries_.push_back({value, begin, end}); }
     // `floor` as in the layer.
     void finish(std::int64_t floor) {
         collect_scope();
@@ -55,16 +51,18 @@ public:
 private:
     struct Entry {
         std::int64_t value;
-        std::size_t first;
-        std::size_t last;
+        const Literal* first;
+        const Literal* last;
     };
 
     void collect_scope() {
         scope_.clear();
-        for (const Literal& l : literals_) {
-            if (slot_of_[l.variable] >= 0) continue;
-            slot_of_[l.variable] = 0;
-            scope_.push_back(l.variable);
+        for (const Entry& e : entries_) {
+            for (const Literal* l = e.first; l != e.last; ++l) {
+                if (slot_of_[l->variable] >= 0) continue;
+                slot_of_[l->variable] = 0;
+                scope_.push_back(l->variable);
+            }
         }
         for (const std::int32_t v : scope_) slot_of_[v] = -1;
         std::sort(scope_.begin(), scope_.end());
@@ -73,11 +71,10 @@ private:
     void write(const Entry& e) {
         const std::size_t at = layer_.range.size();
         for (const std::int32_t v : scope_) layer_.range.push_back({0, narrow<std::uint16_t>(p_.size[v] - 1)});
-        for (std::size_t i = e.first; i < e.last; ++i) {
-            const Literal& l = literals_[i];
-            CellRange& range = layer_.range[at + static_cast<std::size_t>(slot_of_[l.variable])];
-            range.low = std::max(range.low, narrow<std::uint16_t>(l.low));
-            range.high = std::min(range.high, narrow<std::uint16_t>(l.high));
+        for (const Literal* l = e.first; l != e.last; ++l) {
+            CellRange& range = layer_.range[at + static_cast<std::size_t>(slot_of_[l->variable])];
+            range.low = std::max(range.low, narrow<std::uint16_t>(l->low));
+            range.high = std::min(range.high, narrow<std::uint16_t>(l->high));
         }
         layer_.value.push_back(e.value);
     }
@@ -87,18 +84,24 @@ private:
     std::vector<std::int32_t> slot_of_;
     std::vector<std::int32_t> scope_;
     std::vector<Entry> entries_;
-    std::vector<Literal> literals_;
 };
 
 class LayerBuilder {
 public:
     LayerBuilder(const Problem& p, const Forest& f, const RowSum& rows, MemoryBudget& budget)
-        : p_(p), f_(f), budget_(budget), sums_{rows}, join_(p, f, sums_, false), writer_(p, layer_) {
+        : p_(p),
+          f_(f),
+          budget_(budget),
+          sums_{rows},
+          join_(p, f, sums_, false),
+          writer_(p, layer_),
+          boxes_(p, f),
+          others_(p, f) {
         layer_.rows = rows;
     }
 
     BoxLayer difference() {
-        const std::int64_t slop = rounding_slop(p_, layer_.rows);
+        const std::int64_t slop = rounding_slop(p_, f_, layer_.rows);
         join_.leave_out(slop);
         for (const auto& [tree, groups] : groups_by_tree(p_)) {
             static_cast<void>(tree);
@@ -154,6 +157,7 @@ private:
         for (std::int64_t l = p_.group_offset[group]; l < p_.group_offset[group + 1]; ++l) {
             values.push_back(value_of(group, l));
         }
+        boxes_.load(group);
         write_leaves(group, values);
     }
 
@@ -166,17 +170,14 @@ private:
         writer_.finish(join_.left_out() ? least : kNoFloor);
     }
 
-    // The leaves of one group with values of their own; the least one is the floor.
+    // The leaves of one group, whose boxes are loaded, with values of their own; the least one is the floor.
     void write_leaves(std::int32_t group, const std::vector<std::int64_t>& values) {
         const std::int64_t least = *std::min_element(values.begin(), values.end());
         writer_.start();
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (values[i] == least) continue;
             const std::int64_t leaf = p_.group_offset[group] + static_cast<std::int64_t>(i);
-            for (std::int64_t b = p_.leaf_offset[leaf]; b < p_.leaf_offset[leaf + 1]; ++b) {
-                writer_.add(values[i], p_.literals.data() + p_.box_offset[b],
-                            p_.literals.data() + p_.box_offset[b + 1]);
-            }
+            boxes_.of(leaf, [&](const Literal* b, const Literal* e) { writer_.add(values[i], b, e); });
         }
         writer_.finish(least);
     }
@@ -194,19 +195,22 @@ private:
         return false;
     }
 
-    bool gathered(const std::vector<std::int32_t>& groups, std::int32_t home, std::vector<std::int64_t>& values) const {
+    bool gathered(const std::vector<std::int32_t>& groups, std::int32_t home, std::vector<std::int64_t>& values) {
         std::unordered_multimap<std::uint64_t, std::int64_t> by_boxes;
+        boxes_.load(home);
         for (std::int64_t l = p_.group_offset[home]; l < p_.group_offset[home + 1]; ++l) {
             values.push_back(value_of(home, l));
-            if (groups.size() > 1) by_boxes.emplace(hash(l), l);
+            if (groups.size() > 1) by_boxes.emplace(hash(boxes_, l), l);
         }
         for (const std::int32_t g : groups) {
             if (g == home) continue;
+            others_.load(g);
             for (std::int64_t l = p_.group_offset[g]; l < p_.group_offset[g + 1]; ++l) {
                 const std::int64_t value = value_of(g, l);
                 if (value == 0) continue;
-                const auto [first, last] = by_boxes.equal_range(hash(l));
-                const auto twin = std::find_if(first, last, [&](const auto& e) { return same_boxes(e.second, l); });
+                const auto [first, last] = by_boxes.equal_range(hash(others_, l));
+                const auto twin = std::find_if(
+                    first, last, [&](const auto& e) { return LeafBoxes::same(boxes_, e.second, others_, l); });
                 if (twin == last) return false;
                 values[static_cast<std::size_t>(twin->second - p_.group_offset[home])] += value;
             }
@@ -214,39 +218,22 @@ private:
         return true;
     }
 
-    std::uint64_t hash(std::int64_t leaf) const {
+    static std::uint64_t hash(const LeafBoxes& boxes, std::int64_t leaf) {
         std::uint64_t h = 1469598103934665603u;
         const auto mix = [&h](std::int64_t n) { h = (h ^ static_cast<std::uint64_t>(n)) * 1099511628211u; };
-        for (std::int64_t b = p_.leaf_offset[leaf]; b < p_.leaf_offset[leaf + 1]; ++b) {
+        boxes.of(leaf, [&](const Literal* l, const Literal* end) {
             mix(-1);
-            for (std::int64_t i = p_.box_offset[b]; i < p_.box_offset[b + 1]; ++i) {
-                mix(p_.literals[i].variable);
-                mix(p_.literals[i].low);
-                mix(p_.literals[i].high);
+            for (; l != end; ++l) {
+                mix(l->variable);
+                mix(l->low);
+                mix(l->high);
             }
-        }
+        });
         return h;
     }
 
-    bool same_boxes(std::int64_t one, std::int64_t other) const {
-        const std::int64_t boxes = p_.leaf_offset[one + 1] - p_.leaf_offset[one];
-        if (p_.leaf_offset[other + 1] - p_.leaf_offset[other] != boxes) return false;
-        for (std::int64_t b = 0; b < boxes; ++b) {
-            const std::int64_t mine = p_.leaf_offset[one] + b;
-            const std::int64_t its = p_.leaf_offset[other] + b;
-            const bool same =
-                std::equal(p_.literals.begin() + p_.box_offset[mine], p_.literals.begin() + p_.box_offset[mine + 1],
-                           p_.literals.begin() + p_.box_offset[its], p_.literals.begin() + p_.box_offset[its + 1],
-                           [](const Literal& l, const Literal& k) {
-                               return l.variable == k.variable && l.low == k.low && l.high == k.high;
-                           });
-            if (!same) return false;
-        }
-        return true;
-    }
-
     void charge() {
-        const std::int64_t bytes = 2 * layer_.bytes();  // vectors grow by doubling
+        const std::int64_t bytes = layer_.bytes();
         budget_.charge(bytes - charged_);
         charged_ = bytes;
     }
@@ -258,15 +245,15 @@ private:
             for (const std::int32_t r : layer_.rows) sum += p_.unary_at(r, v, k);
             return sum;
         };
-        writer_.start();
+        std::vector<Literal> runs;
         for (Cell from = 0; from < p_.size[v];) {
             Cell to = from;
             while (to + 1 < p_.size[v] && value(to + 1) == value(from)) ++to;
-            const Literal run{v, from, to};
-            const bool whole = from == 0 && to == p_.size[v] - 1;
-            writer_.add(value(from), &run, &run + (whole ? 0 : 1));
+            runs.push_back({v, from, to});
             from = to + 1;
         }
+        writer_.start();
+        for (const Literal& run : runs) writer_.add(value(run.low), &run, &run + (runs.size() == 1 ? 0 : 1));
         writer_.finish(kNoFloor);
     }
 
@@ -285,6 +272,8 @@ private:
     const std::vector<RowSum> sums_;
     Join join_;
     FactorWriter writer_;
+    LeafBoxes boxes_;
+    LeafBoxes others_;
     std::int64_t charged_ = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include "bound/join.hpp"
 #include "problem/box_trees.hpp"
+#include "problem/growing.hpp"
 #include "problem/problem.hpp"
 
 namespace treesens::search {
@@ -29,12 +30,12 @@ struct BoxLayer {
 
     RowSum rows;
     std::vector<std::int64_t> first{0};  // [factors + 1]: entries, the most valuable first
-    std::vector<std::int64_t> value;     // [entries]
+    Growing<std::int64_t> value;         // [entries]
     std::vector<std::int64_t> floor;     // [factors]: no point outside all entries has more; kNoFloor: there is none
     std::vector<std::int32_t> scope_offset{0};  // [factors + 1]
     std::vector<std::int32_t> scope;            // variables
     std::vector<std::int64_t> range_offset;     // [factors]
-    std::vector<CellRange> range;               // [entries][scope of the factor]
+    Growing<CellRange> range;                   // [entries][scope of the factor]
     std::vector<std::vector<Use>> uses;         // [variables]
     std::int64_t constant = 0;
 

@@ -205,6 +205,7 @@ void fill_values(const Problem& p, Forest& f) {
 }  // namespace
 
 Forest build_forest(const Problem& problem) {
+    if (!problem.has_boxes()) throw std::invalid_argument("the leaves have no boxes");
     Forest forest;
     TreeBuilder builder(problem, forest.nodes);
     for (std::int32_t g = 0; g < problem.groups(); ++g) forest.root.push_back(builder.build(g));
@@ -212,7 +213,19 @@ Forest build_forest(const Problem& problem) {
     return forest;
 }
 
+void drop_coefficients(Problem& problem) {
+    std::vector<std::int64_t>().swap(problem.coefficient_offset);
+    std::vector<std::int32_t>().swap(problem.coefficient_row);
+    std::vector<std::int64_t>().swap(problem.coefficient_value);
+}
+
 void index_forest(const Problem& problem, Forest& forest) {
+    index_users(problem, forest);
+    fill_values(problem, forest);
+    forest.value.shrink_to_fit();
+}
+
+void index_users(const Problem& problem, Forest& forest) {
     // The nodes of a group stand together, its root first.
     std::vector<std::vector<std::int32_t>> users(problem.variables());
     std::size_t n = 0;
@@ -234,7 +247,6 @@ void index_forest(const Problem& problem, Forest& forest) {
         forest.use_group.insert(forest.use_group.end(), list.begin(), list.end());
         forest.use_offset.push_back(narrow<std::int32_t>(forest.use_group.size()));
     }
-    fill_values(problem, forest);
 }
 
 void evaluate(const Problem& p, const Forest& forest, const std::vector<std::int64_t>& bound, const Cell* x,

@@ -45,11 +45,15 @@ struct Forest {
     }
 };
 
-// Throws std::invalid_argument when the boxes of a group do not partition the space.
+// Throws std::invalid_argument when the boxes of a group do not partition the space, or there are none.
 Forest build_forest(const Problem& problem);
+// Gives up the coefficients, for which the values of a forest stand from now on.
+void drop_coefficients(Problem& problem);
 // Who uses which variable, and the values of the leaves, of trees whose nodes and roots are there: a group after the
 // other, the root first.
 void index_forest(const Problem& problem, Forest& forest);
+// Who uses which variable alone: for trees whose values are there, too.
+void index_users(const Problem& problem, Forest& forest);
 
 // slack[r] for all rows, exactly (without overflow: validate bounds the sums).
 void evaluate(const Problem& problem, const Forest& forest, const std::vector<std::int64_t>& bound, const Cell* x,

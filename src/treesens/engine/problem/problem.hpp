@@ -68,6 +68,8 @@ struct Literal {
     Cell high;
 };
 
+struct Forest;
+
 struct Problem {
     // Variables. Cells of variable v are numbered 0 .. size[v]-1; cell k of v has the number cell_offset[v] + k
     // overall.
@@ -79,14 +81,16 @@ struct Problem {
     // Groups: exactly one leaf each. A leaf is a union of boxes; the boxes of a group partition the space.
     std::vector<std::int32_t> group_tree;
     std::vector<std::int64_t> group_offset;  // [groups + 1], into leaves
-    std::vector<std::int64_t> leaf_offset;   // [leaves + 1], into boxes
-    std::vector<std::int64_t> box_offset;    // [boxes + 1], into literals
+    // Not where the trees are known: they say the same (leaf_boxes.hpp).
+    std::vector<std::int64_t> leaf_offset;  // [leaves + 1], into boxes
+    std::vector<std::int64_t> box_offset;   // [boxes + 1], into literals
     std::vector<Literal> literals;
 
     // Rows: the constraints, and after them the objective if there is one.
     std::int32_t rows = 0;
     std::int32_t constraints = 0;
     bool has_objective = false;
+    // The coefficients are given up as soon as the values of a Forest stand for them.
     std::vector<std::int64_t> coefficient_offset;  // [leaves + 1]
     std::vector<std::int32_t> coefficient_row;
     std::vector<std::int64_t> coefficient_value;
@@ -104,7 +108,8 @@ struct Problem {
     std::int32_t variables() const { return static_cast<std::int32_t>(size.size()); }
     std::int32_t cells() const { return cell_offset.back(); }
     std::int32_t groups() const { return static_cast<std::int32_t>(group_tree.size()); }
-    std::int64_t leaves() const { return static_cast<std::int64_t>(leaf_offset.size()) - 1; }
+    std::int64_t leaves() const { return group_offset.back(); }
+    bool has_boxes() const { return !leaf_offset.empty(); }
     std::int64_t clauses() const { return static_cast<std::int64_t>(clause_offset.size()) - 1; }
     std::int64_t unary_at(std::int32_t row, std::int32_t variable, Cell cell) const {
         return has_unary ? unary[static_cast<std::size_t>(row) * cells() + cell_offset[variable] + cell] : 0;
@@ -117,6 +122,8 @@ struct Problem {
 
 // Checks every index, range and sum; throws std::invalid_argument with a sentence. Fills row_magnitude.
 void validate(Problem& problem);
+// The same of a problem whose leaves are those of a forest that was made of checked trees.
+void validate(Problem& problem, const Forest& forest);
 // The sums and the new bounds must stay below 2^62 together.
 void validate_bounds(const Problem& problem, const std::vector<std::int64_t>& bound);
 

@@ -36,10 +36,9 @@ void Prover::leave_messages(OpenNode& child) {
         bound_level.messages.sync(node_);
         const Messages& m = bound_level.messages;
         const std::int64_t bytes =
-            static_cast<std::int64_t>(4 * (m.reduced().size() + m.set().factors())) + node_.bytes() + 256;
+            static_cast<std::int64_t>(4 * m.reduced().size()) + m.set().entries() / 8 + node_.bytes() + 256;
         // Without room the children start from an older ancestor: slower, not wrong.
         if (budget_.room() < 2 * bytes || !budget_.try_charge(bytes)) continue;
-        bound_level.stations.push_back(m.station(node_id_));
         MemoryBudget& budget = budget_;
         child.start[i] = std::shared_ptr<const SavedMessages>(new SavedMessages(m.saved_messages()),
                                                               [&budget, bytes](const SavedMessages* saved) {
@@ -68,11 +67,8 @@ bool Prover::donate(OpenNode& out) {
 }
 
 void Prover::adopt(OpenNode subtree) {
-    for (const auto& bound_level : bound_levels_) {
-        // The numbers of its nodes above are another prover's: which entries are left follows from the domains.
-        bound_level->stations.clear();
-        bound_level->loaded = -1;
-    }
+    // The numbers of its nodes above are another prover's.
+    for (const auto& bound_level : bound_levels_) bound_level->loaded = -1;
     subtree.path.clear();
     finished_ = false;
     adopted_ = true;

@@ -128,8 +128,10 @@ bool OverlapProver::is_on_path(const Station& station) const {
 void OverlapProver::sync(State& state) {
     if (state.at.node != node_id_) {
         if (is_on_path(state.at)) {
-            state.at.mark = state.boxes.mark();
-            state.stations.push_back(state.at);
+            if (state.stations.empty() || state.boxes.worth_a_mark()) {
+                state.at.mark = state.boxes.mark();
+                state.stations.push_back(state.at);
+            }
         } else {
             while (!is_on_path(state.stations.back())) state.stations.pop_back();
             state.boxes.undo(state.stations.back().mark);

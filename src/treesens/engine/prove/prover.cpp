@@ -26,7 +26,7 @@ Dive dive_of(Mode mode) {
         case Mode::decide:
             return {};
         case Mode::objective:
-            return {0.25, 1};
+            return {0.25, 2};
         case Mode::slack:
             return {1, 8};
     }
@@ -36,6 +36,20 @@ Dive dive_of(Mode mode) {
 // A row without terms says nothing; with a multiplier of its own it would take weight from the others.
 bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
     return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
+}
+
+// A sum of rows in which trees cancel, and beside it the hard rows that are about other trees.
+std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
+                                                 const RowSum& sum, MemoryBudget& budget, std::int64_t together) {
+    const std::vector<int> shift = row_shifts(p, goal);
+    std::vector<RowSum> rows(1, sum);
+    std::vector<int> row_shift(1, shift[sum[0]]);
+    for (const std::int32_t r : sum) row_shift[0] = std::min(row_shift[0], shift[r]);
+    for (const std::int32_t r : rows_beside(p, forest, goal, sum)) {
+        rows.push_back({r});
+        row_shift.push_back(shift[r]);
+    }
+    return std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, true, budget, together));
 }
 
 }  // namespace
@@ -52,19 +66,17 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
         rows.push_back({r});
         row_shift.push_back(shift[r]);
     }
-    if (!cancelling.empty()) {
-        int lowest = shift[cancelling[0][0]];
-        for (std::int32_t r : cancelling[0]) lowest = std::min(lowest, shift[r]);
-        sets.collapsed =
-            std::make_shared<const FactorSet>(build_factors(p, forest, cancelling, {lowest}, true, budget, together));
-    }
+    if (!cancelling.empty()) sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], budget, together);
     sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget, together));
     return sets;
 }
 
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
-    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two.
-    return {kUnit / narrow<std::int32_t>(sets.collapsed->rows[0].size())};
+    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Rows beside them
+    // begin without any.
+    std::vector<std::int32_t> start(sets.collapsed->rows.size(), 0);
+    start[0] = kUnit / narrow<std::int32_t>(sets.collapsed->rows[0].size());
+    return start;
 }
 
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
@@ -230,20 +242,17 @@ void Prover::enter() {
     phase_ = Phase::full;
 }
 
-// Brings the state of a bound_level to this node: from the parent if it is still there, else from the nearest node
-// above that its entries can be brought back to, with the messages that the nearest node above left.
+// Brings the state of a bound_level to this node: from the parent if it is still there, else from what the nearest node
+// above left.
 void Prover::load(BoundLevel& bound_level) {
     bound_level.set_level(problem_, goal_, level_);
     const bool from_parent = bound_level.loaded >= 0 && !path_.empty() && bound_level.loaded == path_.back();
     if (bound_level.loaded != node_id_ && !from_parent) {
-        std::vector<Station>& stations = bound_level.stations;
-        const auto is_above = [&](const Station& s) { return std::binary_search(path_.begin(), path_.end(), s.node); };
-        while (!stations.empty() && !is_above(stations.back())) stations.pop_back();
         const SavedMessages* start = start_[index_of(bound_level)].get();
-        if (start == nullptr && bound_level.loaded < 0 && !bound_level.warm)
-            bound_level.messages.reset(node_, false);
+        if (start != nullptr)
+            bound_level.messages.go_to(node_, *start);
         else
-            bound_level.messages.go_to(node_, stations.empty() ? nullptr : &stations.back(), start);
+            bound_level.messages.reset(node_, bound_level.loaded >= 0 || bound_level.warm);
     }
     bound_level.loaded = node_id_;
     bound_level.messages.sync(node_);
@@ -294,18 +303,22 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
     tighten(bound_level);
     decode(bound_level, incumbent, polisher, control);
     entered_tier_ = false;
-    if (&bound_level == collapsed_) {
-        if (full_.empty()) {
-            phase_ = Phase::branch;
-            return;
-        }
-        BoundLevel& next = side_for_point();
-        const bool skip = !at_root() && next.idle() && statistics_.nodes % 16 != 0;
-        phase_ = skip ? Phase::branch : Phase::full;
-        if (!skip) bound_level_ = &next;
-        return;
-    }
-    phase_ = bound_level.messages.set().rows.size() > 1 ? Phase::multipliers : Phase::branch;
+    if (bound_level.messages.set().rows.size() > 1)
+        phase_ = Phase::multipliers;
+    else
+        leave_tier();
+}
+
+// After the collapsed bound comes the full one, unless it seldom helps.
+void Prover::leave_tier() {
+    phase_ = Phase::branch;
+    if (bound_level_ != collapsed_ || full_.empty()) return;
+    BoundLevel& next = side_for_point();
+    if (!at_root() && next.idle() && statistics_.nodes % 16 != 0) return;
+    phase_ = Phase::full;
+    bound_level_ = &next;
+    steps_ = 0;
+    failures_ = 0;
 }
 
 BoundLevel& Prover::side_for_point() {
@@ -318,7 +331,7 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     Sweep outcome = Sweep::open;
     ++statistics_.multiplier_steps;
     const Optimised question{problem_, goal_};
-    const Optimised* optimised = goal_.mode == Mode::objective ? &question : nullptr;
+    const Optimised* optimised = goal_.mode == Mode::decide ? nullptr : &question;
     const bool better = bound_level_->improve_multipliers(x_, node_, control, outcome, optimised);
     ++steps_;
     if (outcome == Sweep::stopped) return;
@@ -330,7 +343,7 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     tighten(*bound_level_);
     if (better) decode(*bound_level_, incumbent, polisher, control);
     failures_ = better ? 0 : failures_ + 1;
-    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) phase_ = Phase::branch;
+    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) leave_tier();
 }
 
 // A point of the node at work may not be worth more than what has been proved of the node.

@@ -75,6 +75,7 @@ private:
     void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void enter();
     void sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void leave_tier();
     void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
     void load(BoundLevel& bound_level);
