@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.interruption import interruptible
-from treesens.compiler.measure.share import DELTA, EPSILON, NEGLIGIBLE, Precision
+from treesens.compiler.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError
 from treesens.live import load, table_of
 from treesens.report.notebook_progress import progress_bar

@@ -90,6 +90,9 @@ def test_the_audit_says_what_is_left_among_typical_inputs(seed: int, tmp_path: P
         assert part["verdict"] == ("found" if wanted is not None and wanted >= record["margin"] else "none")
         assert part["max_swing"] == pytest.approx(swing, abs=1e-5)
         assert part["max_swing_bound"] == pytest.approx(swing, abs=1e-5)
+        worst = [np.array(list(p.values())) for p in part["worst"]["points"].values()]
+        places = [int(np.flatnonzero((typical == p).all(axis=1))[0]) for p in worst]
+        assert margins[places[0]] - margins[places[1]] == pytest.approx(swing, abs=1e-5)
         if part["verdict"] == "found":
             points = [list(p.values()) for p in part["points"].values()]
             assert all(any(np.array_equal(p, x) for x in typical) for p in points)
@@ -108,6 +111,8 @@ def test_the_page_shows_the_typical_pair_and_what_changes(tmp_path: Path) -> Non
         f"of {len(kept)} findings at margin 0.5 {kept.count('found')} stay, {kept.count('none')} are proved to" in page
     )
     assert page.count("A pair of typical inputs") == kept.count("found") > 0
+    swings = [r["typical"]["max_swing"] for r in found.records]
+    assert page.count("whose scores are furthest apart") == sum(swing > 0 for swing in swings) > 0
 
 
 def test_the_command_line_and_its_record(tmp_path: Path) -> None:

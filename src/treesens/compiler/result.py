@@ -10,7 +10,7 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
-from treesens.compiler.measure.share import Estimate
+from treesens.compiler.measure.sampler import Estimate
 from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.share import ShareAsked
 

@@ -8,8 +8,9 @@ from typing import cast
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.measure.counted import Counted, counted_of
+from treesens.compiler.measure.sampler import Precision
 from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
-from treesens.compiler.measure.share import Precision, ShareRun
+from treesens.compiler.measure.share import ShareRun
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict

@@ -28,7 +28,7 @@ from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_ro
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.audit_typical import typical_answer, typical_record
+from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.questions import Gap, Questions
 from treesens.studies.shares import CountOptions, Unit, check_countable, share_record
@@ -133,7 +133,7 @@ class SetAudit:
         if level is None or goal is None:
             return [{} for _ in results]
         budget = Budget.of(self.limit, self.stop)
-        swing = answer(goal.query, self.base, budget.at_least(_MOMENT).within(self.limit / 2))
+        swing = swing_part(goal, answer(goal.query, self.base, budget.at_least(_MOMENT).within(self.limit / 2)))
         parts = []
         for (gap, query), question, result in zip(self.questions.gaps, self.questions.typical, results, strict=False):
             shape, found = self.sweep.shape(query, gap), self.sweep.of(gap)

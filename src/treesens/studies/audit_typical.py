@@ -34,16 +34,20 @@ def typical_answer(
 
 
 def typical_record(
-    level: TypicalLevel, question: ResolvedQuestion, among_all: Result, ask: Callable[[], Result], swing: Result | None
+    level: TypicalLevel, question: ResolvedQuestion, among_all: Result, ask: Callable[[], Result], swing: dict[str, Any]
 ) -> dict[str, Any]:
-    """The part of a record of the audit; what no inputs do, no typical ones do."""
+    """The part of a record of the audit, which `swing_part` ends; what no inputs do, no typical ones do."""
     nobody = Result(question.name, Verdict.NONE, _ALL, proof=among_all.proof)
     result = nobody if among_all.verdict is Verdict.NONE else ask()
     full = record(question.query, result)
-    known = None if swing is None else swing.objective
+    return {**level.record(), **{name: full.get(name) for name in _TOLD}, **swing}
+
+
+def swing_part(question: ResolvedQuestion, result: Result) -> dict[str, Any]:
+    """The largest swing of typical inputs, its bound, and the pair whose scores are so far apart."""
+    known, full = result.objective, record(question.query, result)
     return {
-        **level.record(),
-        **{name: full.get(name) for name in _TOLD},
         "max_swing": None if known is None else known.value,
         "max_swing_bound": None if known is None else known.bound,
+        "worst": None if full.get("points") is None else {name: full[name] for name in ("points", "scores")},
     }

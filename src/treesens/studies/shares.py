@@ -20,8 +20,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.measure.counted import Counted, counted_of
 from treesens.compiler.measure.measure import Measure
+from treesens.compiler.measure.sampler import Precision
 from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
-from treesens.compiler.measure.share import Precision, Share, ShareRun
+from treesens.compiler.measure.share import Share, ShareRun
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel

@@ -14,9 +14,11 @@ from tests.studies.share_cases import FEATURES, NAMES, Case, forest_case, xgboos
 from tests.studies.test_shares import units
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.measure.counted import counted_of
+from treesens.compiler.measure.hunt import hunt
 from treesens.compiler.measure.measure import Measure
+from treesens.compiler.measure.proposal import tilts_for
+from treesens.compiler.measure.sampler import Precision, Sampler
 from treesens.compiler.measure.search import CONCERNED, ShareSearch
-from treesens.compiler.measure.share import Precision, ShareRun
 from treesens.solve.measures import measure_of
 from treesens.studies.shares import Unit
 
@@ -79,7 +81,9 @@ def test_draws_follow_the_measure() -> None:
     stats = pytest.importorskip("scipy.stats")
     case, unit, measure = _open_case()
     search = search_of(unit, measure)
-    hits = search.sample(40_000, 5, 40_000).hits
+    drawn = search.sample(40_000, 5, 40_000)
+    hits = drawn.hits
+    assert np.allclose(drawn.concerned, search.masses().open / 40_000)
     rows = list(_shares_by_cell(case, unit, measure))
     total = sum(mass for mass, concerned in rows if concerned)
     assert len(hits) / 40_000 == pytest.approx(total, abs=0.01)
@@ -108,22 +112,57 @@ def _open_case() -> tuple[Case, Unit, Measure]:
     raise AssertionError("no such case")
 
 
-@pytest.mark.parametrize("boxes", [1, 3])
-def test_estimates_hold_as_often_as_they_claim(boxes: int) -> None:
-    _, unit, measure = _open_case()
+def _exact(unit: Unit, measure: Measure) -> float:
     exact = search_of(unit, measure)
     exact.run(10.0)
-    truth = exact.masses().lower
-    search = search_of(unit, measure)
-    search.run(10.0, most_boxes=boxes)
-    masses, delta, missed = search.masses(), 0.2, 0
+    return exact.masses().lower
+
+
+@pytest.mark.parametrize("boxes", [1, 3])
+def test_estimates_hold_as_often_as_they_claim(boxes: int) -> None:
+    """Boxes are cut between rounds of draws, and draws are moved by what was drawn before."""
+    _, unit, measure = _open_case()
+    truth, delta, missed, moved = _exact(unit, measure), 0.2, 0, 0
     for seed in range(2_000):
-        run = ShareRun(search, Precision(0.01, delta, 0.0), seed=1_000_003 * seed, draws_at_most=100)
-        estimate, _ = run._estimated(masses, Budget.of(60.0))
-        assert estimate is not None
-        assert masses.lower <= estimate.low <= estimate.value <= estimate.high <= masses.upper
+        search = search_of(unit, measure)
+        search.run(10.0, most_boxes=boxes)
+        sampler = Sampler(search, Precision(0.01, delta, 0.0), seed=1_000_003 * seed)
+        for number in range(5):
+            masses = search.masses()
+            sampler.draw(100, masses)
+            estimate = sampler.estimate
+            assert estimate is not None
+            assert masses.lower <= estimate.low <= estimate.value <= estimate.high <= masses.upper
+            search.run(10.0, most_nodes=2 * (number % 2), most_boxes=boxes + 1)
+        moved += not np.isclose(search.heaviest(), search.masses().open)
         missed += not estimate.low - 1e-12 <= truth <= estimate.high + 1e-12
     assert missed <= 2_000 * delta
+    assert moved > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tilted_draws_have_the_mass_that_they_stand_for(seed: int) -> None:
+    """The weighted sum of hits is the concerned mass, whatever rows the tilts were fitted to."""
+    _, unit, measure = _open_case()
+    truth, search, random = _exact(unit, measure), search_of(unit, measure), np.random.default_rng(seed)
+    rows = np.stack([random.integers(0, len(w), 30) for w in measure.weights], axis=1).astype(np.int32)
+    tilts = tilts_for(measure, search.varied, rows, random.random(30), count=3, plain=0.3, seed=seed)
+    assert sum(tilt.part for tilt in tilts) == pytest.approx(0.7)
+    search.run(10.0, most_boxes=3)
+    search.propose(tilts)
+    count = 100_000
+    draws = search.sample(count, seed)
+    assert draws.concerned.max() <= search.heaviest() / count * (1 + 1e-9)
+    deviation = float(np.sqrt((draws.concerned**2).sum()))
+    assert abs(search.full_mass() + draws.concerned.sum() - truth) < 5 * deviation
+
+
+def test_a_hunt_finds_concerned_inputs() -> None:
+    _, unit, measure = _open_case()
+    search = search_of(unit, measure)
+    found = hunt(search, 1, Budget.of(60.0))
+    assert len(found) > 0
+    assert (search.answers(found) == CONCERNED).all()
 
 
 def test_answers_of_inputs_are_those_of_the_library() -> None:

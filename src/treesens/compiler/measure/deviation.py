@@ -1,43 +1,116 @@
-"""How far a mean of draws can lie from its expectation: Hoeffding's bound in terms of relative entropy.
+"""What weighted draws say of a mass: limits that hold at all times together, however draws and boxes were chosen before.
 
-Draws X_1 .. X_n are independent, each 0 or 1, with expectations q_i whose mean is q. For every x > q
+A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0, of which only what is known before the round decides the
+distribution, and whose weighted sum has the expectation mu - full_r: mu is the mass looked for, full_r the part of it that is
+proved. For 0 <= t < 1 / max W the numbers
 
-    P(mean of draws >= x) <= exp(-n KL(x, q)),   KL(x, q) = x ln(x / q) + (1 - x) ln((1 - x) / (1 - q)),
+    M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
-and the same for x < q below (W. Hoeffding, *Probability inequalities for sums of bounded random variables*, Journal of the
-American Statistical Association 58, 1963, Theorem 1; draws need not have the same expectation).
+are a supermartingale, because E (1 - t W X) <= exp(-t E W X). Ville's inequality (*Étude critique de la notion de collectif*,
+1939): with probability 1 - d no M_r is ever above 1 / d. Solved for mu this is an upper limit; with 1 + t W for 1 - t W and
+the opposite sign of mu it is a lower one. It is the betting of Waudby-Smith and Ramdas (*Estimating means of bounded random
+variables by betting*, Journal of the Royal Statistical Society B 86, 2024) with weights.
 """
 
 from __future__ import annotations
 
-from math import inf, log
+from dataclasses import dataclass, field
+from math import inf, log, log1p
 
-_STEPS = 80
+import numpy as np
 
+from treesens.compiler.base.arrays import FloatArray
 
-def relative_entropy(x: float, q: float) -> float:
-    """KL(x, q) of two coins, 0 <= x, q <= 1."""
-    if x == q:
-        return 0.0
-    if q <= 0.0 or q >= 1.0:
-        return inf
-    first = x * log(x / q) if x > 0 else 0.0
-    second = (1 - x) * log((1 - x) / (1 - q)) if x < 1 else 0.0
-    return first + second
+_MOST_BET = 0.9
+"""Of what may be bet on the heaviest draw."""
+_LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
+"""Precisions that are aimed at, as multiples of the one asked for, and their parts of delta; the parts add up to 1. The coarse
+ones speak if draws end early."""
 
 
-def upper_limit(hits: int, draws: int, delta: float) -> float:
-    """The expectation lies above it with probability at most `delta`."""
-    if draws == 0:
-        return 1.0
-    mean, most = hits / draws, -log(delta) / draws
-    low, high = mean, 1.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if relative_entropy(mean, middle) > most else (middle, high)
-    return high
+@dataclass(frozen=True)
+class Round:
+    """What draws have shown: the proved mass `full`, weights of those that are concerned and of those that may be."""
+
+    full: float
+    concerned: FloatArray
+    maybe: FloatArray
 
 
-def lower_limit(hits: int, draws: int, delta: float) -> float:
-    """The expectation lies below it with probability at most `delta`."""
-    return 1.0 - upper_limit(draws - hits, draws, delta) if draws else 0.0
+@dataclass(frozen=True)
+class Bet:
+    """What is fixed before a round: `unit` is the mass of a typical hit, `heaviest` that of the heaviest one; the mass is
+    wanted up to `relative` times what is not proved of it.
+    """
+
+    unit: float
+    heaviest: float
+    relative: float
+
+
+@dataclass
+class _Side:
+    """Sums over rounds of one limit; `sign` 1 for the upper one."""
+
+    sign: int
+    cost: float
+    bets: float = 0.0
+    moved: float = 0.0
+
+    def add(self, bet: float, full: float, weights: FloatArray) -> None:
+        self.bets += bet
+        self.moved += bet * full - self.sign * float(np.log1p(-self.sign * bet * weights).sum())
+
+    @property
+    def limit(self) -> float:
+        return (self.moved + self.sign * self.cost) / self.bets if self.bets > 0 else self.sign * inf
+
+
+@dataclass
+class _Level:
+    aim: float
+    upper: _Side
+    lower: _Side
+
+    def bets(self, bet: Bet) -> tuple[float, float]:
+        """What is best if the true mass is what it seems to be: the upper limit ends at 1 + x times a mass, the lower
+        one at 1 - x times a mass.
+        """
+        x = self.aim * bet.relative
+        up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
+        return up, min(x / (1 - x) if x < 0.5 else 1.0, 1.0) / bet.unit
+
+    def add(self, bet: Bet, seen: Round) -> None:
+        up, down = self.bets(bet)
+        self.upper.add(up, seen.full, np.concatenate([seen.concerned, seen.maybe]))
+        self.lower.add(down, seen.full, seen.concerned)
+
+
+@dataclass
+class Limits:
+    """Limits of a mass, each side wrong at any time with probability at most `delta` / 2."""
+
+    delta: float
+    low: float = -inf
+    high: float = inf
+    _levels: list[_Level] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for aim, part in _LEVELS:
+            cost = log(2 / (self.delta * part))
+            self._levels.append(_Level(aim, _Side(1, cost), _Side(-1, cost)))
+
+    def add(self, bet: Bet, seen: Round) -> None:
+        """One more round, whose bet was made before it."""
+        for level in self._levels:
+            level.add(bet, seen)
+            self.low = max(self.low, level.lower.limit)
+            self.high = min(self.high, level.upper.limit)
+
+    def rounds_left(self, bet: Bet, mass: float) -> float:
+        """How many rounds with this bet are likely to be wanting, if `mass` is not proved of what is looked for."""
+        level = self._levels[0]
+        up, _ = level.bets(bet)
+        x = up * bet.unit
+        gap = mass * (bet.relative + 1 + log1p(-x) / x)
+        return max(0.0, level.upper.cost / gap - level.upper.bets) / up if gap > 0 else inf

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treesens import _engine
-from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.measure.measure import Measure
+from treesens.compiler.measure.proposal import Tilt
 from treesens.compiler.measure.sides import Row, Sides
 from treesens.compiler.measure.trees import TreeArrays
 
@@ -35,12 +37,15 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Inputs drawn from the open boxes; `hits` int32[hits, features] are some of those that are concerned."""
+    """Inputs drawn from the open boxes, and the masses that they stand for: float64 for all that are concerned (`concerned`) or
+    may be (`maybe`). `hits` int32[hits, features] are some of those that are concerned, with `hit_weights`.
+    """
 
     drawn: int
-    concerned: int
-    maybe: int
+    concerned: FloatArray
+    maybe: FloatArray
     hits: Int32Array
+    hit_weights: FloatArray
 
 
 class ShareSearch:
@@ -52,6 +57,7 @@ class ShareSearch:
     def __init__(self, trees: TreeArrays, sides: Sides, measure: Measure) -> None:
         model = trees
         self.measure, self.features = measure, len(model.grid)
+        self.varied = frozenset(sides.varied.tolist())
         self._cells = model.grid.n_cells
         none = np.zeros(0, np.uint8)
         self._engine = _engine.ShareSearch(
@@ -93,10 +99,28 @@ class ShareSearch:
         upper = high * (1 + relative) + self.measure.error + lost
         return max(0.0, lower), min(1.0, upper)
 
+    def propose(self, tilts: Sequence[Tilt]) -> None:
+        """Where draws come from, and which boxes are cut first, from now on."""
+        if not tilts:
+            return
+        stacked = [
+            np.array([np.concatenate(t.weights) for t in tilts]),
+            np.array([np.concatenate(t.ratios) for t in tilts]),
+        ]
+        tables = np.array([np.concatenate([table.ravel() for table in t.tables]) for t in tilts])
+        self._engine.propose(
+            part=np.array([t.part for t in tilts]), cell_count=self._cells, bin=np.concatenate(self.measure.bins),
+            weight=stacked[0], parent=self.measure.parent, order=self.measure.order, table=tables, ratio=stacked[1],
+        )  # fmt: skip
+
+    def heaviest(self) -> float:
+        """The greatest mass that one draw can stand for, times the number of draws."""
+        return float(self._engine.heaviest())
+
     def sample(self, count: int, seed: int, most_hits: int = 0) -> Draws:
-        """Draws inputs of the open boxes, one from each of `count` parts of equal mass."""
-        drawn, concerned, maybe, hits = self._engine.sample(count, most_hits, seed)
-        return Draws(drawn, concerned, maybe, self._rows(hits))
+        """Draws inputs of the open boxes, one from each of `count` parts that expect equally much."""
+        drawn, concerned, maybe, hits, weights = self._engine.sample(count, most_hits, seed)
+        return Draws(drawn, concerned, maybe, self._rows(hits), weights)
 
     def draw_full(self, count: int, seed: int) -> Int32Array:
         """Inputs of boxes in which every input is concerned, int32[count, features]; none if there is no such box."""
@@ -113,11 +137,17 @@ class ShareSearch:
         self._engine.answers(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out
 
+    def shortfalls(self, cells: Int32Array) -> FloatArray:
+        """How much scores lack for every row of cells to be concerned, in units of the tables, float64[rows]."""
+        out = np.empty(len(cells))
+        self._engine.shortfalls(np.ascontiguousarray(cells, np.int32), self._cells, out)
+        return out
+
     def mass(self, low: Int32Array, high: Int32Array) -> float:
         """The mass of a box, not rounded outwards."""
         return float(self._engine.mass(low, high, self._cells))
 
-    def _rows(self, flat: list[int]) -> Int32Array:
+    def _rows(self, flat: Any) -> Int32Array:
         return np.array(flat, np.int32).reshape(-1, self.features)
 
 
