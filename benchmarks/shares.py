@@ -23,8 +23,9 @@ from tests.compiler.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.measure.counted import counted_of
+from treesens.compiler.measure.sampler import Precision
 from treesens.compiler.measure.search import ShareSearch
-from treesens.compiler.measure.share import Precision, Share, ShareRun
+from treesens.compiler.measure.share import Share, ShareRun
 from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
