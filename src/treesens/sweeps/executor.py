@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from treesens.compiler.base.processes import safe_children
@@ -297,6 +297,34 @@ def _ray_cores() -> int:
     return int(ray.cluster_resources().get("CPU", 1))
 
 
+_STARTING = 60.0
+"""Seconds in which a Ray cluster may come up: its head opens the port before it can serve clients."""
+
+_LEAST_ATTEMPTS = 2
+"""A server that starts and never answers takes longer than `_STARTING` to be given up by Ray."""
+
+
+def _connect_to_ray(address: str | None) -> None:
+    """A cluster that answers, but cannot serve yet, is asked again. Raises what ray.init raises."""
+    import ray
+
+    patience = time.monotonic() + _STARTING
+    for attempt in count(1):
+        try:
+            ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
+        except ConnectionAbortedError:
+            if attempt >= _LEAST_ATTEMPTS and time.monotonic() > patience:
+                raise
+            time.sleep(1.0)
+        else:
+            return
+
+
+def _last_line(error: Exception) -> str:
+    """Ray sends the traceback of its server, which ends with the reason."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+
+
 @contextmanager
 def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
     try:
@@ -305,7 +333,7 @@ def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
     except ImportError:
         raise UsageError("ray is not installed", remedy="pip install 'treesens[ray]'") from None
     try:
-        ray.init(address=f"ray://{address}" if address else None, log_to_driver=False, ignore_reinit_error=True)
+        _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:
         if isinstance(error, ValueError) and "ray[client]" not in str(error):
             raise UsageError(f"`ray://{address}` is no address: {error}", remedy="write ray://HOST:10001") from None
@@ -314,7 +342,7 @@ def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
         ) from None
     except (ConnectionError, RuntimeError) as error:
         raise UsageError(
-            f"no Ray cluster answers at {address}: {error}",
+            f"no Ray cluster answers at {address}: {_last_line(error)}",
             remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
         ) from None
     register_ray()
