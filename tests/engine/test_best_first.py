@@ -55,9 +55,9 @@ def test_a_search_that_is_stopped_has_a_valid_bound(name: str, kind: str, memory
     assert stopped > 10
 
 
-def long_problem(objective: bool) -> SearchProblem:
+def long_problem(objective: bool, seed: int = 4) -> SearchProblem:
     shape = Shape(shared=8, sensitive=2, cells=10, trees=40, depth=5, objective="swing" if objective else "")
-    problem = random_problem(np.random.default_rng(4), shape)
+    problem = random_problem(np.random.default_rng(seed), shape)
     return with_bound(problem, np.full(problem.constraints, -(10**6))) if objective else problem
 
 

@@ -58,13 +58,31 @@ def test_optima(name: str, kind: str) -> None:
             assert result.level == best == result.upper
 
 
-def test_a_long_search_shares_factors_and_has_the_same_answer() -> None:
+def test_long_searches_share_factors_and_take_fewer_nodes() -> None:
+    nodes = {0: 0, 400: 0}
+    for seed in range(4, 8):
+        problem = long_problem(objective=True, seed=seed)
+        results = {}
+        for together in nodes:
+            solver = Solver(problem, mode="objective", method="messages", together=together)
+            results[together] = solver.run(120)
+            assert results[together].status == "optimal"
+            nodes[together] += results[together].statistics.nodes
+        assert results[0].level == results[400].level
+        # Factors of several trees have more entries than these trees have one by one.
+        assert results[400].statistics.entries > results[0].statistics.entries
+    assert nodes[400] < nodes[0]
+
+
+def test_a_proof_for_others_has_factors_of_single_trees() -> None:
     problem = long_problem(objective=True)
-    results = {}
-    for together in (0, 400):
-        solver = Solver(problem, mode="objective", method="messages", together=together)
-        results[together] = solver.run(120)
-        assert results[together].status == "optimal"
-    assert results[0].level == results[400].level
-    # Factors of several trees have more entries than these trees have one by one.
-    assert results[400].statistics.entries > results[0].statistics.entries
+    solver = Solver(problem, mode="objective", method="messages", together=60)
+    result = solver.run(120)
+    assert result.level is not None
+    proof = solver.certify(60, level=result.level + abs(result.level) // 2)
+    trees = [
+        set(proof["factor_group"][a:b])
+        for a, b in zip(proof["factor_offset"], proof["factor_offset"][1:], strict=False)
+    ]
+    assert proof["complete"]
+    assert all(len({int(problem.group_tree[g]) for g in groups}) == 1 for groups in trees)
