@@ -233,24 +233,25 @@ class CostSearch:
     def clear_stop(self) -> None: ...
     def result(self) -> dict[str, Any]: ...
 
-class LeafRanges:
-    """The leaves of a model, with the values of one output; treesens.data.regions.leaf_ranges gives the arrays."""
+class ValueTrees:
+    """The trees of a model, with the values of one output; treesens.data.regions.value_trees gives the arrays."""
 
     def __init__(
         self,
         *,
-        leaf_offset: NDArray[np.int64],
+        root: NDArray[np.int32],
         feature: NDArray[np.int32],
-        low: NDArray[np.int32],
-        high: NDArray[np.int32],
-        missing: NDArray[np.uint8],
-        mask: NDArray[np.int32],
-        mask_offset: NDArray[np.int64],
-        mask_member: NDArray[np.uint8],
-        cells: NDArray[np.int32],
+        cut: NDArray[np.int32],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        leaf: NDArray[np.int32],
+        default_left: NDArray[np.uint8],
+        category_set: NDArray[np.int32],
+        set_offset: NDArray[np.int64],
+        set_member: NDArray[np.uint8],
         missing_cell: NDArray[np.int32],
-        value: NDArray[np.int64],
-        leaf_tree: NDArray[np.int32],
+        cell_count: NDArray[np.int32],
+        leaf_value: NDArray[np.int64],
         base: int,
         slack: int,
     ) -> None: ...
@@ -261,8 +262,8 @@ class RegionGrower:
     def __init__(
         self,
         *,
-        ranges: list[LeafRanges],
-        range_point: NDArray[np.int32],
+        scores: list[ValueTrees],
+        score_point: NDArray[np.int32],
         points: int,
         shared: NDArray[np.uint8],
         ordered: NDArray[np.uint8],

@@ -6,7 +6,7 @@ which all trees keep their leaves. Here the box of those leaves is the start, an
     sum over trees of the smallest (largest) leaf value that the box can reach
 
 still satisfies every score constraint. That sum bounds the score of each point of the box, so the guarantee is proved. The
-engine keeps the ranges of the trees up to date while a side moves (`engine/regions/region_grower.hpp`).
+engine walks the trees that ask for the feature of a side that moves (`engine/regions/region_grower.hpp`).
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _WIDEST = 60
 
 
 @lru_cache(maxsize=8)
-def leaf_ranges(model: CellEnsemble, output: int) -> tuple[Any, int]:
-    """The leaves of a model for the engine, with the values of one output, and the shift of these."""
+def value_trees(model: CellEnsemble, output: int) -> tuple[Any, int]:
+    """The trees of a model for the engine, with the values of one output, and the shift of these."""
     values, shift, slack = leaf_values(model, output)
-    boxes = model.leaf_boxes()
-    ranges = _engine.LeafRanges(
-        leaf_offset=boxes.offset,
-        feature=boxes.feature,
-        low=boxes.lo,
-        high=np.maximum(boxes.hi, -1),
-        missing=boxes.missing.astype(np.uint8),
-        mask=boxes.mask,
-        mask_offset=boxes.mask_offset,
-        mask_member=boxes.mask_member,
-        cells=model.grid.n_cells,
+    trees = _engine.ValueTrees(
+        root=model.root,
+        feature=model.feature,
+        cut=model.cut,
+        left=model.left,
+        right=model.right,
+        leaf=model.leaf,
+        default_left=model.default_left,
+        category_set=model.category_set,
+        set_offset=model.set_offset,
+        set_member=model.set_member,
         missing_cell=model.grid.missing_cells,
-        value=values,
-        leaf_tree=model.ensemble.leaf_tree.astype(np.int32),
+        cell_count=model.grid.n_cells,
+        leaf_value=values,
         base=base_units(model, output, shift),
         slack=slack,
     )
-    return ranges, shift
+    return trees, shift
 
 
 def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
@@ -125,15 +125,15 @@ class RegionFinder:
         if not self.supported or not (self.keys or self.forests):
             return None
         space, points = self.query.space, self.query.points
-        ranges = [leaf_ranges(self.query.models[points[p].model], output) for p, output in self.keys]
-        ranges += [leaf_ranges(term.trees, 0) for term in self.forests]
-        rows = [self._row(row, [shift for _, shift in ranges]) for row in self.rows]
+        scores = [value_trees(self.query.models[points[p].model], output) for p, output in self.keys]
+        scores += [value_trees(term.trees, 0) for term in self.forests]
+        rows = [self._row(row, [shift for _, shift in scores]) for row in self.rows]
         if any(row is None for row in rows):
             return None
         features = len(space.names)
         return _engine.RegionGrower(
-            ranges=[found for found, _ in ranges],
-            range_point=np.array([*(p for p, _ in self.keys), *(term.point for term in self.forests)], np.int32),
+            scores=[trees for trees, _ in scores],
+            score_point=np.array([*(p for p, _ in self.keys), *(term.point for term in self.forests)], np.int32),
             points=len(points),
             shared=np.array([f in self.shared for f in range(features)], np.uint8),
             ordered=np.array([not grid.categories for grid in space.grid], np.uint8),

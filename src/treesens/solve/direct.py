@@ -19,8 +19,10 @@ from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.options import Options
 
 _MOMENT = 1.0
+_PER_LEAF = 2e-5
+"""Seconds at most, and for every leaf of all points: about what the way through the IR takes until it can begin."""
 _SHARE = 1 / 8
-"""Seconds at most, and of the time."""
+"""Of the time."""
 _MOST_CASES = 8
 """Cases of a question with disjunctions that are decided one by one."""
 _MANY_LEAVES = 200_000
@@ -64,12 +66,17 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
 
 def is_large(query: Query) -> bool:
     """Whether the trees of the points have so many leaves that no solver but the engine could read a module of them."""
-    return sum(query.models[point.model].n_leaves for point in query.points) >= _MANY_LEAVES
+    return _leaves(query) >= _MANY_LEAVES
+
+
+def _leaves(query: Query) -> int:
+    return sum(query.models[point.model].n_leaves for point in query.points)
 
 
 def _first_part(query: Query, budget: Budget) -> Budget:
-    # With the trees of a forest the way through the IR takes several times as long for the same.
-    return budget.share(_LONG) if names_forests(query) else budget.share(_SHARE).within(_MOMENT)
+    if names_forests(query):  # the way through the IR takes several times as long for the same
+        return budget.share(_LONG)
+    return budget.share(_SHARE).within(_MOMENT + _PER_LEAF * _leaves(query))
 
 
 def _wants_clearance(found: DirectOutcome, judged: Result | Rejected) -> bool:

@@ -7,6 +7,9 @@ namespace treesens {
 
 namespace {
 
+// Trees whose values have changed, between two looks at the rows.
+constexpr std::size_t kTreesPerLook = 16;
+
 // The connected part of a set of cells around `cell`, which belongs to it.
 void keep_run_around(std::uint8_t* mask, std::int32_t count, std::int32_t cell) {
     std::int32_t low = cell;
@@ -26,19 +29,20 @@ std::int64_t least_cost(const std::vector<std::int64_t>& of_cell, const std::uin
 
 }  // namespace
 
-RegionGrower::RegionGrower(std::vector<const LeafRanges*> ranges, std::vector<std::int32_t> range_point,
+RegionGrower::RegionGrower(std::vector<const ValueTrees*> scores, std::vector<std::int32_t> score_point,
                            std::int32_t points, std::vector<std::uint8_t> shared, std::vector<std::uint8_t> ordered,
                            std::vector<std::uint8_t> legal, RegionTerms terms)
-    : ranges_(std::move(ranges)),
-      range_point_(std::move(range_point)),
+    : scores_(std::move(scores)),
+      score_point_(std::move(score_point)),
       points_(points),
       shared_(std::move(shared)),
       ordered_(std::move(ordered)),
       legal_(std::move(legal)),
       terms_(std::move(terms)),
       offset_(1, 0),
-      missing_cell_(ranges_[0]->literals.missing_cell) {
-    for (const std::int32_t n : ranges_[0]->literals.cells) offset_.push_back(offset_.back() + n);
+      missing_cell_(scores_[0]->missing_cell()),
+      walk_(scores_[0]->cells()) {
+    for (const std::int32_t n : scores_[0]->cells()) offset_.push_back(offset_.back() + n);
     cells_ = offset_.back();
 }
 
@@ -50,34 +54,13 @@ bool RegionGrower::fits(const std::vector<std::int32_t>& cells, std::int64_t poi
     return true;
 }
 
-// Narrows the box of a point to the cells that lead to its leaves.
-void RegionGrower::leaf_box(const std::vector<std::int32_t>& cells, std::int32_t point) {
-    const std::int32_t* x = cells.data() + point * features();
-    for (std::size_t r = 0; r < ranges_.size(); ++r) {
-        if (range_point_[r] != point) continue;
-        const LeafRanges& leaves = *ranges_[r];
-        const BoxLiterals& literals = leaves.literals;
-        std::vector<std::uint8_t> outside(literals.boxes, 0);
-        for (std::int32_t f = 0; f < features(); ++f) {
-            for (std::int64_t i = literals.feature_offset[f]; i < literals.feature_offset[f + 1]; ++i) {
-                if (!literals.allows(i, f, x[f])) outside[literals.box[i]] = 1;
-            }
-        }
-        for (std::int32_t f = 0; f < features(); ++f) {
-            std::uint8_t* mine = mask(point, f);
-            for (std::int64_t i = literals.feature_offset[f]; i < literals.feature_offset[f + 1]; ++i) {
-                if (outside[literals.box[i]]) continue;
-                for (std::int32_t k = 0; k < width(f); ++k) mine[k] = mine[k] && literals.allows(i, f, k);
-            }
-        }
-    }
-}
-
 std::vector<std::uint8_t> RegionGrower::leaf_region(const std::vector<std::int32_t>& cells) {
     box_.clear();
     for (std::int32_t p = 0; p < points_; ++p) box_.insert(box_.end(), legal_.begin(), legal_.end());
     for (std::int32_t p = 0; p < points_; ++p) {
-        leaf_box(cells, p);
+        for (std::size_t i = 0; i < scores_.size(); ++i) {
+            if (score_point_[i] == p) scores_[i]->keep_leaves(cells.data() + p * features(), box_.data() + p * cells_);
+        }
         for (const std::vector<RegionTerms::Set>& choice : terms_.sets) {
             if (choice.size() != 1 || choice[0].place / features() != p) continue;
             std::uint8_t* mine = mask(p, choice[0].place % features());
@@ -133,30 +116,25 @@ std::vector<std::uint8_t> RegionGrower::region(const std::vector<std::int32_t>& 
 
 // Takes the box as it stands into all states.
 void RegionGrower::load() {
+    met_.assign(points_, CellBox(scores_[0]->cells(), missing_cell_));
+    for (std::int32_t p = 0; p < points_; ++p) {
+        for (std::int32_t f = 0; f < features(); ++f) met_[p].set(f, mask(p, f));
+    }
     states_.clear();
-    for (const LeafRanges* leaves : ranges_) {
-        const std::size_t trees = leaves->first_leaf.size() - 1;
-        states_.push_back({Reached(leaves->literals),
-                           std::vector<std::int64_t>(trees, 0),
-                           std::vector<std::int64_t>(trees, 0),
-                           0,
-                           0,
-                           std::vector<std::uint8_t>(trees, 1),
-                           {}});
-        states_.back().waiting.resize(trees);
-        std::iota(states_.back().waiting.begin(), states_.back().waiting.end(), 0);
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+        State& state = states_.emplace_back();
+        for (std::int32_t t = 0; t < scores_[i]->trees(); ++t) {
+            const ValueTrees::Range nothing{INT64_MAX, INT64_MIN};
+            state.reached.push_back(scores_[i]->reach(t, met_[score_point_[i]], nothing, walk_));
+            state.low += state.reached.back().least;
+            state.high += state.reached.back().most;
+        }
     }
     entered_.clear();
     entered_count_.clear();
     for (const RegionTerms::Avoided& avoided : terms_.avoided) {
         entered_.emplace_back(avoided.boxes);
         entered_count_.push_back(avoided.boxes.boxes);
-    }
-    for (std::size_t r = 0; r < ranges_.size(); ++r) {
-        for (std::int32_t f = 0; f < features(); ++f) {
-            states_[r].reached.set(f, mask(range_point_[r], f), [](std::int32_t) {});
-        }
-        refresh(states_[r], *ranges_[r]);
     }
     for (std::size_t a = 0; a < entered_.size(); ++a) {
         for (std::int32_t f = 0; f < features(); ++f) {
@@ -166,50 +144,44 @@ void RegionGrower::load() {
     }
 }
 
-// Brings the ranges of the trees that wait up to date.
-void RegionGrower::refresh(State& state, const LeafRanges& leaves) {
-    for (const std::int32_t t : state.waiting) {
-        state.dirty[t] = 0;
-        std::int64_t least = INT64_MAX;
-        std::int64_t most = INT64_MIN;
-        for (std::int64_t l = leaves.first_leaf[t]; l < leaves.first_leaf[t + 1]; ++l) {
-            if (!state.reached(l)) continue;
-            least = std::min(least, leaves.value[l]);
-            most = std::max(most, leaves.value[l]);
+void RegionGrower::replace(std::size_t score, std::int32_t tree, ValueTrees::Range reached) {
+    State& state = states_[score];
+    state.low += reached.least - state.reached[tree].least;
+    state.high += reached.most - state.reached[tree].most;
+    state.reached[tree] = reached;
+}
+
+// The cells of a feature, of one point or (-1) of all; the trees stay as they were.
+void RegionGrower::set_mask(std::int32_t point, std::int32_t f, const std::uint8_t* chosen) {
+    for (std::int32_t p = std::max(point, 0); p < (point < 0 ? points_ : point + 1); ++p) {
+        std::copy_n(chosen, width(f), mask(p, f));
+        met_[p].set(f, chosen);
+        for (std::size_t a = 0; a < entered_.size(); ++a) {
+            if (terms_.avoided[a].point != p) continue;
+            entered_[a].set(f, chosen, [&](std::int32_t box) { entered_count_[a] += entered_[a](box) ? 1 : -1; });
         }
-        state.low += least - state.least[t];
-        state.high += most - state.most[t];
-        state.least[t] = least;
-        state.most[t] = most;
-    }
-    state.waiting.clear();
-}
-
-void RegionGrower::set_one(std::int32_t point, std::int32_t f, const std::uint8_t* chosen) {
-    std::copy_n(chosen, width(f), mask(point, f));
-    for (std::size_t r = 0; r < ranges_.size(); ++r) {
-        if (range_point_[r] != point) continue;
-        State& state = states_[r];
-        const LeafRanges& leaves = *ranges_[r];
-        state.reached.set(f, chosen, [&](std::int32_t leaf) {
-            const std::int32_t t = leaves.tree[leaf];
-            if (!state.dirty[t]) state.waiting.push_back(t);
-            state.dirty[t] = 1;
-        });
-        refresh(state, leaves);
-    }
-    for (std::size_t a = 0; a < entered_.size(); ++a) {
-        if (terms_.avoided[a].point != point) continue;
-        entered_[a].set(f, chosen, [&](std::int32_t box) { entered_count_[a] += entered_[a](box) ? 1 : -1; });
     }
 }
 
-void RegionGrower::set(std::int32_t point, std::int32_t f, const std::uint8_t* chosen) {
-    if (point >= 0) return set_one(point, f, chosen);
-    for (std::int32_t p = 0; p < points_; ++p) set_one(p, f, chosen);
+// What the trees reach after a feature has got more cells; false as soon as a row no longer holds.
+bool RegionGrower::widen_trees(std::int32_t point, std::int32_t f) {
+    undo_.clear();
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+        if (point >= 0 && score_point_[i] != point) continue;
+        const CellBox& box = met_[score_point_[i]];
+        for (const std::int32_t t : scores_[i]->asking(f)) {
+            const ValueTrees::Range before = states_[i].reached[t];
+            const ValueTrees::Range after = scores_[i]->reach(t, box, before, walk_);
+            if (after.least == before.least && after.most == before.most) continue;
+            undo_.push_back({i, t, before});
+            replace(i, t, after);
+            if (undo_.size() % kTreesPerLook == 0 && !rows_hold()) return false;
+        }
+    }
+    return rows_hold();
 }
 
-bool RegionGrower::holds() const {
+bool RegionGrower::sets_hold() const {
     const auto within = [&](const RegionTerms::Set& set) {
         const std::uint8_t* mine = box_.data() + set.place / features() * cells_ + offset_[set.place % features()];
         for (std::size_t k = 0; k < set.member.size(); ++k) {
@@ -220,13 +192,16 @@ bool RegionGrower::holds() const {
     for (const std::vector<RegionTerms::Set>& choice : terms_.sets) {
         if (std::none_of(choice.begin(), choice.end(), within)) return false;
     }
-    if (std::any_of(entered_count_.begin(), entered_count_.end(), [](std::int64_t n) { return n > 0; })) return false;
+    return std::none_of(entered_count_.begin(), entered_count_.end(), [](std::int64_t n) { return n > 0; });
+}
+
+bool RegionGrower::rows_hold() const {
     for (const RegionTerms::Row& row : terms_.rows) {
         __int128 least = 0;
         for (const RegionTerms::Score& term : row.scores) {
-            const LeafRanges& leaves = *ranges_[term.range];
-            const State& state = states_[term.range];
-            const std::int64_t reached = leaves.base + (term.weight > 0 ? state.low : state.high + leaves.slack);
+            const ValueTrees& trees = *scores_[term.score];
+            const State& state = states_[term.score];
+            const std::int64_t reached = trees.base() + (term.weight > 0 ? state.low : state.high + trees.slack());
             least += static_cast<__int128>(term.weight) * reached;
         }
         for (const RegionTerms::Cost& cost : row.costs) {
@@ -239,13 +214,15 @@ bool RegionGrower::holds() const {
     return true;
 }
 
-// The box with other cells of a feature if it still holds; else as it was.
+// The box with more cells of a feature if it still holds; else as it was.
 bool RegionGrower::try_mask(std::int32_t point, std::int32_t f, const Mask& chosen) {
     const std::uint8_t* mine = mask(std::max(point, 0), f);
     const Mask before(mine, mine + width(f));
-    set(point, f, chosen.data());
-    if (holds()) return true;
-    set(point, f, before.data());
+    set_mask(point, f, chosen.data());
+    undo_.clear();
+    if (sets_hold() && widen_trees(point, f)) return true;
+    for (const Undo& undo : undo_) replace(undo.score, undo.tree, undo.reached);
+    set_mask(point, f, before.data());
     return false;
 }
 

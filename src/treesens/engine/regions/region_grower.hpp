@@ -1,31 +1,22 @@
 // The widest box of cells around a witness in which bounds prove every point (pair) to be one.
 //
 // The score of a model over a box lies between the sums of the least and of the greatest leaf that each tree can reach
-// there. Both are kept per tree: a side that moves touches the leaves that ask for its feature, and their trees.
+// there. Both are kept per tree: a side that moves is of concern to the trees that ask for its feature.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "regions/reached.hpp"
+#include "regions/value_trees.hpp"
 
 namespace treesens {
-
-// The leaves of a model, with the value of one output.
-struct LeafRanges {
-    BoxLiterals literals;                  // a box per leaf
-    std::vector<std::int64_t> first_leaf;  // [trees + 1]
-    std::vector<std::int32_t> tree;        // [leaves]
-    std::vector<std::int64_t> value;       // [leaves]
-    std::int64_t base = 0;
-    std::int64_t slack = 0;  // a sum may lie so much below the exact one
-};
 
 // What boxes have to keep. Places are point * features + feature; masks are [cells] of the feature, one after the other
 // in `member` from their `start`.
 struct RegionTerms {
     struct Score {
-        std::int32_t range;
+        std::int32_t score;
         std::int64_t weight;
     };
     struct Cost {
@@ -54,9 +45,9 @@ struct RegionTerms {
 
 class RegionGrower {
 public:
-    // `ranges` outlive it; range i belongs to the point range_point[i]. `shared` [features]: equal at all points;
+    // `scores` outlive it; score i is that of the point score_point[i]. `shared` [features]: equal at all points;
     // `ordered` [features]: cells but the missing one have an order. `legal` [cells], the features one after the other.
-    RegionGrower(std::vector<const LeafRanges*> ranges, std::vector<std::int32_t> range_point, std::int32_t points,
+    RegionGrower(std::vector<const ValueTrees*> scores, std::vector<std::int32_t> score_point, std::int32_t points,
                  std::vector<std::uint8_t> shared, std::vector<std::uint8_t> ordered, std::vector<std::uint8_t> legal,
                  RegionTerms terms);
 
@@ -68,14 +59,17 @@ public:
     std::vector<std::uint8_t> region(const std::vector<std::int32_t>& cells);
 
 private:
+    // The values that the trees of a score reach, and their sums.
     struct State {
-        Reached reached;
-        std::vector<std::int64_t> least;  // [trees]
-        std::vector<std::int64_t> most;
-        std::int64_t low = 0;  // of the sums
+        std::vector<ValueTrees::Range> reached;  // [trees]
+        std::int64_t low = 0;
         std::int64_t high = 0;
-        std::vector<std::uint8_t> dirty;  // [trees]
-        std::vector<std::int32_t> waiting;
+    };
+    // What a tree reached before a side was moved.
+    struct Undo {
+        std::size_t score;
+        std::int32_t tree;
+        ValueTrees::Range reached;
     };
     using Mask = std::vector<std::uint8_t>;
 
@@ -83,20 +77,21 @@ private:
     std::uint8_t* mask(std::int32_t point, std::int32_t f) { return box_.data() + point * cells_ + offset_[f]; }
     const std::uint8_t* legal(std::int32_t f) const { return legal_.data() + offset_[f]; }
     std::int32_t width(std::int32_t f) const { return offset_[f + 1] - offset_[f]; }
-    void leaf_box(const std::vector<std::int32_t>& cells, std::int32_t point);
     void load();
-    void set(std::int32_t point, std::int32_t f, const std::uint8_t* chosen);
-    void set_one(std::int32_t point, std::int32_t f, const std::uint8_t* chosen);
-    void refresh(State& state, const LeafRanges& leaves);
-    bool holds() const;
+    void replace(std::size_t score, std::int32_t tree, ValueTrees::Range reached);
+    void set_mask(std::int32_t point, std::int32_t f, const std::uint8_t* chosen);
+    bool widen_trees(std::int32_t point, std::int32_t f);
+    bool sets_hold() const;
+    bool rows_hold() const;
+    bool holds() const { return sets_hold() && rows_hold(); }
     bool try_mask(std::int32_t point, std::int32_t f, const Mask& chosen);
     void widen(std::int32_t point, std::int32_t f, std::int32_t cell);
     std::int32_t furthest(std::int32_t point, std::int32_t f, std::int32_t fixed, const std::vector<std::int32_t>& ends,
                           bool upwards);
     Mask run(std::int32_t f, std::int32_t low, std::int32_t high, const std::uint8_t* before) const;
 
-    std::vector<const LeafRanges*> ranges_;
-    std::vector<std::int32_t> range_point_;
+    std::vector<const ValueTrees*> scores_;
+    std::vector<std::int32_t> score_point_;
     std::int32_t points_;
     std::vector<std::uint8_t> shared_;
     std::vector<std::uint8_t> ordered_;
@@ -106,8 +101,11 @@ private:
     std::vector<std::int32_t> missing_cell_;  // [features]
     std::int32_t cells_ = 0;
     std::vector<std::uint8_t> box_;  // [points][cells]
-    std::vector<State> states_;      // [ranges]
-    std::vector<Reached> entered_;   // [avoided]
+    std::vector<CellBox> met_;       // [points]: the same
+    std::vector<State> states_;      // [scores]
+    std::vector<Undo> undo_;
+    ValueTrees::Walk walk_;
+    std::vector<Reached> entered_;  // [avoided]
     std::vector<std::int64_t> entered_count_;
 };
 
