@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
 from treesens.backends.native.direct import decide_directly
+from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast
+from treesens.grammar.parsing.parser import parse
 from treesens.solve import direct as solve_direct
 from treesens.solve.direct import answer_directly
 from treesens.solve.options import Options
@@ -175,6 +178,46 @@ def test_a_large_model_is_open_with_how_near_the_search_came() -> None:
         # A tenth of a second may be over before the first point.
         assert (result.near_miss.best_slack or -1.0) < 0
     assert still_open > 0
+
+
+def _largest_gap(inputs: np.ndarray, margins: np.ndarray, feature: int) -> float:
+    """The largest gap around 0 of two of the inputs that differ in one feature at most, by trying all pairs."""
+    groups: dict[bytes, list[float]] = {}
+    for x, margin in zip(np.delete(inputs, feature, axis=1), margins, strict=True):
+        groups.setdefault(x.tobytes(), []).append(float(margin))
+    return max(min(max(mine), -min(mine)) for mine in groups.values())
+
+
+@pytest.mark.usefixtures("as_large")
+@pytest.mark.parametrize("seed", range(4))
+def test_how_near_the_search_came_to_an_answer_about_a_large_model_is_true(seed: int) -> None:
+    """Time limits that are over at once, or soon: no pair is better than what is said, and some pair is as good."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 4, (400, 4)).astype(float)
+    y = (x.sum(axis=1) + rng.normal(0, 2.0, 400) > 6).astype(int)
+    booster = xgboost.XGBClassifier(n_estimators=40, max_depth=4, random_state=seed, n_jobs=1).fit(x, y)
+    inputs = np.array(list(product(range(4), repeat=4)), float)  # thresholds lie between whole numbers
+    margins = booster.predict(inputs, output_margin=True)
+    model = ts.load(booster)
+    bounded = 0
+    for feature, over, limit in product(range(4), (-0.5, 0.05, 1.0), (0.0, 0.0005, 0.003)):
+        margin = max(0.0, _largest_gap(inputs, margins, feature) + over)
+        best = _largest_gap(inputs, margins, feature) - margin
+        text = f'model m from "m"\nquery q: sensitive m to f{feature} margin {margin:.17f}'
+        query = bind(parse(text, "<question>"), Path(), load_model=lambda _path, _format: model)["q"].query
+        result = answer_directly(query, Options(time_limit=limit), Budget.of(limit))
+        assert result is not None
+        if result.verdict != "unknown":
+            assert result.verdict == ("found" if best >= 0 else "none")
+            continue
+        near = result.near_miss
+        assert near is not None
+        if near.slack_bound is not None:
+            bounded += 1
+            assert near.slack_bound >= best - 1e-4
+        if near.best_slack is not None:
+            assert near.best_slack <= best + 1e-4
+    assert bounded >= 12
 
 
 @pytest.mark.usefixtures("as_large")
