@@ -43,13 +43,23 @@ def cpu() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 
+class CpuBudget(Budget):
+    """A budget of CPU seconds of this process: `deadline` is on the clock of `cpu`."""
+
+    def left(self) -> float:
+        return max(0.0, self.deadline - cpu())
+
+    def within(self, seconds: float) -> CpuBudget:
+        return CpuBudget(min(self.deadline, cpu() + seconds))
+
+
 def counted(unit: Unit, measure: Any, seconds: float, precision: Precision) -> tuple[Share, float]:
-    """A share, and the CPU seconds that it took."""
+    """A share, at most so many CPU seconds, and those that it took."""
     begin = cpu()
     query = unit.question.query
     asked = counted_of(query)
     search = ShareSearch(asked.trees, asked.sides, measure_of(measure, unit.question))
-    share = ShareRun(search, precision).run(seconds, Budget.of(seconds))
+    share = ShareRun(search, precision).run(seconds, CpuBudget(begin + seconds))
     return share, cpu() - begin
 
 
@@ -165,7 +175,7 @@ def tiny(wanted: int) -> None:
 @click.command()
 @click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
 @click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
-@click.option("--seconds", type=float, default=60.0, show_default=True)
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="CPU seconds of each instance and measure.")
 @click.option("--known", type=click.Path(path_type=Path), help="Lines of an earlier run, which are not made again.")
 @click.option("--tiny", "cases", type=int, help="So many tiny cases against a library's own predictions instead.")
 @click.option("--family", "of_family", is_flag=True, help="The family of small models instead.")

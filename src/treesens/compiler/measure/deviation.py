@@ -1,8 +1,8 @@
 """What weighted draws say of a mass: limits that hold at all times together, however draws and boxes were chosen before.
 
-A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0, of which only what is known before the round decides the
-distribution, and whose weighted sum has the expectation mu - full_r: mu is the mass looked for, full_r the part of it that is
-proved. For 0 <= t < 1 / max W the numbers
+A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. What is known before the round decides how they are drawn, and
+their weighted sum has the expectation mu - full_r: mu is the mass looked for, full_r the part of it that is proved. For
+0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 

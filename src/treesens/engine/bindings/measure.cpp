@@ -241,15 +241,15 @@ void check_rows(const ShareSearch& self, const Matrix<std::int32_t>& cells, cons
 void answers(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<std::uint8_t> out) {
     check_rows(self, cells, cell_count, out.size());
     nb::gil_scoped_release release;
-    for (std::size_t r = 0; r < cells.shape(0); ++r) {
-        out(r) = static_cast<std::uint8_t>(self.at(cells.data() + r * cells.shape(1)));
-    }
+    std::vector<Answer> found(cells.shape(0));
+    self.answer(cells.data(), found.size(), found.data());
+    for (std::size_t r = 0; r < found.size(); ++r) out(r) = static_cast<std::uint8_t>(found[r]);
 }
 
 void shortfalls(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<double> out) {
     check_rows(self, cells, cell_count, out.size());
     nb::gil_scoped_release release;
-    for (std::size_t r = 0; r < cells.shape(0); ++r) out(r) = self.shortfall(cells.data() + r * cells.shape(1));
+    self.shortfall(cells.data(), cells.shape(0), out.data());
 }
 
 double mass(ShareSearch& self, Ints low, Ints high, Ints cell_count) {

@@ -1,6 +1,7 @@
 #include "measure/point_scores.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace treesens::measure {
 
@@ -8,6 +9,10 @@ namespace {
 
 // Plain trees between two looks at what is still in reach.
 constexpr std::size_t kLook = 12;
+// Inputs of a block, and sums of a block, which are to stay in a cache near by.
+constexpr std::size_t kMostInputs = 128;
+constexpr std::size_t kFewestInputs = 8;
+constexpr std::size_t kSums = 16'384;
 
 struct Extremes {
     Wide least;
@@ -22,157 +27,201 @@ Extremes extremes(const ChoiceTrees& trees, std::int32_t root, std::int32_t tabl
     return {std::min(left.least, right.least), std::max(left.most, right.most)};
 }
 
+// One choice of each class.
+std::vector<std::int32_t> choice_of_classes(const Tree& tree) {
+    std::vector<std::int32_t> found(tree.classes);
+    for (const Run& run : tree.runs) found[run.of_class] = run.start;
+    return found;
+}
+
 }  // namespace
 
 PointScores::PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const Question& question)
-    : trees_(trees), base_(std::move(base)), question_(question), choices_(trees.choices()) {
+    : trees_(trees),
+      base_(std::move(base)),
+      question_(question),
+      choices_(trees.choices()),
+      width_(trees.cells().size()),
+      packed_(trees) {
     const std::int32_t tables = trees.tables();
     for (const Tree& tree : trees.trees()) {
-        most_classes_ = std::max(most_classes_, tree.classes);
-        if (!tree.tables.empty()) (tree.varied ? varied_ : plain_).push_back(&tree);
+        if (tree.tables.empty()) continue;
+        const Way way = packed_.pack(tree.root);
+        if (tree.varied)
+            varied_.push_back({&tree, packed_.part(way), choice_of_classes(tree)});
+        else
+            plain_.push_back({&tree, way});
     }
-    const auto range = [&](const Tree* tree) {
-        const Extremes e = extremes(trees, tree->root, question.compared.high);
+    const auto range = [&](const Plain& plain) {
+        const Extremes e = extremes(trees, plain.tree->root, question.compared.high);
         return e.most - e.least;
     };
-    std::stable_sort(plain_.begin(), plain_.end(), [&](const Tree* a, const Tree* b) { return range(a) > range(b); });
+    std::stable_sort(plain_.begin(), plain_.end(), [&](const Plain& a, const Plain& b) { return range(a) > range(b); });
     most_left_.assign((plain_.size() + 1) * tables, 0);
     least_left_.assign((plain_.size() + 1) * tables, 0);
     for (std::size_t i = plain_.size(); i-- > 0;) {
         for (std::int32_t t = 0; t < tables; ++t) {
-            const Extremes e = extremes(trees, plain_[i]->root, t);
+            const Extremes e = extremes(trees, plain_[i].tree->root, t);
             most_left_[i * tables + t] = most_left_[(i + 1) * tables + t] + e.most;
             least_left_[i * tables + t] = least_left_[(i + 1) * tables + t] + e.least;
         }
     }
-    scores_.resize(static_cast<std::size_t>(tables) * choices_);
-    moved_.resize(tables);
-    highest_.resize(tables);
-    lowest_.resize(tables);
-    class_value_.resize(static_cast<std::size_t>(tables) * most_classes_);
+    const std::size_t wide = static_cast<std::size_t>(tables) * choices_;
+    block_ = std::clamp(kSums / wide, kFewestInputs, kMostInputs);
+    cells_.resize(block_ * width_);
+    values_.resize(block_);
+    sums_.resize(wide * block_);
+    moved_.resize(tables * block_);
+    highest_.resize(tables * block_);
+    lowest_.resize(tables * block_);
+    scores_.resize(wide);
 }
 
-Answer PointScores::at(const Cell* cells) {
-    add_varied(cells);
-    if (too_near()) return Answer::kNone;
-    std::fill(moved_.begin(), moved_.end(), 0);
-    for (std::size_t i = 0; i < plain_.size(); ++i) {
-        if (i % kLook == 0 && out_of_reach(i)) return Answer::kNone;
-        add_plain(*plain_[i], cells);
+void PointScores::answer(const Cell* rows, std::size_t count, Answer* out) {
+    for (std::size_t i = 0; i < count; i += block_) {
+        answer_block(rows + i * width_, std::min(block_, count - i), out + i);
     }
-    for (std::int32_t t = 0; t < trees_.tables(); ++t) {
-        Wide* scores = scores_.data() + static_cast<std::size_t>(t) * choices_;
-        for (std::int32_t s = 0; s < choices_; ++s) scores[s] += moved_[t];
-    }
-    return answer_at(question_, trees_, scores_);
 }
 
-void PointScores::add_plain(const Tree& tree, const Cell* cells) {
-    std::int32_t at = tree.root;
-    while (trees_.node(at).feature >= 0) {
-        const Node& node = trees_.node(at);
-        at = trees_.cell_left(node, cells[node.feature]) ? node.left : node.right;
+void PointScores::answer_block(const Cell* rows, std::size_t count, Answer* out) {
+    begin(rows, count);
+    std::fill_n(out, count, Answer::kNone);
+    const auto drop = [&](const auto& is_out) {
+        alive_.erase(std::remove_if(alive_.begin(), alive_.end(), is_out), alive_.end());
+    };
+    drop([&](std::int32_t i) { return too_near(i); });
+    for (std::size_t next = 0; next < plain_.size() && !alive_.empty(); ++next) {
+        if (next % kLook == 0) drop([&](std::int32_t i) { return out_of_reach(next, i); });
+        add_plain(plain_[next]);
     }
-    for (const std::int32_t t : tree.tables) moved_[t] += trees_.value(trees_.node(at).leaf, t);
+    drop([&](std::int32_t i) { return out_of_reach(plain_.size(), i); });
+    for (const std::int32_t i : alive_) {
+        for (std::int32_t t = 0; t < trees_.tables(); ++t) {
+            Wide* scores = scores_.data() + static_cast<std::size_t>(t) * choices_;
+            for (std::int32_t s = 0; s < choices_; ++s) scores[s] = sums(t, s)[i] + moved_[at(t, i)];
+        }
+        out[i] = answer_at(question_, trees_, scores_);
+    }
 }
 
-double PointScores::shortfall(const Cell* cells) {
-    add_varied(cells);
-    std::fill(moved_.begin(), moved_.end(), 0);
-    for (const Tree* tree : plain_) add_plain(*tree, cells);
-    const Wide apart = highest_[question_.compared.high] + moved_[question_.compared.high] -
-                       lowest_[question_.compared.low] - moved_[question_.compared.low];
-    const double near = static_cast<double>(question_.apart_possible) - static_cast<double>(apart);
-    return std::max(0.0, near) + lacking(question_.first) + lacking(question_.second);
+void PointScores::shortfall(const Cell* rows, std::size_t count, double* out) {
+    for (std::size_t i = 0; i < count; i += block_) {
+        shortfall_block(rows + i * width_, std::min(block_, count - i), out + i);
+    }
+}
+
+void PointScores::shortfall_block(const Cell* rows, std::size_t count, double* out) {
+    begin(rows, count);
+    for (const Plain& plain : plain_) add_plain(plain);
+    const std::int32_t high = question_.compared.high;
+    const std::int32_t low = question_.compared.low;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Wide apart = highest_[at(high, i)] + moved_[at(high, i)] - lowest_[at(low, i)] - moved_[at(low, i)];
+        const double near = static_cast<double>(question_.apart_possible) - static_cast<double>(apart);
+        out[i] = std::max(0.0, near) + lacking(question_.first, i) + lacking(question_.second, i);
+    }
 }
 
 // What the rows of a side lack at best, each by itself.
-double PointScores::lacking(const std::vector<Row>& rows) const {
+double PointScores::lacking(const std::vector<Row>& rows, std::size_t i) const {
     double sum = 0.0;
     for (const Row& row : rows) {
-        const Wide most =
-            row.sign > 0 ? highest_[row.table] + moved_[row.table] : -lowest_[row.table] - moved_[row.table];
+        const std::size_t place = at(row.table, i);
+        const Wide most = row.sign > 0 ? highest_[place] + moved_[place] : -lowest_[place] - moved_[place];
         sum += std::max(0.0, static_cast<double>(row.possible) - static_cast<double>(most));
     }
     return sum;
 }
 
-// Scores without the trees that no choice changes.
-void PointScores::add_varied(const Cell* cells) {
-    std::fill(scores_.begin(), scores_.end(), 0);
-    for (const Tree* tree : varied_) {
-        classes_.resize(tree->classes);
-        for (std::int32_t k = 0; k < tree->classes; ++k) classes_[k] = k;
-        score_below(tree->root, cells, 0, tree->classes);
-        for (const std::int32_t t : tree->tables) {
-            Wide* sums = scores_.data() + static_cast<std::size_t>(t) * choices_;
-            const Wide* values = class_value_.data() + static_cast<std::size_t>(t) * most_classes_;
-            Wide before = 0;
-            for (const Run& run : tree->runs) {
-                sums[run.start] += values[run.of_class] - before;
-                before = values[run.of_class];
+// Scores of the inputs without the trees that no choice changes.
+void PointScores::begin(const Cell* rows, std::size_t count) {
+    std::copy_n(rows, count * width_, cells_.begin());
+    alive_.resize(count);
+    std::iota(alive_.begin(), alive_.end(), 0);
+    std::fill(sums_.begin(), sums_.end(), 0);
+    std::fill(moved_.begin(), moved_.end(), 0);
+    for (const Varied& varied : varied_) add_varied(varied);
+    for (std::int32_t t = 0; t < trees_.tables(); ++t) {
+        Wide* highest = highest_.data() + at(t, 0);
+        Wide* lowest = lowest_.data() + at(t, 0);
+        Wide* before = sums(t, 0);
+        for (std::size_t i = 0; i < count; ++i) before[i] += base_[t];
+        std::copy_n(before, count, highest);
+        std::copy_n(before, count, lowest);
+        for (std::int32_t s = 1; s < choices_; ++s) {
+            Wide* now = sums(t, s);
+            for (std::size_t i = 0; i < count; ++i) {
+                now[i] += before[i];
+                highest[i] = std::max(highest[i], now[i]);
+                lowest[i] = std::min(lowest[i], now[i]);
+            }
+            before = now;
+        }
+    }
+}
+
+// Adds what a tree is from each choice on, less what it was before it.
+void PointScores::add_varied(const Varied& varied) {
+    const Choices& choices = trees_.varied();
+    const std::size_t varying = choices.features.size();
+    const Tree& tree = *varied.tree;
+    packed_.descend(varied.parted.until, cells_.data(), width_, alive_, arrivals_);
+    parted_.clear();
+    parted_at_.clear();
+    for (std::size_t i = 0; i < alive_.size(); ++i) {
+        if (arrivals_[i] >= 0) {
+            for (const std::int32_t t : tree.tables) sums(t, 0)[alive_[i]] += trees_.value(arrivals_[i], t);
+            continue;
+        }
+        parted_.push_back(alive_[i]);
+        parted_at_.push_back(arrivals_[i]);
+    }
+    for (std::int32_t k = 0; k < tree.classes && !parted_.empty(); ++k) {
+        const Cell* cells = choices.cells.data() + static_cast<std::size_t>(varied.choice[k]) * varying;
+        for (const std::int32_t i : parted_) {
+            for (std::size_t j = 0; j < varying; ++j) cells_[i * width_ + choices.features[j]] = cells[j];
+        }
+        packed_.go_on(varied.parted.rest, cells_.data(), width_, parted_, parted_at_, arrivals_);
+        for (const std::int32_t t : tree.tables) {
+            for (std::size_t i = 0; i < parted_.size(); ++i) values_[i] = trees_.value(arrivals_[i], t);
+            for (std::size_t r = 0; r < tree.runs.size(); ++r) {
+                if (tree.runs[r].of_class != k) continue;
+                Wide* from = sums(t, tree.runs[r].start);
+                for (std::size_t i = 0; i < parted_.size(); ++i) from[parted_[i]] += values_[i];
+                if (r + 1 == tree.runs.size()) continue;
+                Wide* to = sums(t, tree.runs[r + 1].start);
+                for (std::size_t i = 0; i < parted_.size(); ++i) to[parted_[i]] -= values_[i];
             }
         }
     }
-    for (std::int32_t t = 0; t < trees_.tables(); ++t) {
-        Wide* sums = scores_.data() + static_cast<std::size_t>(t) * choices_;
-        sums[0] += base_[t];
-        highest_[t] = lowest_[t] = sums[0];
-        for (std::int32_t s = 1; s < choices_; ++s) {
-            sums[s] += sums[s - 1];
-            highest_[t] = std::max(highest_[t], sums[s]);
-            lowest_[t] = std::min(lowest_[t], sums[s]);
-        }
+}
+
+void PointScores::add_plain(const Plain& plain) {
+    packed_.descend(plain.way, cells_.data(), width_, alive_, arrivals_);
+    for (const std::int32_t t : plain.tree->tables) {
+        Wide* moved = moved_.data() + at(t, 0);
+        for (std::size_t i = 0; i < alive_.size(); ++i) moved[alive_[i]] += trees_.value(arrivals_[i], t);
     }
 }
 
 // Whether no two choices are as far apart as they must be, whatever the other trees add to both.
-bool PointScores::too_near() const {
+bool PointScores::too_near(std::size_t i) const {
     const std::int32_t t = question_.compared.high;
-    return t == question_.compared.low && highest_[t] - lowest_[t] < question_.apart_possible;
+    return t == question_.compared.low && highest_[at(t, i)] - lowest_[at(t, i)] < question_.apart_possible;
 }
 
 // Whether a row fails for every choice, whatever trees from `next` on add.
-bool PointScores::out_of_reach(std::size_t next) const {
-    const std::size_t place = next * static_cast<std::size_t>(trees_.tables());
+bool PointScores::out_of_reach(std::size_t next, std::size_t i) const {
+    const std::size_t tables = static_cast<std::size_t>(trees_.tables());
     const auto fails = [&](const Row& row) {
-        const std::size_t t = static_cast<std::size_t>(row.table);
-        const Wide most = row.sign > 0 ? highest_[t] + moved_[t] + most_left_[place + t]
-                                       : -(lowest_[t] + moved_[t] + least_left_[place + t]);
+        const std::size_t place = at(row.table, i);
+        const std::size_t left = next * tables + static_cast<std::size_t>(row.table);
+        const Wide most = row.sign > 0 ? highest_[place] + moved_[place] + most_left_[left]
+                                       : -(lowest_[place] + moved_[place] + least_left_[left]);
         return most < row.possible;
     };
     return std::any_of(question_.first.begin(), question_.first.end(), fails) ||
            std::any_of(question_.second.begin(), question_.second.end(), fails);
-}
-
-// Writes the value of every class that reaches a node.
-void PointScores::score_below(std::int32_t number, const Cell* cells, std::size_t first, std::size_t count) {
-    while (true) {
-        const Node& node = trees_.node(number);
-        if (node.feature < 0) {
-            for (std::int32_t t = 0; t < trees_.tables(); ++t) {
-                const Wide v = trees_.value(node.leaf, t);
-                Wide* values = class_value_.data() + static_cast<std::size_t>(t) * most_classes_;
-                for (std::size_t i = first; i < first + count; ++i) values[classes_[i]] = v;
-            }
-            return;
-        }
-        if (node.sides < 0) {
-            number = trees_.cell_left(node, cells[node.feature]) ? node.left : node.right;
-            continue;
-        }
-        for (const bool left : {true, false}) {
-            const std::size_t from = classes_.size();
-            for (std::size_t i = first; i < first + count; ++i) {
-                const std::int32_t k = classes_[i];
-                if (trees_.goes_left(node, k) == left) classes_.push_back(k);
-            }
-            const std::size_t part = classes_.size() - from;
-            if (part > 0) score_below(left ? node.left : node.right, cells, from, part);
-            classes_.resize(from);
-        }
-        return;
-    }
 }
 
 }  // namespace treesens::measure

@@ -51,19 +51,20 @@ double Proposal::weight(const Cell* cells) const {
 void Proposal::enter(const Part& part) {
     at_ = &part;
     ready_.assign(tilts_.size() + 1, 0);
+    ends_.clear();
+    double end = 0.0;
+    for (std::size_t k = 0; k < tilts_.size(); ++k) {
+        if (tilted_mass_[k] > 0.0) end += tilts_[k].part * part.tilted[k] / tilted_mass_[k];
+        ends_.push_back(end);
+    }
+    rate_ = rate(part);
 }
 
 void Proposal::draw(std::mt19937_64& random, Cell* cells) {
-    double left = tilts_.empty() ? 0.0 : uniform(random) * rate(*at_);
-    std::size_t from = tilts_.size();  // the measure itself
-    for (std::size_t k = 0; k < tilts_.size(); ++k) {
-        const double mine = tilted_mass_[k] > 0.0 ? tilts_[k].part * at_->tilted[k] / tilted_mass_[k] : 0.0;
-        if (left < mine) {
-            from = k;
-            break;
-        }
-        left -= mine;
-    }
+    const double left = tilts_.empty() ? 0.0 : uniform(random) * rate_;
+    // Past the end of the last tilt draws come from the measure itself.
+    const std::size_t from =
+        static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), left) - ends_.begin());
     TreeMeasure& measure = from < tilts_.size() ? tilts_[from].measure : measure_;
     if (ready_[from] == 0) measure.mass(at_->box, free_);
     ready_[from] = 1;

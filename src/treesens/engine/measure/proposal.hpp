@@ -58,6 +58,8 @@ private:
     double total_ = 1.0;  // parts of the measure and of the tilts that have any mass in the open boxes
     std::vector<double> tilted_mass_;
     const Part* at_ = nullptr;
+    std::vector<double> ends_;  // of the tilts of its box, in a row
+    double rate_ = 0.0;         // of its box
     std::vector<std::uint8_t> ready_;
 };
 

@@ -9,6 +9,9 @@ namespace treesens::measure {
 
 namespace {
 
+// Draws that are looked at together.
+constexpr std::size_t kDraws = 256;
+
 bool less_needed(const Part& a, const Part& b) {
     return a.need < b.need;
 }
@@ -108,6 +111,7 @@ void ShareSearch::run(double enough, std::int64_t most_boxes, std::int64_t most_
 
 // Cuts the box that is needed most.
 void ShareSearch::cut_first() {
+    fresh_ = false;
     std::pop_heap(open_.begin(), open_.end(), less_needed);
     const Part whole = std::move(open_.back());
     open_.pop_back();
@@ -147,11 +151,14 @@ void ShareSearch::propose(std::vector<Tilt> tilts) {
     for (std::vector<Part>* parts : {&open_, &stuck_}) {
         for (Part& part : *parts) part.tilted = proposal_.tilted(part.box);
     }
+    fresh_ = false;
     refresh();
 }
 
 // Restricts draws to what is open now, and puts what is drawn from most first.
 void ShareSearch::refresh() {
+    if (fresh_) return;
+    fresh_ = true;
     proposal_.restrict_to(undecided());
     for (Part& part : open_) part.need = proposal_.rate(part);
     std::make_heap(open_.begin(), open_.end(), less_needed);
@@ -162,43 +169,56 @@ double ShareSearch::heaviest() {
     return proposal_.heaviest();
 }
 
-// Number i of `count` comes from the i-th part of the rates in a row, each of one size.
-void ShareSearch::draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void(const Cell*)>& take) {
+// Number i of `count` comes from the i-th part of the rates in a row, each of one size. `take` is told of every block
+// of them.
+void ShareSearch::draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void()>& take) {
     refresh();
     const std::vector<const Part*> parts = undecided();
     std::vector<double> rates;
     for (const Part* part : parts) rates.push_back(proposal_.rate(*part));
     const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
-    std::vector<Cell> cells(trees_->features());
+    const std::size_t width = static_cast<std::size_t>(trees_->features());
     Place place(rates);
+    drawn_.clear();
     for (std::int64_t i = 0; i < count && !parts.empty(); ++i) {
         const double wanted = (static_cast<double>(i) + uniform(random)) / static_cast<double>(count) * total;
         if (place.move_to(wanted)) proposal_.enter(*parts[place.at]);
-        proposal_.draw(random, cells.data());
-        take(cells.data());
+        drawn_.resize(drawn_.size() + width);
+        proposal_.draw(random, drawn_.data() + drawn_.size() - width);
+        if (drawn_.size() < kDraws * width && i + 1 < count) continue;
+        take();
+        drawn_.clear();
     }
 }
 
 Sampled ShareSearch::sample(std::int64_t count, std::int64_t most_hits, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Sampled found;
-    draw_open(count, random, [&](const Cell* cells) {
-        ++found.drawn;
-        const Answer answer = at(cells);
-        if (answer == Answer::kNone) return;
-        const double weight = proposal_.weight(cells) / static_cast<double>(count);
-        (answer == Answer::kAll ? found.concerned : found.maybe).push_back(weight);
-        if (answer != Answer::kAll) return;
+    const std::size_t width = static_cast<std::size_t>(trees_->features());
+    std::vector<Answer> answers(kDraws);
+    const auto keep = [&](const Cell* cells, double weight) {
         if (static_cast<std::int64_t>(found.concerned.size()) <= most_hits) {
-            found.hits.insert(found.hits.end(), cells, cells + trees_->features());
+            found.hits.insert(found.hits.end(), cells, cells + width);
             found.hit_weight.push_back(weight);
             return;
         }
         // Every hit has the same chance to be among those that are kept.
         const auto row = static_cast<std::int64_t>(uniform(random) * static_cast<double>(found.concerned.size()));
         if (row >= most_hits) return;
-        std::copy_n(cells, trees_->features(), found.hits.begin() + row * trees_->features());
+        std::copy_n(cells, width, found.hits.begin() + row * static_cast<std::int64_t>(width));
         found.hit_weight[row] = weight;
+    };
+    draw_open(count, random, [&] {
+        const std::size_t rows = drawn_.size() / width;
+        found.drawn += static_cast<std::int64_t>(rows);
+        answer(drawn_.data(), rows, answers.data());
+        for (std::size_t i = 0; i < rows; ++i) {
+            if (answers[i] == Answer::kNone) continue;
+            const Cell* cells = drawn_.data() + i * width;
+            const double weight = proposal_.weight(cells) / static_cast<double>(count);
+            (answers[i] == Answer::kAll ? found.concerned : found.maybe).push_back(weight);
+            if (answers[i] == Answer::kAll) keep(cells, weight);
+        }
     });
     return found;
 }

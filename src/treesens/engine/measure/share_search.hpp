@@ -50,9 +50,9 @@ public:
     std::vector<Cell> draw_full(std::int64_t count, std::uint64_t seed);
     // The full boxes, the largest mass first.
     std::vector<Part> largest_full(std::size_t count) const;
-    // What one input is.
-    Answer at(const Cell* cells) { return point_.at(cells); }
-    double shortfall(const Cell* cells) { return point_.shortfall(cells); }
+    // What inputs are, rows [count][features].
+    void answer(const Cell* rows, std::size_t count, Answer* out) { point_.answer(rows, count, out); }
+    void shortfall(const Cell* rows, std::size_t count, double* out) { point_.shortfall(rows, count, out); }
     double mass(const Box& box) { return measure_.mass(box, free_); }
     double relative_error() const { return measure_.relative_error(); }
     std::int32_t features() const { return trees_->features(); }
@@ -63,7 +63,7 @@ private:
     Cut choose_cut(const Box& box, const Ranges& ranges);
     std::vector<const Part*> undecided() const;
     void refresh();
-    void draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void(const Cell*)>& take);
+    void draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void()>& take);
 
     std::unique_ptr<ChoiceTrees> trees_;
     Question question_;
@@ -71,12 +71,14 @@ private:
     BoxRanges ranges_;
     PointScores point_;
     std::vector<double> excess_;
+    std::vector<Cell> drawn_;  // [rows][features]: draws that wait to be looked at together
     std::vector<std::uint8_t> free_;
     Proposal proposal_;
     std::vector<Part> open_;  // a heap by need
     std::vector<Part> full_;
     std::vector<Part> stuck_;
     double open_mass_ = 0.0;
+    bool fresh_ = false;  // whether draws and needs are those of what is open now
     std::int64_t nodes_ = 0;
 };
 

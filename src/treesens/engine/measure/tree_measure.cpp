@@ -57,6 +57,7 @@ TreeMeasure::TreeMeasure(MeasureData data) : data_(std::move(data)) {
         bin_start_.push_back(std::move(start));
         inside_.emplace_back(bins, 0.0);
         message_.emplace_back();
+        chosen_.push_back(0);
         roundings += bins + 6;
     }
     for (std::size_t f = 0; f < data_.parent.size(); ++f) {
@@ -106,26 +107,27 @@ double TreeMeasure::share_below(std::int32_t f, Cell low, Cell high, Cell cut) c
     return all == 0 ? 0.5 : static_cast<double>(weight_between(f, low, cut)) / static_cast<double>(all);
 }
 
-void TreeMeasure::draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random,
-                       Cell* cells) const {
-    std::vector<std::int32_t> chosen(inside_.size(), 0);
-    std::vector<double> weights;
+void TreeMeasure::draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells) {
     for (const std::int32_t f : data_.order) {
         const std::size_t bins = inside_[f].size();
         const std::int32_t parent = data_.parent[f];
-        const std::size_t row = parent < 0 ? 0 : static_cast<std::size_t>(chosen[parent]);
+        const std::size_t row = parent < 0 ? 0 : static_cast<std::size_t>(chosen_[parent]);
         std::size_t b = 0;
         if (bins > 1) {
-            weights.assign(bins, 0.0);
-            for (std::size_t i = 0; i < bins; ++i) weights[i] = data_.table[f][row * bins + i] * inside_[f][i];
-            b = pick(weights.data(), bins, random);
+            chances_.resize(bins);
+            for (std::size_t i = 0; i < bins; ++i) chances_[i] = data_.table[f][row * bins + i] * inside_[f][i];
+            b = pick(chances_.data(), bins, random);
         }
-        chosen[f] = narrow<std::int32_t>(b);
+        chosen_[f] = narrow<std::int32_t>(b);
         Cell low = bin_start_[f][b];
         Cell high = bin_start_[f][b + 1] - 1;
         if (free[f] == 0) {
             low = std::max(low, box.low[f]);
             high = std::min(high, box.high[f]);
+        }
+        if (low >= high) {
+            cells[f] = low;
+            continue;
         }
         const Wide target = before_[f][low] + below(random, std::max<Wide>(1, weight_between(f, low, high)));
         const auto after = std::upper_bound(before_[f].begin() + low, before_[f].begin() + high + 1, target);

@@ -31,7 +31,7 @@ public:
     // How much of a range of cells lies at or below `cut`, by the weights of cells alone.
     double share_below(std::int32_t feature, Cell low, Cell high, Cell cut) const;
     // Draws one input of a box into `cells`, by the measure. The box has to be that of the last call of `mass`.
-    void draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells) const;
+    void draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells);
     // The first and the last cell with any weight.
     Cell first_cell(std::int32_t feature) const { return first_[feature]; }
     Cell last_cell(std::int32_t feature) const { return last_[feature]; }
@@ -47,6 +47,8 @@ private:
     std::vector<Cell> last_;
     std::vector<std::vector<double>> inside_;   // per bin: share inside the box times what children say
     std::vector<std::vector<double>> message_;  // to the parent, per bin of the parent
+    std::vector<std::int32_t> chosen_;          // bins of the input that is drawn
+    std::vector<double> chances_;
     double relative_error_ = 0.0;
 };
 
