@@ -175,7 +175,9 @@ def tiny(wanted: int) -> None:
 @click.command()
 @click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
 @click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="CPU seconds of each instance and measure.")
+@click.option(
+    "--seconds", type=float, default=60.0, show_default=True, help="CPU seconds of each instance and measure."
+)
 @click.option("--known", type=click.Path(path_type=Path), help="Lines of an earlier run, which are not made again.")
 @click.option("--tiny", "cases", type=int, help="So many tiny cases against a library's own predictions instead.")
 @click.option("--family", "of_family", is_flag=True, help="The family of small models instead.")

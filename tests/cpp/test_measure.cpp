@@ -19,13 +19,16 @@ struct Sample {
     std::vector<std::uint8_t> default_left;
     std::vector<std::int32_t> category_set;
     std::vector<std::int64_t> set_offset{0};
+    std::vector<std::uint8_t> set_member;
     std::vector<Wide> values;
     std::mt19937_64 random;
+    bool sets;
 
-    explicit Sample(std::uint64_t seed) : missing(kFeatures, kCells - 1), random(seed) {
+    explicit Sample(std::uint64_t seed, int depth = 3, bool with_sets = false)
+        : missing(kFeatures, kCells - 1), random(seed), sets(with_sets) {
         for (int t = 0; t < 6; ++t) {
             root.push_back(static_cast<std::int32_t>(feature.size()));
-            grow(3);
+            grow(depth);
         }
     }
     std::int32_t below(std::int32_t n) { return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(n)); }
@@ -38,7 +41,12 @@ struct Sample {
         right.push_back(0);
         leaf.push_back(inner ? -1 : static_cast<std::int32_t>(values.size() / 2));
         default_left.push_back(below(2) == 0 ? 1 : 0);
-        category_set.push_back(-1);
+        const bool by_set = inner && sets && below(2) == 0;
+        category_set.push_back(by_set ? static_cast<std::int32_t>(set_offset.size()) - 1 : -1);
+        if (by_set) {
+            for (Cell c = 0; c < kCells; ++c) set_member.push_back(static_cast<std::uint8_t>(below(2)));
+            set_offset.push_back(static_cast<std::int64_t>(set_member.size()));
+        }
         if (inner) {
             const std::int32_t l = grow(depth - 1);
             const std::int32_t r = grow(depth - 1);
@@ -61,6 +69,7 @@ struct Sample {
         t.default_left = default_left.data();
         t.category_set = category_set.data();
         t.set_offset = set_offset.data();
+        t.set_member = set_member.data();
         t.missing_cell = missing.data();
         return t;
     }
@@ -163,4 +172,37 @@ TEST_CASE("the answer of an input does not depend on what is left out early") {
         }
     }
     CHECK(concerned > 20);
+}
+
+TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        Sample s(300 + seed, seed % 2 == 0 ? 3 : 12, seed % 4 > 1);
+        const CellTrees trees = s.trees();
+        const ChoiceTrees choice_trees(trees, std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
+        PointTrees packed(choice_trees);
+        std::vector<Cell> cells;
+        std::vector<std::int32_t> rows;
+        for (std::int32_t i = 0; i < 75; ++i) {
+            for (std::int32_t f = 0; f < kFeatures; ++f) cells.push_back(s.below(kCells));
+            if (s.below(4) > 0) rows.push_back(i);
+        }
+        std::vector<Arrival> leaves;
+        std::vector<Arrival> stops;
+        std::vector<Arrival> rest;
+        for (std::int64_t t = 0; t < trees.trees; ++t) {
+            const Way way = packed.pack(trees.root[t]);
+            const Parted parted = packed.part(way);
+            packed.descend(way, cells.data(), kFeatures, rows, leaves);
+            packed.descend(parted.until, cells.data(), kFeatures, rows, stops);
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const std::int32_t expected = reach_leaf(trees, t, cells.data() + rows[i] * kFeatures);
+                REQUIRE(leaves[i] == expected);
+                if (stops[i] < 0) {
+                    packed.go_on(parted.rest, cells.data(), kFeatures, {rows[i]}, {stops[i]}, rest);
+                    stops[i] = rest[0];
+                }
+                REQUIRE(stops[i] == expected);
+            }
+        }
+    }
 }
