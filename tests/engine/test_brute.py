@@ -91,6 +91,48 @@ def test_prover_alone_proves_optimality(name: str, method: Method) -> None:
             assert result.upper == best
 
 
+def stretched(rng: np.random.Generator, problem: SearchProblem, times: int) -> SearchProblem:
+    """Every cell becomes so many cells that nothing tells apart; of an allowed one at least one is allowed."""
+    start = np.concatenate(([0], np.cumsum(problem.size)))
+    unary_cell = (problem.unary_cell[:, None] * times + np.arange(times)).ravel().astype(np.int32)
+    allowed = np.repeat(problem.allowed[:, None], times, axis=1) * (rng.random((start[-1], times)) < 0.5)
+    allowed[np.arange(start[-1]), rng.integers(times, size=start[-1])] = problem.allowed
+    return dataclasses.replace(
+        problem,
+        size=problem.size * times,
+        allowed=allowed.ravel().astype(np.uint8),
+        literal_low=problem.literal_low * times,
+        literal_high=problem.literal_high * times + times - 1,
+        clause_low=problem.clause_low * times,
+        clause_high=problem.clause_high * times + times - 1,
+        unary_row=np.repeat(problem.unary_row, times),
+        unary_variable=np.repeat(problem.unary_variable, times),
+        unary_cell=unary_cell,
+        unary_value=np.repeat(problem.unary_value, times),
+    )
+
+
+@pytest.mark.parametrize("times", [6, 120])
+@pytest.mark.parametrize("name", SHAPES)
+def test_many_cells_that_nothing_tells_apart(name: str, times: int) -> None:
+    """Moves over many cells stand on the places between the cuts: with 120 all of them do, with 6 those of pairs at most."""
+    rng = np.random.default_rng(3 + sum(map(ord, name)))
+    for trial in range(20):
+        problem = random_problem(rng, SHAPES[name])
+        best = largest_level(brute_force(problem), problem)
+        if best is None:
+            continue
+        many = stretched(rng, problem, times)
+        for offset in (0, 1):
+            asked = with_bound(many, problem.bound + best + offset)
+            result = Solver(asked, seed=trial, audit=1).run(30)
+            assert result.status == ("infeasible" if offset else "witness")
+            check_point(asked, result)
+        result = Solver(many, mode="slack", seed=trial, audit=1).run(30)
+        check_point(many, result)
+        assert (result.status, result.level, result.upper) == ("optimal", best, best)
+
+
 @pytest.mark.parametrize("kind", ["swing", "unary"])
 @pytest.mark.parametrize("name", ["one feature", "two features", "clauses", "domains", "large values", "three classes"])
 @pytest.mark.parametrize("method", METHODS)

@@ -21,7 +21,7 @@ constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 constexpr std::int64_t kPatience = 16;
-constexpr std::int64_t kDeepLocal = 6;
+constexpr std::int64_t kDeepLocal = 2;
 constexpr int kMessagesEvery = 4;
 // Above so many leaves a sweep over all entries takes longer than boxes need for a thousand nodes, and gigabytes.
 constexpr std::int64_t kMostForMessages = 200'000;

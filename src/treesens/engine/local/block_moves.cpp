@@ -23,7 +23,8 @@ void Moves::place(const std::vector<Cell>& x, std::uint64_t pick) {
 
 // Every row over the open variable of its cluster, with all else as in x.
 void Moves::build_profiles() {
-    start_tables(-1, -1);
+    start_block(-1, -1);
+    start_tables();
     for (std::int32_t g = 0; g < problem_.groups(); ++g) {
         const std::int32_t row = forest_.row_offset[g];
         if (row == forest_.row_offset[g + 1]) continue;
@@ -52,34 +53,135 @@ void Moves::build_profiles() {
     }
 }
 
-void Moves::start_tables(std::int32_t first, std::int32_t second) {
+void Moves::start_block(std::int32_t first, std::int32_t second) {
     block_[0] = first;
     block_[1] = second;
+    from_ = 0;
+    sparse_ = first >= 0 && grid(first, second) > kMostDense;
     for (int i = 0; i < 2; ++i) size_[i] = block_[i] < 0 ? 1 : problem_.size[block_[i]];
-    choose_window();
-    const std::int64_t plane = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
     for (Cluster& c : clusters_) {
         c.split = c.open >= 0 && c.open != first && c.open != second;
-        const std::int64_t depth = c.split ? c.width + 1 : 0;
+        c.places = c.width;
+    }
+}
+
+void Moves::start_tables() {
+    const std::int64_t plane = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
+    for (Cluster& c : clusters_) {
+        const std::int64_t depth = c.split ? c.places + 1 : 0;
         // With no block a flat layout is enough: one line over the open variable.
-        const std::int64_t lines = first < 0 ? 1 : plane;
+        const std::int64_t lines = block_[0] < 0 ? 1 : plane;
         c.plane.assign(c.rows.size() * lines, 0);
         c.rectangle.assign(c.rows.size() * lines * depth, 0);
         work_ += static_cast<std::int64_t>(c.rows.size()) * lines * (depth + 1) / 4;
     }
 }
 
-// Of a variable with very many cells a move looks at some of them around the present one, others the next time: tables
-// over all of them, and over the open variable besides, would take hundreds of megabytes.
-void Moves::choose_window() {
-    from_ = 0;
-    if (block_[0] < 0 || block_[1] >= 0) return;
-    const std::int64_t most = std::max<std::int64_t>(kLeastWindow, kLargestLine / (grid(block_[0], -1) / size_[0]));
+void Moves::Places::close(const std::uint8_t* allowed, Cell now, std::uint64_t& random) {
+    const Cell cells = narrow<Cell>(cut.size());
+    number.resize(cells);
+    for (Cell first = 0, next = 0; first < cells; first = next) {
+        for (next = first + 1; next < cells && !cut[next];) ++next;
+        const std::int32_t place = narrow<std::int32_t>(cell.size());
+        std::fill(number.begin() + first, number.begin() + next, place);
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const Cell span = next - first;
+        Cell at = first + narrow<Cell>((random >> 33) % static_cast<std::uint64_t>(span));
+        for (Cell tried = 0; tried < span && !allowed[at]; ++tried) at = at + 1 == next ? first : at + 1;
+        cell.push_back(first <= now && now < next ? now : (allowed[at] ? at : -1));
+    }
+}
+
+// Leaves that the block meets are kept, and the cells between their cuts become one.
+void Moves::find_places() {
+    pieces_.clear();
+    for (int i = 0; i < 2; ++i) places_[i].start(size_[i]);
+    for (Cluster& c : clusters_) {
+        if (c.split) c.between.start(c.width);
+    }
+    keeps_ = true;
+    visit_groups(block_[0], block_[1]);
+    keeps_ = false;
+    cut_at_changes();
+    for (int i = 0; i < 2; ++i) {
+        places_[i].close(mask_[i].data(), block_[i] < 0 ? 0 : x_[block_[i]], windows_);
+        size_[i] = narrow<std::int32_t>(places_[i].cell.size());
+    }
+    std::int64_t width = 1;
+    for (Cluster& c : clusters_) {
+        if (!c.split) continue;
+        c.between.close(problem_.allowed.data() + problem_.cell_offset[c.open], x_[c.open], windows_);
+        c.places = narrow<std::int32_t>(c.between.cell.size());
+        width = std::max<std::int64_t>(width, c.places);
+        c.line.resize(c.rows.size() * c.places);
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            for (std::int32_t k = 0; k < c.places; ++k) {
+                const Cell cell = c.between.cell[k];
+                c.line[j * c.places + k] = cell < 0 ? 0 : c.profile[j * c.width + cell];
+            }
+        }
+    }
+    work_ += static_cast<std::int64_t>(pieces_.size());
+    if (block_[1] < 0) choose_window(width);
+}
+
+// What is not of the leaves that were met changes there, too.
+void Moves::cut_at_changes() {
+    for (int i = 0; i < 2 && problem_.has_unary; ++i) {
+        if (block_[i] < 0) continue;
+        for (std::int32_t r = 0; r < problem_.rows; ++r) {
+            const std::int64_t* value = problem_.unary.data() + static_cast<std::size_t>(r) * problem_.cells() +
+                                        problem_.cell_offset[block_[i]];
+            for (Cell k = 1; k < size_[i]; ++k) places_[i].cut[k] |= value[k] != value[k - 1];
+        }
+    }
+    for (Cluster& c : clusters_) {
+        if (!c.split) continue;
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            const std::int64_t* value = c.profile.data() + j * c.width;
+            for (Cell k = 1; k < c.width; ++k) c.between.cut[k] |= value[k] != value[k - 1];
+        }
+        work_ += static_cast<std::int64_t>(c.rows.size()) * c.width / 4;
+    }
+}
+
+// Where there are still very many places a move looks at some of them around the present one, others the next time:
+// tables over all of them, and over the open variable besides, would take hundreds of megabytes.
+void Moves::choose_window(std::int64_t width) {
+    const std::int64_t most = std::max(kLeastWindow, kLargestLine / width);
     if (size_[0] <= most) return;
     windows_ = windows_ * 6364136223846793005u + 1442695040888963407u;
     const std::int64_t before = static_cast<std::int64_t>((windows_ >> 33) % static_cast<std::uint64_t>(most));
-    from_ = narrow<Cell>(std::clamp<std::int64_t>(x_[block_[0]] - before, 0, size_[0] - most));
+    const std::int64_t here = places_[0].number[x_[block_[0]]];
+    from_ = narrow<std::int32_t>(std::clamp<std::int64_t>(here - before, 0, size_[0] - most));
     size_[0] = narrow<std::int32_t>(most);
+}
+
+void Moves::keep_piece(std::int32_t group, std::int32_t leaf, const Range& range) {
+    pieces_.push_back({group, leaf, range});
+    for (int i = 0; i < 2; ++i) places_[i].cut[range.low[i]] = 1;
+    if (open_ < 0) return;
+    clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[group]]]].between.cut[range.low[2]] = 1;
+}
+
+// The leaves that were kept, in terms of places.
+void Moves::add_pieces() {
+    for (const Piece& piece : pieces_) {
+        Range range = piece.range;
+        for (int i = 0; i < 2; ++i) {
+            range.low[i] = place_of(i, range.low[i]);
+            range.high[i] = place_of(i, range.high[i]);
+        }
+        if (range.high[0] < 0 || range.low[0] >= size_[0]) continue;
+        range.low[0] = std::max(range.low[0], 0);
+        const Cluster& c = clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[piece.group]]]];
+        open_ = c.split ? c.open : -1;
+        if (c.split) {
+            range.low[2] = c.between.number[range.low[2]];
+            range.high[2] = c.between.number[range.high[2]];
+        }
+        add_leaf(piece.group, piece.leaf, range);
+    }
 }
 
 void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
@@ -109,7 +211,10 @@ void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
             node = n.right;
         }
     }
-    add_leaf(group, ~node, range);
+    if (keeps_)
+        keep_piece(group, ~node, range);
+    else
+        add_leaf(group, ~node, range);
 }
 
 void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) {
@@ -119,8 +224,8 @@ void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) 
     for (std::int32_t j = forest_.row_offset[group]; j < forest_.row_offset[group + 1]; ++j, ++value) {
         const std::int32_t row = forest_.group_rows[j];
         Cluster& c = clusters_[cluster_of_[row]];
-        const bool whole = open_ != c.open || !c.split || (range.low[2] == 0 && range.high[2] == c.width - 1);
-        const std::int64_t depth = whole ? 1 : c.width + 1;
+        const bool whole = open_ != c.open || !c.split || (range.low[2] == 0 && range.high[2] == c.places - 1);
+        const std::int64_t depth = whole ? 1 : c.places + 1;
         std::int64_t* out = whole ? c.plane.data() : c.rectangle.data();
         out += row_place_[row] * (flat ? 1 : (size_[0] + 1) * line) * depth;
         const auto add_line = [&](std::int64_t* at, std::int64_t amount) {
@@ -136,7 +241,7 @@ void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) 
             continue;
         }
         for (int a = 0; a < 2; ++a) {
-            const std::int64_t i = (a ? range.high[0] + 1 : range.low[0]) - from_;
+            const std::int64_t i = a ? range.high[0] + 1 : range.low[0];
             if (i >= size_[0]) continue;
             for (int b = 0; b < 2; ++b) {
                 const std::int64_t k = b ? range.high[1] + 1 : range.low[1];
@@ -152,7 +257,7 @@ void Moves::sum_tables() {
     for (Cluster& c : clusters_) {
         for (std::size_t j = 0; j < c.rows.size(); ++j) {
             for (int part = 0; part < 2; ++part) {
-                const std::int64_t depth = part ? c.width + 1 : 1;
+                const std::int64_t depth = part ? c.places + 1 : 1;
                 if (part && !c.split) continue;
                 std::int64_t* base =
                     (part ? c.rectangle.data() : c.plane.data()) + j * (flat ? 1 : (size_[0] + 1) * line) * depth;
@@ -177,7 +282,7 @@ void Moves::sum_tables() {
 
 std::int64_t Moves::unary_difference(std::int32_t row, std::int64_t cell) const {
     if (!problem_.has_unary) return 0;
-    const Cell to[2] = {narrow<Cell>(from_ + cell / (size_[1] + 1)), narrow<Cell>(cell % (size_[1] + 1))};
+    const Cell to[2] = {cell_of(0, cell / (size_[1] + 1)), cell_of(1, cell % (size_[1] + 1))};
     std::int64_t sum = 0;
     for (int i = 0; i < 2; ++i) {
         if (block_[i] < 0) continue;
@@ -186,63 +291,63 @@ std::int64_t Moves::unary_difference(std::int32_t row, std::int64_t cell) const 
     return sum;
 }
 
-// Slack of all rows of the cluster over its open variable (width 1 when that is in the block) with the block at `cell`.
+// Slack of all rows of the cluster over the places of its open variable (one when that is in the block) with the block
+// at `cell`.
 void Moves::read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, std::int64_t* out) const {
     const std::int64_t lines = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
-    const std::int64_t depth = c.width + 1;
+    const std::int64_t depth = c.places + 1;
     for (std::size_t j = 0; j < c.rows.size(); ++j) {
         const std::int64_t* plane = c.plane.data() + j * lines;
         const std::int64_t shift = plane[cell] - plane[here] + unary_difference(c.rows[j], cell);
-        const std::int64_t* profile = c.profile.data() + j * c.width;
         if (!c.split) {
-            *out++ = profile[c.open < 0 ? 0 : x_[c.open]] + shift;
+            *out++ = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])] + shift;
             continue;
         }
+        const std::int64_t* line = line_of(c) + j * c.places;
         const std::int64_t* now = c.rectangle.data() + (j * lines + here) * depth;
         const std::int64_t* then = c.rectangle.data() + (j * lines + cell) * depth;
-        for (Cell k = 0; k < c.width; ++k) *out++ = profile[k] + shift + (then[k] - now[k]);
+        for (std::int32_t k = 0; k < c.places; ++k) *out++ = line[k] + shift + (then[k] - now[k]);
     }
 }
 
 // The usual case without a detour: one soft row, its open variable outside the block.
-Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
-    const std::int64_t depth = c.width + 1;
+Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const {
+    const std::int64_t depth = c.places + 1;
     const std::int64_t* now = c.rectangle.data() + here * depth;
     const std::int64_t* then = c.rectangle.data() + cell * depth;
-    const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[c.open];
+    const std::int64_t* line = line_of(c);
     std::int64_t best = INT64_MIN;
-    Cell choice = x_[c.open];
-    if (allowed[choice]) best = c.profile[choice] + then[choice] - now[choice];
-    for (Cell k = 0; k < c.width; ++k) {
-        const std::int64_t slack = c.profile[k] + then[k] - now[k];
-        if (slack > best && allowed[k]) best = slack, choice = k;
+    std::int32_t choice = open_place(c);
+    if (is_usable(c, choice)) best = line[choice] + then[choice] - now[choice];
+    for (std::int32_t k = 0; k < c.places; ++k) {
+        const std::int64_t slack = line[k] + then[k] - now[k];
+        if (slack > best && is_usable(c, k)) best = slack, choice = k;
     }
     *best_open = choice;
     return {0, best + c.plane[cell] - c.plane[here] + unary_difference(c.rows[0], cell)};
 }
 
-Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const {
+Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const {
     if (c.split && c.rows.size() == 1 && goal_->soft[c.rows[0]]) return single_row_best(c, cell, here, best_open);
-    const Cell width = c.split ? c.width : 1;
+    const std::int32_t width = c.split ? c.places : 1;
     scratch_.resize(c.rows.size() * width);
     read_block_cell(c, cell, here, scratch_.data());
-    const std::uint8_t* allowed = c.split ? problem_.allowed.data() + problem_.cell_offset[c.open] : nullptr;
+    const std::int32_t now = c.split ? open_place(c) : 0;
     Score best;
     *best_open = -1;
-    for (Cell k = 0; k < width; ++k) {
-        if (allowed && !allowed[k]) continue;
+    for (std::int32_t k = 0; k < width; ++k) {
+        if (c.split && !is_usable(c, k)) continue;
         Score s = Score::top();
         for (std::size_t j = 0; j < c.rows.size(); ++j) {
             if (goal_->counts(problem_, c.rows[j])) s.add(goal_->soft[c.rows[j]], scratch_[j * width + k]);
         }
         // Ties stay where they are.
-        if (best < s || (*best_open < 0) || (s == best && c.split && k == x_[c.open])) best = s, *best_open = k;
+        if (best < s || (*best_open < 0) || (s == best && c.split && k == now)) best = s, *best_open = k;
     }
-    if (!c.split) *best_open = c.open < 0 ? -1 : x_[c.open];
     return best;
 }
 
-void Moves::add_groups(std::int32_t variable, std::int32_t also) {
+void Moves::visit_groups(std::int32_t variable, std::int32_t also) {
     const std::int32_t* begin = forest_.use_group.data() + forest_.use_offset[variable];
     const std::int32_t* end = forest_.use_group.data() + forest_.use_offset[variable + 1];
     const std::int32_t* other = also < 0 ? end : forest_.use_group.data() + forest_.use_offset[also];
@@ -252,8 +357,7 @@ void Moves::add_groups(std::int32_t variable, std::int32_t also) {
         if (row == forest_.row_offset[g + 1]) return;
         const Cluster& c = clusters_[cluster_of_[forest_.group_rows[row]]];
         open_ = c.split ? c.open : -1;
-        const Cell last = from_ + size_[0] - 1;
-        traverse(g, forest_.root[g], {{from_, 0, 0}, {last, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
+        traverse(g, forest_.root[g], {{0, 0, 0}, {size_[0] - 1, size_[1] - 1, open_ < 0 ? 0 : c.width - 1}});
     };
     // Both lists are sorted: merge them, so that no group is visited twice.
     while (begin != end || other != other_end) {
@@ -284,9 +388,7 @@ std::int64_t Moves::grid(std::int32_t first, std::int32_t second) const {
 }
 
 bool Moves::improve(std::int32_t first, std::int32_t second) {
-    start_tables(first, second);
-    add_groups(first, second);
-    sum_tables();
+    start_block(first, second);
     std::uint8_t was_open[2] = {is_open_[first], second < 0 ? std::uint8_t{0} : is_open_[second]};
     is_open_[first] = 1;
     if (second >= 0) is_open_[second] = 1;
@@ -294,18 +396,25 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
     mask_cells(second, mask_[1]);
     is_open_[first] = was_open[0];
     if (second >= 0) is_open_[second] = was_open[1];
-
     work_ += 200;  // what a move costs whatever its size
+    if (sparse_) find_places();
+    start_tables();
+    if (sparse_)
+        add_pieces();
+    else
+        visit_groups(first, second);
+    sum_tables();
+
     const std::int64_t line = size_[1] + 1;
-    const std::int64_t here = (x_[first] - from_) * line + (second < 0 ? 0 : x_[second]);
+    const std::int64_t here = place_of(0, x_[first]) * line + (second < 0 ? 0 : place_of(1, x_[second]));
     Score best = score_;
     std::int64_t best_cell = -1;
-    for (std::int64_t i = 0; i < size_[0]; ++i) {
-        if (!mask_[0][from_ + i]) continue;
-        for (std::int64_t k = 0; k < size_[1]; ++k) {
-            if (!mask_[1][k]) continue;
+    for (std::int32_t i = 0; i < size_[0]; ++i) {
+        if (!is_free(0, i)) continue;
+        for (std::int32_t k = 0; k < size_[1]; ++k) {
+            if (!is_free(1, k)) continue;
             Score s = Score::top();
-            Cell ignored;
+            std::int32_t ignored;
             for (Cluster& c : clusters_) {
                 const Score part = cluster_best(c, i * line + k, here, &ignored);
                 s.hard = std::min(s.hard, part.hard);
@@ -368,26 +477,29 @@ bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
 void Moves::adopt(std::int64_t cell, std::int64_t here) {
     const std::int64_t lines = static_cast<std::int64_t>(size_[0] + 1) * (size_[1] + 1);
     bool rebuild = false;
-    for (std::size_t i = 0; i < clusters_.size(); ++i) {
-        Cluster& c = clusters_[i];
-        if (!c.split) {
-            rebuild = rebuild || c.open >= 0;
-            for (std::size_t j = 0; j < c.rows.size(); ++j) {
-                const std::int64_t* plane = c.plane.data() + j * lines;
-                const std::int64_t shift = plane[cell] - plane[here] + unary_difference(c.rows[j], cell);
-                for (Cell k = 0; k < c.width; ++k) c.profile[j * c.width + k] += shift;
+    for (Cluster& c : clusters_) {
+        rebuild = rebuild || (!c.split && c.open >= 0);
+        const std::int64_t depth = c.places + 1;
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            const std::int64_t* plane = c.plane.data() + j * lines;
+            const std::int64_t shift = plane[cell] - plane[here] + unary_difference(c.rows[j], cell);
+            std::int64_t* profile = c.profile.data() + j * c.width;
+            for (Cell k = 0; k < c.width; ++k) profile[k] += shift;
+            if (!c.split) continue;
+            const std::int64_t* now = c.rectangle.data() + (j * lines + here) * depth;
+            const std::int64_t* then = c.rectangle.data() + (j * lines + cell) * depth;
+            for (Cell k = 0; k < c.width; ++k) {
+                const std::int32_t place = sparse_ ? c.between.number[k] : k;
+                profile[k] += then[place] - now[place];
             }
-            continue;
         }
-        scratch_.resize(c.rows.size() * c.width);
-        read_block_cell(c, cell, here, scratch_.data());
-        c.profile.assign(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(c.rows.size() * c.width));
     }
     const std::int64_t line = size_[1] + 1;
-    x_[block_[0]] = narrow<Cell>(from_ + cell / line);
-    if (block_[1] >= 0) x_[block_[1]] = narrow<Cell>(cell % line);
+    x_[block_[0]] = cell_of(0, cell / line);
+    if (block_[1] >= 0) x_[block_[1]] = cell_of(1, cell % line);
     for (std::size_t i = 0; i < clusters_.size(); ++i) {
-        if (clusters_[i].split) x_[clusters_[i].open] = chosen_open_[i];
+        const Cluster& c = clusters_[i];
+        if (c.split) x_[c.open] = sparse_ ? c.between.cell[chosen_open_[i]] : chosen_open_[i];
     }
     // The open variable of a cluster was itself moved: its profile over the other cells is not known.
     if (rebuild) {

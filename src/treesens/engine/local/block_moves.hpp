@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "problem/box_trees.hpp"
+#include "problem/checked.hpp"
 #include "problem/clauses.hpp"
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
@@ -20,7 +21,11 @@
 namespace treesens::search {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
-// Cells of a single variable times those of the open one that a move looks at, and cells that it looks at in any case.
+// Above so many cells of a block and the open variable together a move stands on the places between the cuts that its
+// trees make, of which there are few: below, it takes longer to find them than to add over all cells.
+inline constexpr std::int64_t kMostDense = 50'000;
+// Places of a single variable times those of the open one that a move looks at, and places that it looks at in any
+// case.
 inline constexpr std::int64_t kLargestLine = 1'000'000;
 inline constexpr std::int64_t kLeastWindow = 16;
 
@@ -43,6 +48,18 @@ public:
     const std::vector<std::int32_t>& movable() const { return movable_; }
 
 private:
+    // Cells of a variable that a move does not tell apart are one place, and one allowed cell stands for all of it.
+    struct Places {
+        std::vector<std::uint8_t> cut;     // [cells]: another place begins
+        std::vector<std::int32_t> number;  // [cells]: the place
+        std::vector<Cell> cell;            // [places]: who stands for it; -1 if no cell is allowed
+        void start(std::int32_t cells) {
+            cut.assign(cells, 0);
+            cell.clear();
+        }
+        // Numbers the places. `now` stands for its own, any allowed cell for another one.
+        void close(const std::uint8_t* allowed, Cell now, std::uint64_t& random);
+    };
     struct Cluster {
         std::vector<std::int32_t> rows;
         std::vector<std::int32_t> privates;
@@ -51,29 +68,59 @@ private:
         std::vector<std::int64_t> rectangle;  // [rows][first][second][open] difference array, then its sums
         std::vector<std::int64_t> plane;      // [rows][first][second]: leaves that do not depend on `open`
         std::int32_t width = 1;               // cells of open, or 1
+        std::int32_t places = 1;              // of open that the move tells apart
         bool split = false;                   // the block leaves `open` open (it is not itself in the block)
+        Places between;                       // of open, where the move stands on places
+        std::vector<std::int64_t> line;       // [rows][places]: the profile there
     };
     struct Range {
         Cell low[3];
         Cell high[3];
     };
+    // A leaf that holds for some of the cells that are open.
+    struct Piece {
+        std::int32_t group;
+        std::int32_t leaf;
+        Range range;
+    };
 
     void find_clusters();
     void choose_privates(std::uint64_t pick);
     void build_profiles();
-    void start_tables(std::int32_t first, std::int32_t second);
-    void choose_window();
-    void add_groups(std::int32_t variable, std::int32_t also);
+    void start_block(std::int32_t first, std::int32_t second);
+    void find_places();
+    void start_tables();
+    void cut_at_changes();
+    void choose_window(std::int64_t width);
+    void add_pieces();
+    void visit_groups(std::int32_t variable, std::int32_t also);
     void traverse(std::int32_t group, std::int32_t node, Range range);
     void add_leaf(std::int32_t group, std::int32_t leaf, const Range& range);
+    void keep_piece(std::int32_t group, std::int32_t leaf, const Range& range);
     void sum_tables();
-    Score cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const;
-    Score single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, Cell* best_open) const;
+    Score cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const;
+    Score single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const;
     void read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, std::int64_t* out) const;
     void adopt(std::int64_t cell, std::int64_t here);
     bool adopt_with_clauses(std::int64_t cell, std::int64_t here);
     std::int64_t unary_difference(std::int32_t row, std::int64_t cell) const;
     void mask_cells(std::int32_t variable, std::vector<std::uint8_t>& mask);
+    // Where a cell of the block stands in the tables, and who stands for a place there.
+    std::int32_t place_of(int axis, Cell cell) const {
+        return sparse_ ? places_[axis].number[cell] - (axis == 0 ? from_ : 0) : cell;
+    }
+    Cell cell_of(int axis, std::int64_t place) const {
+        return sparse_ ? places_[axis].cell[place + (axis == 0 ? from_ : 0)] : narrow<Cell>(place);
+    }
+    bool is_free(int axis, std::int32_t place) const {
+        return sparse_ ? cell_of(axis, place) >= 0 : mask_[axis][place] != 0;
+    }
+    // The same of the open variable of a cluster, and its profile.
+    std::int32_t open_place(const Cluster& c) const { return sparse_ ? c.between.number[x_[c.open]] : x_[c.open]; }
+    bool is_usable(const Cluster& c, std::int32_t place) const {
+        return sparse_ ? c.between.cell[place] >= 0 : problem_.allowed[problem_.cell_offset[c.open] + place] != 0;
+    }
+    const std::int64_t* line_of(const Cluster& c) const { return sparse_ ? c.line.data() : c.profile.data(); }
 
     const Problem& problem_;
     const Forest& forest_;
@@ -90,14 +137,18 @@ private:
     // State of one block move.
     std::int32_t block_[2] = {-1, -1};
     std::int32_t size_[2] = {1, 1};
-    Cell from_ = 0;              // the first cell of the first variable that the move looks at
+    bool sparse_ = false;  // the move stands on places
+    bool keeps_ = false;   // leaves that are met are kept, as places are not known yet
+    Places places_[2];
+    std::vector<Piece> pieces_;
+    std::int32_t from_ = 0;      // the first place of the first variable that the move looks at
     std::uint64_t windows_ = 1;  // where the next one begins
     std::int32_t open_ = -1;     // private variable of the group being traversed
     std::vector<std::uint8_t> mask_[2];
     std::vector<std::uint8_t> open_mask_;
     mutable std::vector<std::int64_t> scratch_;
-    std::vector<std::uint8_t> is_open_;  // [variables]
-    std::vector<Cell> chosen_open_;      // [clusters]
+    std::vector<std::uint8_t> is_open_;      // [variables]
+    std::vector<std::int32_t> chosen_open_;  // [clusters]: a place
 };
 
 }  // namespace treesens::search
