@@ -1,3 +1,6 @@
+#include <cmath>
+#include <random>
+
 #include "problem/rounding.hpp"
 #include "prove/prover.hpp"
 #include "prove/work_sharing.hpp"
@@ -39,6 +42,65 @@ void add_hard_row(Problem& p, std::int64_t bound) {
     p.constraints = p.rows = 3;
     p.bound.push_back(bound);
     p.slack_weight.push_back(0);
+}
+
+// The bound once more, in integers, from the messages that are read: and their sum over the factors is no less than the
+// unary terms.
+std::int64_t bound_by_messages(const Problem& p, Messages& m, const Domains& domains) {
+    const FactorSet& set = m.set();
+    std::vector<double> read(set.segment_start.size(), 0);
+    m.read_messages(read);
+    std::vector<std::int64_t> handed(p.cells(), 0);
+    std::int64_t bound = m.constant();
+    for (std::int32_t t = 0; t < set.factors(); ++t) {
+        std::int64_t best = INT64_MIN;
+        for (std::int64_t e = set.entry_offset[t]; e < set.entry_offset[t + 1]; ++e) {
+            auto value = static_cast<std::int64_t>(m.value(e));
+            bool possible = true;
+            for (std::int32_t s = set.slot_offset[t]; s < set.slot_offset[t + 1]; ++s) {
+                const Literal l = m.range(s, e);
+                std::int64_t most = INT64_MIN;
+                for (std::int64_t g = set.slot_segment[s]; g < set.slot_segment[s + 1]; ++g) {
+                    const bool meets = set.segment_start[g] <= l.high && set.segment_end[g] >= l.low;
+                    if (!meets || !domains.any(l.variable, set.segment_start[g], set.segment_end[g])) continue;
+                    most = std::max(most, static_cast<std::int64_t>(read[g]));
+                }
+                possible = possible && most > INT64_MIN;
+                if (possible) value += most;
+            }
+            if (possible) best = std::max(best, value);
+        }
+        bound += best;
+    }
+    for (std::int32_t s = 0; s < set.slots(); ++s) {
+        for (std::int64_t g = set.slot_segment[s]; g < set.slot_segment[s + 1]; ++g) {
+            for (Cell k = set.segment_start[g]; k <= set.segment_end[g]; ++k) {
+                handed[p.cell_offset[set.slot_variable[s]] + k] += static_cast<std::int64_t>(read[g]);
+            }
+        }
+    }
+    for (std::int32_t v = 0; v < p.variables(); ++v) {
+        for (Cell k = 0; k < p.size[v]; ++k) {
+            const std::int32_t c = p.cell_offset[v] + k;
+            const bool used = set.use_offset[v] < set.use_offset[v + 1];
+            if (used && domains.has(v, k)) CHECK(handed[c] >= static_cast<std::int64_t>(m.unary(c)));
+        }
+    }
+    return bound;
+}
+
+// The best of the combined rows over the domains, by brute force.
+std::int64_t best_combined(const Setting& s, const FactorSet& set, const Domains& domains) {
+    std::int64_t best = INT64_MIN;
+    std::vector<std::int64_t> slack(2);
+    sample::for_all(s.p, [&](const std::vector<Cell>& x) {
+        for (std::int32_t v = 0; v < s.p.variables(); ++v) {
+            if (!domains.has(v, x[v])) return;
+        }
+        evaluate(s.p, s.f, s.goal.bound, x.data(), slack.data());
+        best = std::max(best, kMultiplierUnit / 2 * to_grid(slack[0] + slack[1], set.shift[0]));
+    });
+    return best;
 }
 
 }  // namespace
@@ -177,6 +239,87 @@ TEST_CASE("bound and removed cells are valid after every sweep") {
             }
         }
     }
+}
+
+TEST_CASE("passes over the factors lower bounds at which sweeps stand still, and never below the best") {
+    int lower = 0;
+    for (std::uint64_t seed = 1; seed < 36; ++seed) {
+        const Setting s(seed % 12, 0, seed < 12 ? 0 : 60);
+        for (const auto& set : {s.sets.full, s.sets.collapsed}) {
+            MemoryBudget budget;
+            const std::vector<std::int32_t> half(set->rows.size(), kMultiplierUnit / 2);
+            BoundLevel level(s.p, s.goal, set, half, budget);
+            level.messages.keep_cells();
+            Domains domains(s.p);
+            if (seed >= 24) {
+                domains.remove(0, 1);
+                domains.keep(2, 1, 3);
+                domains.keep(3, 0, 2);
+            }
+            level.messages.reset(domains, false);
+            const std::int64_t best = best_combined(s, *set, domains);
+            Control control;
+            control.start(-1, -1);
+            for (int i = 0; i < 60; ++i) level.messages.sweep(i % 2 == 0, domains, control);
+            std::int64_t least = level.messages.bound();
+            const std::int64_t still = least;
+            for (int i = 0; i < 12; ++i) {
+                level.messages.pass(control);
+                CHECK(level.messages.bound() >= best);
+                CHECK(level.messages.bound() == bound_by_messages(s.p, level.messages, domains));
+                least = std::min(least, level.messages.bound());
+                // The state is one that sweeps and nodes below go on from.
+                const SavedMessages saved = level.messages.saved_messages();
+                level.messages.go_to(domains, saved);
+                level.messages.sweep(i % 2 == 0, domains, control);
+                CHECK(level.messages.bound() >= best);
+                CHECK(level.messages.bound() == bound_by_messages(s.p, level.messages, domains));
+                least = std::min(least, level.messages.bound());
+            }
+            lower += least < still - (still - best) / 100;
+        }
+    }
+    CHECK(lower > 8);
+}
+
+TEST_CASE("passes stay in range, whatever they begin with") {
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+        const Setting s(seed, 0, seed % 2 == 0 ? 60 : 0);
+        const FactorSet& set = *s.sets.full;
+        const Domains domains(s.p);
+        const std::int64_t best = best_combined(s, set, domains);
+        // From sizes of ordinary messages to far more than doubles hold exactly.
+        for (int bits = 44; bits < 58; ++bits) {
+            MemoryBudget budget;
+            BoundLevel level(s.p, s.goal, s.sets.full, {kMultiplierUnit / 2, kMultiplierUnit / 2}, budget);
+            level.messages.reset(domains, false);
+            std::vector<double> r(level.messages.reduced().size());
+            std::mt19937_64 random(seed);
+            for (double& one : r) one = std::ldexp(static_cast<double>(random() % 2001) - 1000, bits - 10);
+            level.messages.set_reduced(r);
+            Control control;
+            control.start(-1, -1);
+            for (int i = 0; i < 3; ++i) {
+                level.messages.pass(control);
+                CHECK(level.messages.bound() >= best);
+                CHECK(level.messages.bound() == bound_by_messages(s.p, level.messages, domains));
+            }
+        }
+    }
+}
+
+TEST_CASE("a pass that is stopped leaves a bound") {
+    const Setting s(4);
+    MemoryBudget budget;
+    BoundLevel level(s.p, s.goal, s.sets.full, {kMultiplierUnit / 2, kMultiplierUnit / 2}, budget);
+    Domains domains(s.p);
+    level.messages.reset(domains, false);
+    Control control;
+    control.start(-1, -1);
+    control.request_stop();
+    CHECK(level.messages.pass(control) == Sweep::stopped);
+    CHECK(level.messages.bound() >= best_combined(s, *s.sets.full, domains));
+    CHECK(level.messages.bound() == bound_by_messages(s.p, level.messages, domains));
 }
 
 TEST_CASE("saved messages come back") {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bound/messages.hpp"
@@ -43,7 +44,9 @@ public:
     BoundLevelStatistics statistics;
     std::int64_t loaded = -1;  // the node whose state is in `messages`
     double step = 1.0 / 16;    // of the multipliers
-    bool warm = false;         // the messages of an earlier run are to be kept at the first reset
+    // By how much passes lowered the bound of late; nothing before the first ones.
+    std::optional<std::int64_t> pass_gain;
+    bool warm = false;  // the messages of an earlier run are to be kept at the first reset
     // Takes the constants of the rows for the threshold t of the soft rows.
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.

@@ -18,6 +18,19 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
         largest_slot = std::max({largest_slot, set.slot_literal[s + 1] - set.slot_literal[s],
                                  set.slot_segment[s + 1] - set.slot_segment[s]});
     }
+    std::int64_t most_entries = 0;
+    std::int64_t most_columns = 0;
+    std::int64_t most_segments = 0;
+    std::int64_t most_literals = 0;
+    for (std::int32_t t = 0; t < set.factors(); ++t) {
+        const std::int32_t first = set.slot_offset[t];
+        const std::int32_t last = set.slot_offset[t + 1];
+        const std::int64_t entries = set.entry_offset[t + 1] - set.entry_offset[t];
+        most_entries = std::max(most_entries, entries);
+        most_columns = std::max(most_columns, entries * (last - first));
+        most_segments = std::max(most_segments, set.slot_segment[last] - set.slot_segment[first]);
+        most_literals = std::max(most_literals, set.slot_literal[last] - set.slot_literal[first]);
+    }
     std::int64_t largest_table = 1;
     for (std::int32_t n : problem.size) {
         std::int64_t levels = 1;
@@ -25,6 +38,7 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
         largest_table = std::max(largest_table, levels * n);
     }
     budget.charge(20 * set.entries() + 8 * (segments + literals + 2 * problem.cells() + largest_table));
+    budget.charge(8 * (most_entries + 2 * most_segments + most_literals) + 2 * most_columns);
     value_.assign(set.entries(), 0);
     theta_.assign(set.entries(), 0);
     order_.resize(set.entries());
@@ -39,6 +53,11 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     dead_.assign(largest_slot, 0);
     segment_message_.assign(largest_slot, 0);
     maxima_.assign(largest_table, 0);
+    taken_entry_.assign(most_entries, 0);
+    taken_column_.assign(most_columns, 0);
+    taken_.assign(most_segments, 0);
+    given_.assign(most_segments, 0);
+    held_.assign(most_literals, 0);
     row_constant_.assign(set.rows.size(), 0);
     multiplier_.assign(set.rows.size(), 0);
     for (std::int32_t t = 0; t < set.factors(); ++t) {
@@ -159,6 +178,10 @@ void Messages::refresh() {
         if (row_unary_.empty()) continue;
         for (std::size_t c = 0; c < unary_.size(); ++c) unary_[c] += k * row_unary_[m][c];
     }
+    evaluate();
+}
+
+void Messages::evaluate() {
     largest_literal_ = 0;
     largest_reduced_ = 0;
     for (double r : reduced_) largest_reduced_ = std::max(largest_reduced_, std::fabs(r));

@@ -5,7 +5,8 @@
 // for any messages with sum_T m_{T,v}(k) >= unary_v(k). The star update of variable v takes from every factor the best
 // value r_{T,s} of every segment s without the factor's own message of v, sums them to A_v(k), and hands out
 // m_{T,v}(k) = A_v(k)/n_v - r_{T,seg(k)}. Only r and A are stored; m is evaluated per segment with the range maxima of
-// A.
+// A. The other update is that of a factor (messages_passes.cpp): it changes r of one factor after the other and A with
+// it, and the bound is evaluated after all of them. Whatever r is, these messages sum to unary_v.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +72,9 @@ public:
     // One star update of every variable, forward or backward. Cells whose bound is negative are removed from `domains`
     // (which must be in sync); pruned when the bound is negative or a domain is empty.
     Sweep sweep(bool forward, Domains& domains, Control& control);
+    // Updates one factor after the other, there and back, and evaluates the bound, which may rise. Where the star
+    // update stands still this often does not. Stopped: what was reached by then.
+    Sweep pass(Control& control);
     std::int64_t bound() const { return total_ + unscoped_ + constant_; }
     bool empty() const { return empty_; }
     // The parts of the bound: the constant, the values of entries without messages, the unary terms of all cells.
@@ -119,6 +123,27 @@ private:
     void start_over();
     void bring_back(const std::vector<std::uint64_t>& alive);
     bool out_of_range(std::int32_t v) const;
+    // Recomputes messages, entries and the bound from r.
+    void evaluate();
+    void hide_cells();
+    void update_factor(std::int32_t t);
+    void take(std::int32_t t);
+    void take_slot(std::int32_t s);
+    void give(std::int32_t s, double share);
+    void share_out(std::int32_t s, double share);
+    void find_best(std::int32_t s);
+    void write_reduced(std::int32_t s);
+    // Where a slot begins in the workspaces of its factor.
+    std::int64_t segment_in_factor(std::int32_t s) const {
+        return set_.slot_segment[s] - set_.slot_segment[set_.slot_offset[set_.slot_factor[s]]];
+    }
+    std::int64_t literal_in_factor(std::int32_t s) const {
+        return set_.slot_literal[s] - set_.slot_literal[set_.slot_offset[set_.slot_factor[s]]];
+    }
+    const std::uint16_t* taken_column(std::int32_t s) const {
+        const std::int32_t t = set_.slot_factor[s];
+        return taken_column_.data() + static_cast<std::int64_t>(s - set_.slot_offset[t]) * alive_[t];
+    }
 
     const Problem& problem_;
     const FactorSet& set_;
@@ -149,6 +174,12 @@ private:
     std::vector<double> segment_message_;
     std::vector<double> maxima_;  // sparse table of A over the cells of one variable
     std::int32_t line_ = 0;       // its line length
+    // Workspaces of the update of a factor, which is the only place where numbers need not be exact.
+    std::vector<double> taken_entry_;          // [alive entries]: value and what the variables hold for it
+    std::vector<std::uint16_t> taken_column_;  // [slots of the factor][alive entries]
+    std::vector<double> taken_;                // [segments of the factor]: what there was; -infinity: no cell is left
+    std::vector<double> given_;                // [segments of the factor]: the r to come
+    std::vector<double> held_;                 // [literals of the factor]: the part of the entry that lies with a slot
     // Magnitudes, see rounding.hpp.
     double largest_reduced_ = 0;
     double largest_literal_ = 0;

@@ -15,6 +15,14 @@ constexpr int kRootSweeps = 60;
 constexpr int kNodeSweeps = 4;
 constexpr int kRootSteps = 20;
 constexpr int kNodeSteps = 1;
+// Passes over the factors, where sweeps no longer help (ADR 0015). In a node they pay if they may prune it: if they
+// lower the bound by half of it, as far as those of late tell. One node in so many is tried all the same. Decisions are
+// made by finding points more often than by bounds, and take longer with passes.
+constexpr int kRootPasses = 10;
+constexpr int kNodePasses = 1;
+constexpr std::int64_t kPassReach = 2;
+constexpr std::int64_t kPassTrial = 16;
+constexpr std::int64_t kPassMemory = 4;
 constexpr std::int64_t kMisses = 100;
 // Sweeps go on while at this pace the rest of the bound would be gone in so many more.
 constexpr std::int64_t kPatience = 30;
@@ -277,6 +285,7 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
         load(bound_level);
         entered_tier_ = true;
         sweeps_ = 0;
+        passes_ = 0;
         ++bound_level.statistics.tried;
         last_bound_ = bound_level.messages.bound();
         if (last_bound_ < 0) {
@@ -300,6 +309,10 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
     const int most = at_root() ? kRootSweeps : kNodeSweeps;
     const std::int64_t patience = at_root() ? kPatience : 2 * (kNodeSweeps - sweeps_);
     if (sweeps_ < most && gain > bound / std::max<std::int64_t>(patience, 1)) return;
+    if (passes_pay(bound_level)) {
+        pass(bound_level, control);
+        return;
+    }
     tighten(bound_level);
     decode(bound_level, incumbent, polisher, control);
     entered_tier_ = false;
@@ -307,6 +320,29 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
         phase_ = Phase::multipliers;
     else
         leave_tier();
+}
+
+bool Prover::passes_pay(const BoundLevel& bound_level) const {
+    if (goal_.mode == Mode::decide) return false;
+    if (at_root()) return passes_ < kRootPasses;
+    if (passes_ >= kNodePasses) return false;
+    return !bound_level.pass_gain || last_bound_ / kPassReach < *bound_level.pass_gain ||
+           statistics_.nodes % kPassTrial == 0;
+}
+
+// A sweep follows: it removes cells, and evens out what the branching looks at.
+void Prover::pass(BoundLevel& bound_level, Control& control) {
+    ++passes_;
+    if (bound_level.messages.pass(control) == Sweep::stopped) return;
+    const std::int64_t gain = last_bound_ - bound_level.messages.bound();
+    last_bound_ = bound_level.messages.bound();
+    if (!at_root()) {
+        const std::int64_t mean = bound_level.pass_gain.value_or(gain);
+        bound_level.pass_gain = mean + (gain - mean) / kPassMemory;
+    }
+    if (last_bound_ >= 0) return;
+    ++bound_level.statistics.pruned;
+    prune(&bound_level.messages);
 }
 
 // After the collapsed bound comes the full one, unless it seldom helps.

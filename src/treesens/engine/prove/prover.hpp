@@ -75,6 +75,8 @@ private:
     void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void enter();
     void sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    bool passes_pay(const BoundLevel& bound_level) const;
+    void pass(BoundLevel& bound_level, Control& control);
     void leave_tier();
     void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
@@ -113,6 +115,7 @@ private:
     Phase phase_ = Phase::enter;
     BoundLevel* bound_level_ = nullptr;  // the bound_level at work
     int sweeps_ = 0;
+    int passes_ = 0;
     int steps_ = 0;
     int failures_ = 0;  // steps in a row that did not help
     std::int64_t last_bound_ = 0;

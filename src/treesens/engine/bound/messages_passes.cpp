@@ -1,0 +1,185 @@
+// The update of a factor: it takes what its variables hold, and hands back as much of it as it can.
+//
+// In terms of r: without its own r a factor sees B_v = A_v - r_{T,v} of each of its variables, and an entry is worth
+// value(e) + sum_v max B_v over its cells. The variables get the max-marginals of this, one after the other: of those
+// that are left each gets an equal part, and on the way back all that the later ones could not use. Then every
+// max-marginal of the factor is 0, and all that it knows lies with its variables (MPLP++: Tourani, Shekhovtsov, Rother,
+// Savchynskyy, ECCV 2018). The star update, which evens out, stands still where this still finds its way.
+//
+// Nothing here has to be exact: any whole r in range gives a bound, which evaluate() computes from r alone.
+#include <algorithm>
+#include <cmath>
+
+#include "bound/messages.hpp"
+#include "bound/messages_numbers.hpp"
+
+namespace treesens::search {
+
+namespace {
+
+// A pass looks at the time after so many factors.
+constexpr std::int32_t kFactorsPerLook = 64;
+
+// The whole number next to x (see round_up_quotient); above 2^52 there are no others.
+double to_whole(double x) {
+    constexpr double kShift = 6755399441055744.0;
+    return (x + kShift) - kShift;
+}
+
+}  // namespace
+
+Sweep Messages::pass(Control& control) {
+    if (empty_) return Sweep::pruned;
+    hide_cells();
+    const std::int32_t n = set_.factors();
+    bool in_time = true;
+    for (std::int32_t i = 0; i < 2 * n && in_time; ++i) {
+        update_factor(i < n ? i : 2 * n - 1 - i);
+        if (i % kFactorsPerLook == 0) in_time = !control.expired();
+    }
+    double largest = 0;
+    for (const double r : reduced_) largest = std::max(largest, std::fabs(r));
+    double most_uses = 1;
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        most_uses = std::max<double>(most_uses, set_.use_offset[v + 1] - set_.use_offset[v]);
+    }
+    if (largest * most_uses >= kRange) std::fill(reduced_.begin(), reduced_.end(), 0);
+    evaluate();
+    if (!in_time) return Sweep::stopped;
+    return bound() < 0 ? Sweep::pruned : Sweep::open;
+}
+
+// Cells outside of the domains are no maximum of A, until evaluate() sums it up again.
+void Messages::hide_cells() {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        double* sum = sum_.data() + problem_.cell_offset[v];
+        for (Cell k = 0; k < problem_.size[v]; ++k) {
+            if (!domains_.has(v, k)) sum[k] = kNone;
+        }
+    }
+    work_ += problem_.cells();
+}
+
+void Messages::update_factor(std::int32_t t) {
+    const std::int32_t first = set_.slot_offset[t];
+    const std::int32_t last = set_.slot_offset[t + 1];
+    if (alive_[t] > 1) {
+        take(t);
+        for (std::int32_t s = first; s < last; ++s) give(s, 1.0 / (last - s));
+        for (std::int32_t s = last - 2; s >= first; --s) give(s, 1);
+    } else {
+        // One entry has nothing to say about cells.
+        std::fill_n(given_.begin(), set_.slot_segment[last] - set_.slot_segment[first], 0);
+    }
+    for (std::int32_t s = first; s < last; ++s) write_reduced(s);
+    work_ += set_.slot_segment[last] - set_.slot_segment[first];
+}
+
+void Messages::take(std::int32_t t) {
+    const std::int32_t n = alive_[t];
+    const std::int32_t* order = order_.data() + set_.entry_offset[t];
+    for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] = value_[order[i]];
+    for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
+        take_slot(s);
+        const double* held = held_.data() + literal_in_factor(s);
+        const std::uint16_t* from = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+        std::uint16_t* column = taken_column_.data() + static_cast<std::int64_t>(s - set_.slot_offset[t]) * n;
+        for (std::int32_t i = 0; i < n; ++i) {
+            column[i] = from[order[i]];
+            taken_entry_[i] += held[column[i]];
+        }
+        work_ += n;
+    }
+}
+
+void Messages::take_slot(std::int32_t s) {
+    const std::int32_t v = set_.slot_variable[s];
+    const double* sum = sum_.data() + problem_.cell_offset[v];
+    double* taken = taken_.data() + segment_in_factor(s);
+    for (std::int64_t g = set_.slot_segment[s], i = 0; g < set_.slot_segment[s + 1]; ++g, ++i) {
+        taken[i] = *std::max_element(sum + set_.segment_start[g], sum + set_.segment_end[g] + 1) - reduced_[g];
+    }
+    double* held = held_.data() + literal_in_factor(s);
+    for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
+        const double most = *std::max_element(taken + set_.literal_low[d], taken + set_.literal_high[d] + 1);
+        held[i] = most == kNone ? 0 : most;  // a dead range belongs to dead entries only
+    }
+    work_ += problem_.size[v] / 4;
+}
+
+// The best entry of every range of a slot, into literal_best_.
+void Messages::find_best(std::int32_t s) {
+    const std::int64_t literals = set_.slot_literal[s + 1] - set_.slot_literal[s];
+    std::fill_n(literal_best_.begin(), literals, kNone);
+    const std::uint16_t* column = taken_column(s);
+    const std::int32_t n = alive_[set_.slot_factor[s]];
+    for (std::int32_t i = 0; i < n; ++i) {
+        double& best = literal_best_[column[i]];
+        best = std::max(best, taken_entry_[i]);
+    }
+    work_ += n;
+}
+
+void Messages::give(std::int32_t s, double share) {
+    find_best(s);
+    share_out(s, share);
+    const double* taken = taken_.data() + segment_in_factor(s);
+    const double* given = given_.data() + segment_in_factor(s);
+    double* held = held_.data() + literal_in_factor(s);
+    for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
+        double message = kNone;
+        for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
+            if (taken[g] != kNone) message = std::max(message, -given[g]);
+        }
+        if (message == kNone) message = held[i];
+        change_[i] = message - held[i];
+        held[i] = message;
+    }
+    const std::uint16_t* column = taken_column(s);
+    const std::int32_t n = alive_[set_.slot_factor[s]];
+    for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] += change_[column[i]];
+    work_ += n + 2 * (set_.slot_literal[s + 1] - set_.slot_literal[s]);
+}
+
+// r of a slot such that A_v becomes this share of the max-marginals. A constant in r says nothing: the greatest is 0.
+void Messages::share_out(std::int32_t s, double share) {
+    const std::int64_t segments = set_.slot_segment[s + 1] - set_.slot_segment[s];
+    const double* taken = taken_.data() + segment_in_factor(s);
+    const double* held = held_.data() + literal_in_factor(s);
+    double* given = given_.data() + segment_in_factor(s);
+    std::fill_n(given, segments, kNone);
+    for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
+        if (literal_best_[i] == kNone) continue;
+        const double without = literal_best_[i] - held[i];
+        for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
+            if (taken[g] != kNone) given[g] = std::max(given[g], without);
+        }
+    }
+    double most = kNone;
+    for (std::int64_t g = 0; g < segments; ++g) {
+        if (given[g] == kNone) continue;
+        if (share < 1) given[g] = share * given[g] - (1 - share) * taken[g];
+        most = std::max(most, given[g]);
+    }
+    double least = 0;
+    for (std::int64_t g = 0; g < segments; ++g) {
+        if (given[g] == kNone) continue;
+        given[g] = to_whole(given[g] - most);
+        least = std::min(least, given[g]);
+    }
+    // A segment that no entry is left for: the others are to be no worse than it.
+    std::replace(given, given + segments, kNone, least);
+}
+
+void Messages::write_reduced(std::int32_t s) {
+    double* sum = sum_.data() + problem_.cell_offset[set_.slot_variable[s]];
+    const double* given = given_.data() + segment_in_factor(s);
+    for (std::int64_t g = set_.slot_segment[s], i = 0; g < set_.slot_segment[s + 1]; ++g, ++i) {
+        const double change = given[i] - reduced_[g];
+        if (change == 0) continue;
+        reduced_[g] = given[i];
+        for (Cell k = set_.segment_start[g]; k <= set_.segment_end[g]; ++k) sum[k] += change;
+    }
+}
+
+}  // namespace treesens::search
