@@ -14,8 +14,8 @@ namespace {
 // problem/limits.hpp.
 constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
 // Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
-// has found the best in its first turn nearly always.
-constexpr std::int64_t kOptimumTurns[] = {6'000'000, 20'000'000, 6'000'000, 400'000'000, 20'000'000};
+// has found the best in its first turn nearly always. Measured (benchmarks/bounds.md).
+constexpr std::int64_t kOptimumTurns[] = {2'000'000, 1'000'000, 2'000'000, 400'000'000, 5'000'000};
 // Local search on a small problem has seen everything long before; the prover decides such problems at once.
 constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;

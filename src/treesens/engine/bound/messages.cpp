@@ -49,6 +49,7 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     sum_.assign(problem.cells(), 0);
     unary_.assign(problem.cells(), 0);
     literal_best_.assign(largest_slot, 0);
+    literal_other_.assign(largest_slot, 0);
     change_.assign(largest_slot, 0);
     dead_.assign(largest_slot, 0);
     segment_message_.assign(largest_slot, 0);

@@ -169,6 +169,7 @@ private:
 
     // Workspaces of one update.
     std::vector<double> literal_best_;
+    std::vector<double> literal_other_;
     std::vector<double> change_;
     std::vector<std::uint8_t> dead_;
     std::vector<double> segment_message_;

@@ -113,10 +113,17 @@ void Messages::find_best(std::int32_t s) {
     std::fill_n(literal_best_.begin(), literals, kNone);
     const std::uint16_t* column = taken_column(s);
     const std::int32_t n = alive_[set_.slot_factor[s]];
-    for (std::int32_t i = 0; i < n; ++i) {
+    // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
+    std::fill_n(literal_other_.begin(), literals, kNone);
+    std::int32_t i = 0;
+    for (; i + 1 < n; i += 2) {
         double& best = literal_best_[column[i]];
+        double& other = literal_other_[column[i + 1]];
         best = std::max(best, taken_entry_[i]);
+        other = std::max(other, taken_entry_[i + 1]);
     }
+    if (i < n) literal_best_[column[i]] = std::max(literal_best_[column[i]], taken_entry_[i]);
+    for (std::int64_t d = 0; d < literals; ++d) literal_best_[d] = std::max(literal_best_[d], literal_other_[d]);
     work_ += n;
 }
 

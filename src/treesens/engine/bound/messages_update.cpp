@@ -91,6 +91,7 @@ void Messages::hand_out(std::int32_t v, bool apply) {
         for (std::int64_t g = 0; g < segments; ++g) segment_message_[g] = segment_message(first + g, inverse);
         const std::int64_t begin = set_.slot_literal[s];
         const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+        double largest = largest_literal_;
         for (std::int64_t d = 0; d < literals; ++d) {
             double message = kNone;
             for (std::int32_t g = set_.literal_low[begin + d]; g <= set_.literal_high[begin + d]; ++g) {
@@ -100,8 +101,9 @@ void Messages::hand_out(std::int32_t v, bool apply) {
             if (message == kNone) message = literal_[begin + d];
             change_[d] = message - literal_[begin + d];
             literal_[begin + d] = message;
-            largest_literal_ = std::max(largest_literal_, std::fabs(message));
+            largest = std::max(largest, std::fabs(message));
         }
+        largest_literal_ = largest;
         work_ += 2 * (segments + literals);
         if (!apply) continue;
         const std::int32_t t = set_.slot_factor[s];
@@ -109,11 +111,17 @@ void Messages::hand_out(std::int32_t v, bool apply) {
         const std::int32_t* end = e + alive_[t];
         const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
         double best = kNone;
-        for (; e != end; ++e) {
-            const double theta = theta_[*e] + change_[column[*e]];
-            theta_[*e] = theta;
+        double other = kNone;  // one maximum need not wait for the other
+        for (; end - e > 1; e += 2) {
+            const double theta = theta_[e[0]] + change_[column[e[0]]];
+            const double next = theta_[e[1]] + change_[column[e[1]]];
+            theta_[e[0]] = theta;
+            theta_[e[1]] = next;
             best = std::max(best, theta);
+            other = std::max(other, next);
         }
+        if (e != end) best = std::max(best, theta_[*e] += change_[column[*e]]);
+        best = std::max(best, other);
         work_ += alive_[t];
         if (alive_[t] == 0) best = 0;
         total_ += whole(best) - whole(best_[t]);
@@ -180,10 +188,16 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
         const std::int32_t* e = order_.data() + set_.entry_offset[t];
         const std::int32_t* end = e + alive_[t];
         const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
-        for (; e != end; ++e) {
-            double& best = literal_best_[column[*e]];
-            best = std::max(best, theta_[*e]);
+        // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
+        std::fill(literal_other_.begin(), literal_other_.begin() + literals, kNone);
+        for (; end - e > 1; e += 2) {
+            double& best = literal_best_[column[e[0]]];
+            double& other = literal_other_[column[e[1]]];
+            best = std::max(best, theta_[e[0]]);
+            other = std::max(other, theta_[e[1]]);
         }
+        if (e != end) literal_best_[column[*e]] = std::max(literal_best_[column[*e]], theta_[*e]);
+        for (std::int64_t d = 0; d < literals; ++d) literal_best_[d] = std::max(literal_best_[d], literal_other_[d]);
         const std::int64_t first = set_.slot_segment[s];
         const std::int64_t segments = set_.slot_segment[s + 1] - first;
         double* r = reduced_.data() + first;
@@ -195,6 +209,7 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
                 r[g] = std::max(r[g], without);
             }
         }
+        double largest = largest_reduced_;
         for (std::int64_t g = 0; g < segments; ++g) {
             if (r[g] == kNone) {
                 r[g] = 0;
@@ -204,8 +219,9 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
                     if (domains.has(v, k)) domains.remove(v, k), removed = true, ++removed_;
                 }
             }
-            largest_reduced_ = std::max(largest_reduced_, std::fabs(r[g]));
+            largest = std::max(largest, std::fabs(r[g]));
         }
+        largest_reduced_ = largest;
         work_ += alive_[t] + 2 * (literals + segments);
     }
     return removed;

@@ -23,7 +23,17 @@ constexpr int kNodePasses = 1;
 constexpr std::int64_t kPassReach = 2;
 constexpr std::int64_t kPassTrial = 16;
 constexpr std::int64_t kPassMemory = 4;
-constexpr std::int64_t kMisses = 100;
+// What of the work polishing may take: a quarter, and an eighth if the turns of local search have looked for the one
+// best before (measured); less after so many polished points in a row that were no better.
+struct Polish {
+    std::int64_t part = 4;
+    std::int64_t part_after_misses = 16;
+    std::int64_t misses = 100;
+    std::int64_t first = 4'000'000;  // so much in any case
+};
+Polish polish_of(Mode mode) {
+    return mode == Mode::objective ? Polish{8, 64, 20, 1'000'000} : Polish{};
+}
 // Sweeps go on while at this pace the rest of the bound would be gone in so many more.
 constexpr std::int64_t kPatience = 30;
 
@@ -400,8 +410,9 @@ void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSe
         check_point(s);
         incumbent.offer(s, x_);
     }
-    // Polishing may take a quarter of the time (docs/engine.md), less when it has not helped for long.
-    if (polish_work_ * (misses_ > kMisses ? 16 : 4) > work() + 4'000'000) return;
+    const Polish polish = polish_of(goal_.mode);
+    const std::int64_t part = misses_ > polish.misses ? polish.part_after_misses : polish.part;
+    if (polish_work_ * part > work() + polish.first) return;
     const std::int64_t before = polisher.work();
     const Score old = incumbent.score;
     polisher.polish(x_, goal_, incumbent, control);
