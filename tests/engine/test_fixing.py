@@ -107,3 +107,25 @@ def test_little_work_is_still_a_proof() -> None:
             fixing = Solver(asked, seed=trial).fix(work)
             assert not fixing.infeasible
             assert not (cells_used(asked, solutions) & ~fixing.cells).any()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_stopped_at_once_it_keeps_what_solutions_use(name: str) -> None:
+    rng = np.random.default_rng(5 + sum(map(ord, name)))
+    asked = 0
+    for trial in range(20):
+        problem = random_problem(rng, SHAPES[name])
+        answers = brute_force(problem)
+        best = largest_level(answers, problem)
+        if best is None:
+            continue
+        asked += 1
+        tight = with_bound(problem, problem.bound + best)
+        solutions = answers.points[(answers.rows[:, : problem.constraints] >= tight.bound).all(axis=1)]
+        solver = Solver(tight, seed=trial)
+        solver.stop()
+        fixing = solver.fix(WORK)
+        assert not fixing.infeasible
+        assert fixing.leaves.all()  # none is looked at
+        assert (fixing.cells | ~cells_used(problem, solutions)).all()
+    assert asked

@@ -21,23 +21,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
 from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.checkpoints import Flag
 from treesens.compiler.base.processes import die_at_end_of, die_with_starter, environment
 
 _HEADER = struct.Struct("<Q")
 _GRACE_SECONDS = 2.0
 """What a solver gets on top of its time limit to come back by itself with its bound."""
-
-
-class Flag(Protocol):
-    """Anything that can be set from elsewhere, e.g. a `threading.Event`."""
-
-    def is_set(self) -> bool: ...
 
 
 @dataclass

@@ -19,6 +19,7 @@ from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, 
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, check_in, working_within
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.compilation import Compilation, compile_query
@@ -36,6 +37,12 @@ from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, 
 from treesens.compiler.verify import Rejected, verify_cells
 from treesens.solve.bounds import ContradictoryBound, consistent, of_form, shown_value, within_range
 from treesens.solve.options import Options
+
+FIRST_MOMENT = 1.0
+"""Seconds that compiling has at any limit: our own engine bounds a small model in no time, and a limit of next to nothing
+still gets that bound."""
+NOT_COMPILED = "the question was not compiled by then"
+NOT_WRITTEN = "the model was not written by then"
 
 
 @dataclass
@@ -194,7 +201,11 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 
     Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no.
     """
-    clear = compile_query(harden(query), pipeline_for(backend.name, ledger.options.pipeline))
+    try:
+        with working_within(budget):
+            clear = compile_query(harden(query), pipeline_for(backend.name, ledger.options.pipeline))
+    except OutOfTime:
+        return None
     clear.query = query
     result = _refine(clear, backend, budget, ledger, restricted=True)
     return result if result is not None and result.verdict is Verdict.FOUND else None
@@ -207,13 +218,12 @@ def _refine(
     options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
-        artifact = emit(compilation, backend, options, precision)
+        artifact = _written(compilation, backend, options, budget, precision)
+        if artifact is None:
+            ledger.note(backend.name, ended_early(budget), words=NOT_WRITTEN)
+            return None
         emitted = time.perf_counter()
         left = budget.left()
-        if left == 0 and not isinstance(backend, InProcessBackend):
-            # Our own engine needs no time for a first bound.
-            ledger.note(backend.name, Termination.TIME.value)
-            return None
         limits = limits_of(compilation.query, options, left)
         outcome = solve_outcome(backend, artifact, limits, budget.stop)
         seconds = {"emit": emitted - start, "solve": time.perf_counter() - emitted}
@@ -224,6 +234,27 @@ def _refine(
         if outcome.assignment is None or ledger.best.refuted or not inexact:
             return None
     return None
+
+
+def _written(
+    compilation: Compilation, backend: Backend, options: Options, budget: Budget, precision: int
+) -> Artifact | None:
+    """What a backend gets; None if the budget is over by then. Our own engine needs no time for a first bound."""
+    if isinstance(backend, InProcessBackend):
+        return emit(compilation, backend, options, precision)
+    try:
+        with working_within(budget):
+            artifact = emit(compilation, backend, options, precision)
+            check_in()
+            return artifact
+    except OutOfTime:
+        return None
+
+
+def ended_early(budget: Budget) -> str:
+    """How work ended that a budget did not suffice for, in the words of a termination."""
+    ended = Termination.INTERRUPTED if budget.stopped else Termination.TIME
+    return str(ended.value)
 
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
@@ -359,6 +390,13 @@ def _reached(module: Module, outcome: RawOutcome) -> float | None:
     taken = outcome.assignment[goal.variables]
     total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
     return ceil_to(Fraction(total, 2**goal.shift), NumberType.FLOAT64)
+
+
+def not_compiled(query: Query, options: Options, budget: Budget) -> Result:
+    """`unknown`: the budget was over before the question stood as a module."""
+    attempt = Attempt("compiler", options.pipeline, ended_early(budget), Verdict.UNKNOWN, NOT_COMPILED)
+    words = f"{attempt.termination}: {NOT_COMPILED}"
+    return Result(query.name, Verdict.UNKNOWN, words, backend=options.backend, attempts=(attempt,))
 
 
 def unknown_result(compilation: Compilation, reason: str) -> Result:

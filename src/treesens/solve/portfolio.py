@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
-from treesens.backends.worker import Flag, Worker, run_all
+from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.passes.base import size_of
@@ -26,7 +27,17 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
 from treesens.solve.direct import answer_directly
-from treesens.solve.driver import Ledger, emit, limits_of, solve_clear_of_band, solve_with
+from treesens.solve.driver import (
+    FIRST_MOMENT,
+    NOT_WRITTEN,
+    Ledger,
+    emit,
+    ended_early,
+    limits_of,
+    not_compiled,
+    solve_clear_of_band,
+    solve_with,
+)
 from treesens.solve.options import Options
 
 RACERS = ("cpsat", "highs", "z3")
@@ -34,6 +45,8 @@ RACERS = ("cpsat", "highs", "z3")
 HEAD_START = 2.0
 """Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
 start."""
+WORTH_A_WORKER = 0.5
+"""Seconds that have to be left for a solver: its worker takes as many to start."""
 NONZEROS_PER_SECOND = 100_000
 """What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
@@ -110,7 +123,9 @@ def search_cells(
         return race(query, options, budget, on_better=on_better)
     start = time.perf_counter()
     text = pipeline_for(options.backend, options.pipeline)
-    compilation = compile_query(query, text, verify_each=options.verify_each)
+    compilation = _compiled(query, text, options, budget)
+    if compilation is None:
+        return not_compiled(query, options, budget)
     build = time.perf_counter() - start
     result = decide_at_compile_time(compilation) or solve_with(
         compilation, get_backend(options.backend), options, budget
@@ -131,11 +146,22 @@ def race(
     The engine works on the short pipeline `native`; the pipeline for the solvers runs only where they are needed.
     """
     start = time.perf_counter()
-    compilation = compile_query(query, pipeline_for("auto", options.pipeline), verify_each=options.verify_each)
+    compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
+    if compilation is None:
+        return not_compiled(query, options, budget)
     build = time.perf_counter() - start
     result = decide_at_compile_time(compilation) or _Race(compilation, options, budget, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def _compiled(query: Query, pipeline: str, options: Options, budget: Budget) -> Compilation | None:
+    """The question through a pipeline; None if the budget is over first."""
+    try:
+        with working_within(budget.at_least(FIRST_MOMENT)):
+            return compile_query(query, pipeline, verify_each=options.verify_each)
+    except OutOfTime:
+        return None
 
 
 class _Race:
@@ -218,7 +244,7 @@ class _Race:
         seats = max(1, (os.cpu_count() or 1) // threads - (engine is not None))
         left = self.budget.left()
         too_large = size_of(self.compilation.module).nonzeros > NONZEROS_PER_SECOND * left
-        if left < 0.5 or too_large:
+        if left < WORTH_A_WORKER or too_large:
             if too_large:
                 words = "the module is too large to be handed to a solver in the time that is left"
                 self.ledger.note("solvers", "skipped", words=words)
@@ -226,16 +252,11 @@ class _Race:
                 self._wait(engine.over, max(0.0, left))
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
             return
-        backends = [get_backend(name) for name in RACERS]
-        backends = [b for b in backends if b.available() is None][:seats]
+        backends = self._racers(seats)
         by_name: dict[str, Backend] = {b.name: b for b in backends}
-        solvers = self._for_solvers()
-        if (result := decide_at_compile_time(solvers)) is not None:
-            self.winner, self.won_by = result, "compiler"
-            backends = []
-        artifacts = {b.name: emit(solvers, b, self.options) for b in backends}
-        limits = limits_of(self.compilation.query, self.options, left)
-        workers = [Worker.start(b.name, artifacts[b.name], limits) for b in backends]
+        artifacts = self._written_for(backends, engine)
+        limits = limits_of(self.compilation.query, self.options, self.budget.left())
+        workers = [Worker.start(name, artifact, limits) for name, artifact in artifacts.items()]
         either = _Either(self.budget.stop, engine)
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
@@ -252,6 +273,26 @@ class _Race:
             if worker.backend not in judged:
                 words = "the time was up" if self.winner is None else "another runner was faster"
                 self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.seconds})
+
+    def _racers(self, seats: int) -> list[Backend]:
+        """Solvers that can run here, as many as there are cores for."""
+        return [b for b in map(get_backend, RACERS) if b.available() is None][:seats]
+
+    def _written_for(self, backends: list[Backend], engine: EngineRun | None) -> dict[str, Artifact]:
+        """The models of solvers by their names: none if the compiler decides the question, or if the engine answers or the time
+        is up before they are written.
+        """
+        try:
+            with working_within(self.budget, least=WORTH_A_WORKER, unless=engine):
+                solvers = self._for_solvers()
+                if (result := decide_at_compile_time(solvers)) is not None:
+                    self.winner, self.won_by = result, "compiler"
+                    return {}
+                return {b.name: emit(solvers, b, self.options) for b in backends}
+        except OutOfTime:
+            if self.budget.left() <= WORTH_A_WORKER:
+                self.ledger.note("solvers", ended_early(self.budget), words=NOT_WRITTEN)
+            return {}
 
     def _for_solvers(self) -> Compilation:
         """The question as the solvers get it, compiled when it is first needed."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,10 +13,12 @@ from numpy.typing import NDArray
 
 from treesens import _engine
 from treesens.backends.native.problem import Mode, SearchProblem
+from treesens.compiler.base.checkpoints import OutOfTime, check_in
 
 HELP_BYTES = 2_000_000_000
 """What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
 SLICE = 0.05  # seconds between two looks at signals
+_LOOK_SECONDS = 0.1  # between two looks at the limits of the work around a pass
 MOMENT = 0.05  # seconds of work for which no thread is started
 UNKNOWN = 2**63 - 1
 Method = Literal["auto", "messages", "boxes", "both"]
@@ -258,13 +259,14 @@ def certified(prove: Callable[[float], dict[str, Any]], seconds: float, stop: Ca
 
 
 def beside(work: Callable[[], dict[str, Any]], stop: Callable[[], None]) -> dict[str, Any]:
-    """Work of the engine without pauses, in a thread of its own: the main thread alone can notice a Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        return work()
+    """Work of the engine without pauses, in a thread of its own: this one notices a Ctrl-C, and that there is no time."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
         try:
+            while not future.done():
+                check_in()
+                wait([future], timeout=_LOOK_SECONDS)
             return future.result()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OutOfTime):
             stop()
             raise

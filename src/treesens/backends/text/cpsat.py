@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
+from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
     Clauses,
@@ -50,30 +51,31 @@ def _linear(variables: list[int], values: list[int], low: int, high: int, when: 
 def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
     """The module as `CpModelProto` text."""
     bits = _BITS[min(precision, len(_BITS) - 1)]
-    lines = [f'variables {{ name: "x{v}" domain: [0, 1] }}' for v in range(module.variables)]
+    lines = [f'variables {{ name: "x{v}" domain: [0, 1] }}' for v in steadily(range(module.variables))]
     exact = True
-    for block in module.blocks:
+    for block in steadily(module.blocks):
         match block:
             case Order():
                 v = block.variables.tolist()
-                lines += [_implies(a, b) for a, b in pairwise(v)]
+                lines += [_implies(a, b) for a, b in steadily(pairwise(v))]
             case ExactlyOne():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
                     leaves = variables[offset[t] : offset[t + 1]]
                     lines.append(f"constraints {{ exactly_one {{ literals: {_list(leaves)} }} }}")
     leaf, implied = leaf_implications(module)
-    lines += [_implies(a, _literal(b)) for a, b in zip(leaf.tolist(), implied.tolist(), strict=True)]
+    lines += [_implies(a, _literal(b)) for a, b in steadily(zip(leaf.tolist(), implied.tolist(), strict=True))]
     for op in module.ops:
+        check_in()
         match op:
             case LeafImplies() | LeafSum():
                 pass  # as implications above; exactly-one of the tree makes the aggregated rows
             case Equal():
-                for a, b in zip(op.left.tolist(), op.right.tolist(), strict=True):
+                for a, b in steadily(zip(op.left.tolist(), op.right.tolist(), strict=True)):
                     lines += [_implies(_literal(a), _literal(b)), _implies(_literal(b), _literal(a))]
             case Clauses():
                 rows = op.indptr.tolist()
-                for start, end in pairwise(rows):
+                for start, end in steadily(pairwise(rows)):
                     row = [_literal(x) for x in op.literals[start:end].tolist()]
                     lines.append(f"constraints {{ bool_or {{ literals: {_list(row)} }} }}")
             case Facts():
@@ -86,7 +88,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
             case Membership():
                 for rows_of_table in op_rows(module, op):
                     bounds = rows_of_table.indptr.tolist()
-                    for i in range(rows_of_table.count):
+                    for i in steadily(range(rows_of_table.count)):
                         part = slice(bounds[i], bounds[i + 1])
                         level = int(rows_of_table.low[i])
                         lines.append(

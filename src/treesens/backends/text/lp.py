@@ -7,6 +7,7 @@ from math import isfinite
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows, to_doubles
 from treesens.backends.text.names import row_name, told
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -34,7 +35,7 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
     for block in rows.blocks:
         doubles = float_rows(block, relax=precision == 0)
         variables, values, bounds = block.variables.tolist(), doubles.coefficients.tolist(), block.indptr.tolist()
-        for i in range(block.count):
+        for i in steadily(range(block.count)):
             text = _sum(variables[bounds[i] : bounds[i + 1]], values[bounds[i] : bounds[i + 1]])
             low, high = float(doubles.low[i]), float(doubles.high[i])
             name = f"r{number}_{row_name(block.origin)}"
@@ -47,9 +48,9 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
                     lines.append(f" {name}{'_u' if isfinite(low) else ''}: {text} <= {high!r}")
             number += 1
     lines.append("Bounds")
-    lines += [f" 0 <= x{v} <= 1" for v in range(rows.variables)]
+    lines += [f" 0 <= x{v} <= 1" for v in steadily(range(rows.variables))]
     lines.append("Binaries")
-    lines += [f" x{v}" for v in range(rows.variables) if rows.binary[v]]
+    lines += [f" x{v}" for v in steadily(range(rows.variables)) if rows.binary[v]]
     lines.append("End")
     return Artifact(
         "lp", "\n".join(lines) + "\n", rows.variables, has_objective=module.objective is not None, relaxed=True

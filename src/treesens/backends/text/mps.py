@@ -10,6 +10,7 @@ from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows, to_doubles
 from treesens.backends.text.names import told
 from treesens.compiler.base.arrays import row_of
+from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -25,7 +26,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
     for block in rows.blocks:
         doubles = float_rows(block, relax=precision == 0)
         base = len(names)
-        for i in range(block.count):
+        for i in steadily(range(block.count)):
             low, high = float(doubles.low[i]), float(doubles.high[i])
             name = f"r{base + i}"
             names.append(name)
@@ -40,6 +41,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         columns.append(block.variables)
         values.append(doubles.coefficients)
     row_id, column, value = (np.concatenate(parts) if parts else np.zeros(0) for parts in (row_ids, columns, values))
+    check_in()
     order = np.argsort(column, kind="stable")
     entries = list(
         zip(row_id[order].astype(int).tolist(), column[order].astype(int).tolist(), value[order].tolist(), strict=True)
@@ -78,7 +80,7 @@ def _columns(
     lines: list[str] = []
     position = 0
     integral = False
-    for v in range(count):
+    for v in steadily(range(count)):
         if bool(binary[v]) != integral:
             integral = not integral
             lines.append(f" MARKER 'MARKER' '{'INTORG' if integral else 'INTEND'}'")

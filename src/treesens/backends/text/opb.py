@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.names import told
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -18,7 +19,7 @@ def write_opb(module: Module, *, precision: int = 0) -> Artifact:
     lines: list[str] = []
     for block in rows.blocks:
         variables, values, bounds = block.variables.tolist(), block.coefficients.tolist(), block.indptr.tolist()
-        for i in range(block.count):
+        for i in steadily(range(block.count)):
             part = range(bounds[i], bounds[i + 1])
             low, high = int(block.low[i]), int(block.high[i])
             if block.has_low[i] and block.has_high[i] and low == high:

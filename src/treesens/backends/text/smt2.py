@@ -12,6 +12,7 @@ from typing import assert_never
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.names import told
+from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import TRUE, Clauses, Equal, ExactlyOne, Facts, LeafImplies, LeafSum, Linear, Module, Order
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.ir.ops import Membership
@@ -35,13 +36,13 @@ def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
     """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` changes nothing."""
     del precision
     lines = ["(set-logic QF_LIA)", f"; {told(module)}"]
-    lines += [f"(declare-const x{v} Bool)" for v in range(module.variables)]
+    lines += [f"(declare-const x{v} Bool)" for v in steadily(range(module.variables))]
     guards = _guards_of(module)
-    for block in module.blocks:
+    for block in steadily(module.blocks):
         match block:
             case Order():
                 v = block.variables.tolist()
-                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in pairwise(v)]
+                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in steadily(pairwise(v))]
             case ExactlyOne():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
@@ -69,7 +70,7 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
     """The literals that every leaf implies."""
     result: dict[int, set[int]] = {}
     leaves, literals = leaf_implications(module)
-    for leaf, literal in zip(leaves.tolist(), literals.tolist(), strict=True):
+    for leaf, literal in steadily(zip(leaves.tolist(), literals.tolist(), strict=True)):
         result.setdefault(leaf, set()).add(literal)
     return result
 
@@ -77,25 +78,27 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
 def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
     """Pairs of leaves of a tree that no guard and its negation keep apart; in a tree as lowered there are none."""
     negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
-    return [
-        (a, b)
-        for i, a in enumerate(leaves)
-        for j, b in enumerate(leaves[:i])
-        if guards.get(a, set()).isdisjoint(negated[j])
-    ]
+    found: list[tuple[int, int]] = []
+    for i, a in enumerate(leaves):
+        check_in()  # a tree of thousands of leaves has millions of pairs
+        implied = guards.get(a, set())
+        found += [(a, b) for b, others in zip(leaves[:i], negated[:i], strict=True) if implied.isdisjoint(others)]
+    return found
 
 
 def _ops(module: Module) -> list[str]:
     leaves, literals = leaf_implications(module)
-    lines = [f"(assert (or (not x{a}) {_literal(b)}))" for a, b in zip(leaves.tolist(), literals.tolist(), strict=True)]
+    implied = steadily(zip(leaves.tolist(), literals.tolist(), strict=True))
+    lines = [f"(assert (or (not x{a}) {_literal(b)}))" for a, b in implied]
     for op in module.ops:
+        check_in()
         match op:
             case Equal():
-                pairs = zip(op.left.tolist(), op.right.tolist(), strict=True)
+                pairs = steadily(zip(op.left.tolist(), op.right.tolist(), strict=True))
                 lines += [f"(assert (= {_literal(a)} {_literal(b)}))" for a, b in pairs]
             case Clauses():
                 rows = op.indptr.tolist()
-                for start, end in pairwise(rows):
+                for start, end in steadily(pairwise(rows)):
                     parts = [_literal(x) for x in op.literals[start:end].tolist()]
                     body = "false" if not parts else parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})"
                     lines.append(f"(assert {body})")
@@ -107,7 +110,7 @@ def _ops(module: Module) -> list[str]:
             case Membership():
                 for block in op_rows(module, op):
                     bounds = block.indptr.tolist()
-                    for i in range(block.count):
+                    for i in steadily(range(block.count)):
                         part = slice(bounds[i], bounds[i + 1])
                         total = _sum(block.variables[part].tolist(), block.coefficients[part].tolist())
                         lines.append(f"(assert (= {total} {_number(int(block.low[i]))}))")

@@ -31,6 +31,7 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
+from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
     Clauses,
@@ -90,6 +91,7 @@ def to_rows(module: Module) -> Rows:
             ones = np.ones(len(block.tree), np.int64)
             blocks.append(_block("unit", block.offset, block.variables, _ones(block.variables), ones, ones))
     for op in module.ops:
+        check_in()
         blocks.extend(op_rows(module, op))
     return Rows(module.variables, tuple(blocks), ~module.leaf_variables())
 
@@ -240,7 +242,7 @@ def _table(module: Module, op: Membership) -> RowBlock:
     variables: list[int] = []
     coefficients: list[int] = []
     counts, value = [], []
-    for i, member in enumerate(op.members):
+    for i, member in steadily(enumerate(op.members)):
         block = module.blocks[op.orders[i]]
         assert isinstance(block, Order)
         # The same predicate may end one run and start the next where the cells between them have been dropped.

@@ -6,6 +6,7 @@ that the paper calls Kant; every improvement on it is a pass.
 
 from __future__ import annotations
 
+from treesens.compiler.base.checkpoints import check_in
 from treesens.compiler.ir import FeatureInfo, Module
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.constraints import lower_constraint, lower_objective
@@ -26,6 +27,7 @@ def lower(query: Query) -> Module:
     builder.declare_orders()
     lower_trees(builder)
     for constraint in query.constraints:
+        check_in()
         lower_constraint(builder, constraint)
     objective = lower_objective(builder, query.objective) if query.objective is not None else None
     return Module(

@@ -70,7 +70,7 @@ Fixing Fixer::run(Control& control) {
         for (Cell k = 0; k < problem_.size[v]; ++k) result_.cells[problem_.cell_offset[v] + k] = domains_.has(v, k);
     }
     for (const auto& bound_level : bound_levels_) {
-        if (bound_level->loaded >= 0) mark_leaves(*bound_level, result_.leaves);
+        if (bound_level->loaded >= 0) mark_leaves(*bound_level, result_.leaves, control);
     }
     return result_;
 }
@@ -171,13 +171,16 @@ bool Fixer::probe_end(BoundLevel& bound_level, std::int32_t v, bool low, Control
     return true;
 }
 
-void Fixer::mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves) const {
+// Every leaf against every entry that is left of its factor takes seconds in deep trees. Leaves that are not looked at
+// stay.
+void Fixer::mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves, Control& control) const {
     const FactorSet& set = bound_level.messages.set();
     for (std::int32_t t = 0; t < set.factors(); ++t) {
         for (const std::int32_t g : set.factor_groups[t]) {
             const std::int64_t count = problem_.group_offset[g + 1] - problem_.group_offset[g];
             if (count * bound_level.messages.alive(t) > kLargestComparison) continue;
             for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
+                if (control.expired()) return;
                 mark_leaf(bound_level.messages, t, l, leaves);
             }
         }
