@@ -141,7 +141,7 @@ def question(node: ast.Query) -> Any:
             built = [q.point(p.name.text, model=label(p.model)) for p in points]
             count = isinstance(node.body, ast.Count)
             start = q.count(node.body.data.text, *built) if count else q.find(*built)
-            made = start.such_that(*map(constraint, constraints))
+            made = start.such_that(*map(constraint, constraints)) if constraints else start
         case ast.Explain(row, model, without, smallest):
             made = q.explain(
                 row.data.text,
@@ -288,6 +288,7 @@ WRONG: list[tuple[str, Callable[[], Any]]] = [
     ("has no truth value", lambda: 0 <= A["x"] <= 1),
     ("`constraint 2` must be a constraint, not float", lambda: q.find(A).such_that(A["x"] >= 1, 0.5)),  # type: ignore[arg-type]
     ("no constraints", lambda: q.find(A).such_that()),
+    ("`count` takes no `maximize`", lambda: q.count("d", A).maximize(A.margin())),
     ("one or two points, not 3", lambda: q.find(A, B, A)),
     ("`point 1` must be a point, not str", lambda: q.find("a")),  # type: ignore[arg-type]
     ("point 1, `a`, has no model", lambda: q.find(A, q.point("b", model="m"))),

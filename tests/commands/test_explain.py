@@ -109,6 +109,11 @@ def test_every_pass_says_what_it_does() -> None:
             "The file expects the answer no.",
         ),
         (
+            "find a, b in m\nmaximize margin(a) - margin(b)",
+            "Which inputs a and b of the model m are wanted? Of all, the raw score at a minus the raw score at b shall be "
+            "as large as possible.",
+        ),
+        (
             "find a such that distance(a, nearest row of d, l2) <= 0.5",
             "the l2 distance of a to the nearest row of d is at most 0.5",
         ),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import treesens as ts
 from tests.questions import oracle
 from treesens.binder.file import bind
+from treesens.cli import group
 from treesens.compiler.pipeline import PIPELINES
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
@@ -80,6 +84,30 @@ def test_brute_force_equals_every_pipeline_and_backend(kind: str, seed: int) -> 
                 assert str(result.witness.replay) == "library"
             else:
                 assert result.proof == "exact"
+
+
+@pytest.mark.parametrize("clause", ["maximize", "minimize"])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_objective_needs_no_constraint(tmp_path: Path, clause: str, seed: int) -> None:
+    """The best margin of all inputs, by the library's own sums over every place between its thresholds."""
+    model, frame = trained("plain", seed)
+    model.save_model(tmp_path / "m.json")
+    columns = list(frame.columns)
+    trees = model.get_booster().trees_to_dataframe()
+    places = {f: np.unique(trees.loc[trees["Feature"] == f, "Split"].astype(np.float32)) for f in columns}
+    levels = [np.append(places[f], np.float32(10)) - np.float32(1e-3) for f in columns]
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*levels)], axis=1)
+    margins = model.predict(pd.DataFrame(grid, columns=columns), output_margin=True)
+    text = f"query best:\n  find p in m\n  {clause} margin(p)\n"
+    declared = "".join(f"feature {f}: real in [-10, 10]\n" for f in columns)
+    (tmp_path / "q.sens").write_text(f'model m from "m.json"\n{declared}{text}')
+    run = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens"), "--json"])
+    assert run.exit_code == 0, run.output
+    (record,) = json.loads(run.stdout)["results"]
+    best = margins.max() if clause == "maximize" else margins.min()
+    assert record["verdict"] == "found"
+    assert record["objective"]["value"] == pytest.approx(best, abs=1e-6)
+    assert record["objective"]["bound"] == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("backend", ["cpsat", "highs", "z3", "cbc", "scip", "gurobi"])

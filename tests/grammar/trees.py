@@ -122,10 +122,14 @@ points = st.one_of(
 )
 parts = st.integers(0, 10_000).map(lambda n: ast.Number(Fraction(n, 10_000)))
 shares = st.builds(ast.ExpectShare, st.sampled_from(["<", "<=", ">", ">="]), parts)
-finds = st.builds(
-    ast.Find, points, several(formulas), st.none() | objectives, st.none() | tops, st.none(), st.none() | expects
-) | st.builds(
-    ast.Find, points, several(formulas), st.none() | objectives, st.none(), names, st.none() | expects | shares
+finds = (
+    st.builds(
+        ast.Find, points, several(formulas), st.none() | objectives, st.none() | tops, st.none(), st.none() | expects
+    )
+    | st.builds(
+        ast.Find, points, several(formulas), st.none() | objectives, st.none(), names, st.none() | expects | shares
+    )
+    | st.builds(ast.Find, points, st.just(()), objectives, st.none() | tops, st.none(), st.none() | expects)
 )
 counts = st.builds(ast.Count, names, points, several(formulas), st.none() | expects)
 explanations = st.builds(

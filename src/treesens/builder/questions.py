@@ -165,11 +165,22 @@ class Start:
         """The question; conjuncts on lines of their own."""
         if not constraints:
             raise UsageError("the question has no constraints", remedy="give one, for instance `a.prob() >= 0.6`")
-        return Question(ast.Query(ast.Name(UNNAMED), self.body), self.live).such_that(*constraints)
+        return self._question().such_that(*constraints)
+
+    def maximize(self, quantity: Quantity) -> Question:
+        """The question without constraints, of a `find`."""
+        return self._question().maximize(quantity)
+
+    def minimize(self, quantity: Quantity) -> Question:
+        """The question without constraints, of a `find`."""
+        return self._question().minimize(quantity)
+
+    def _question(self) -> Question:
+        return Question(ast.Query(ast.Name(UNNAMED), self.body), self.live)
 
 
 def find(*points: Point, model: Any = None) -> Start:
-    """`find P, Q [in MODEL] such that ..`: `model` is a name, or a model for points that have none."""
+    """`find P, Q [in MODEL] ..`: `model` is a name, or a model for points that have none."""
     name, live = live_or_name(model, MODEL, "model")
     return Start(ast.Find(_points(points, name), ()), Live(models=live))
 

@@ -22,11 +22,15 @@ def sentence(body: ast.Find | ast.Count | ast.Explain) -> str:
     """The question of a body."""
     match body:
         case ast.Find(points, constraints, objective, top, share, expect):
-            conditions = list_words([condition(c) for c in constraints])
-            asked = "Is there an input" if len(points) == 1 else "Are there inputs"
-            text = f"{asked} {_points(points)} such that {conditions}?"
+            text = ""
+            if constraints:
+                asked = "Is there an input" if len(points) == 1 else "Are there inputs"
+                text = f"{asked} {_points(points)} such that {list_words([condition(c) for c in constraints])}?"
             if objective is not None:
                 size = "large" if objective.sense == "maximize" else "small"
+                if not constraints:
+                    kind = "input" if len(points) == 1 else "inputs"
+                    text = f"Which {kind} {_points(points)} are wanted?"
                 text += f" Of all, {value(objective.expression)} shall be as {size} as possible."
             if top is not None:
                 apart = ", each outside the widened regions of the others," if top.diverse else ""

@@ -56,7 +56,7 @@ S012 missing colon
   a colon separates the name of a feature, query or loop from what it is
   write `:` after the name
 S013 missing such that
-  the points of a query and its constraints are separated by `such that`
+  the points of a query and its constraints are separated by `such that`; only an objective makes up for constraints
   write `such that` after the points
 S014 empty query
   a query has to ask something

@@ -180,6 +180,8 @@ def _empty_query(stop: Stop) -> Diagnostic | None:
         )
     if stop.previous is not None and stop.previous.type == "THAT" and (stop.token is None or stop.token.type in TAIL):
         remedy = "write a constraint after `such that`, for instance `prob(a) >= 0.6`"
+        if stop.token is not None and stop.token.type in ("MAXIMIZE", "MINIMIZE"):
+            remedy += "; or leave `such that` out"
         where = span_of(stop.source, stop.previous)
         return Diagnostic("S014", "the query has no constraints", where, remedy)
     return None
@@ -245,12 +247,18 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
     return Diagnostic("S012", said, stop.gap if stop.at_break else stop.span, remedy)
 
 
+def _other_such_that(stop: Stop) -> Diagnostic | None:
+    """`where` and the like."""
+    token = stop.token
+    if token is None or not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits or token.lower() not in _WHERE:
+        return None
+    return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, "write `such that` instead")
+
+
 def _missing_such_that(stop: Stop) -> Diagnostic | None:
     if not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits:
         return None
     token = stop.token
-    if token is not None and token.lower() in _WHERE:
-        return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, "write `such that` instead")
     if token is not None and token.type not in (
         *VALUES,
         "FUNCTION",
@@ -389,6 +397,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _empty_braces,
     _bracket_not_closed,
     _empty_query,
+    _other_such_that,
     _misspelt_word,
     _misspelt_clause,
     _declaration_in_line,

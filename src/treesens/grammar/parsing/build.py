@@ -173,10 +173,16 @@ class Builder(FormulaBuilder):
         return self.every(self.formula, [cast(Branch, child) for child in branches(tree)])
 
     def _find(self, tree: Branch) -> ast.Find:
-        points_tree, constraints_tree, *tail = branches(tree)
+        points_tree, *tail = branches(tree)
         points = self._points(cast(Branch, points_tree))
-        constraints = self.attempt(lambda: self._constraints(cast(Branch, constraints_tree)))
+        constraints: tuple[ast.Formula, ...] | None = ()
+        if tail and isinstance(tail[0], Tree) and tail[0].data == "constraints":
+            constraints_tree = tail.pop(0)
+            constraints = self.attempt(lambda: self._constraints(cast(Branch, constraints_tree)))
         clauses = self._clauses(tail)
+        if constraints == () and "objective" not in clauses:
+            remedy = "write `such that` and constraints after the points, or `maximize` or `minimize`"
+            raise self.fail("S013", "the query has neither constraints nor an objective", self.span(tree), remedy)
         objective = self._objective(clauses.get("objective"))
         top, share, expect = self._top(clauses.get("top")), self._share(clauses), self._expect(clauses.get("expect"))
         self._check_share(clauses, share, expect)

@@ -138,7 +138,8 @@ def _choices(choices: tuple[ast.Features, ...] | str) -> str:
 def _body(body: ast.Body, indent: str) -> str:
     match body:
         case ast.Find(points, constraints, objective, top, share, expect):
-            lines = [f"{indent}find {_points(points)} such that", *_conjuncts(constraints, indent)]
+            head = f"{indent}find {_points(points)}"
+            lines = [f"{head} such that", *_conjuncts(constraints, indent)] if constraints else [head]
             if objective:
                 lines.append(f"{indent}{objective.sense} {expression_text(objective.expression)}")
             lines += [indent + text for text in _tail(top, share, expect)]

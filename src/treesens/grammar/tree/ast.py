@@ -253,7 +253,10 @@ class Point(Node):
 
 @node
 class Find(Node):
-    """`find P, Q [in MODEL] such that CONSTRAINTS [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`"""
+    """`find P, Q [in MODEL] [such that CONSTRAINTS] [OBJECTIVE] [top N] [share of MEASURE] [expect ..]`
+
+    There is an objective if there are no constraints.
+    """
 
     points: tuple[Point, ...]
     constraints: tuple[Formula, ...]
