@@ -172,6 +172,7 @@ class CellProblem:
         clause_variable: NDArray[np.int32],
         clause_low: NDArray[np.int32],
         clause_high: NDArray[np.int32],
+        objective: bool = False,
     ) -> None: ...
 
 class Boxes:
@@ -180,7 +181,7 @@ class Boxes:
     def __init__(self, problem: Search | CellProblem) -> None: ...
 
 class BoxSearch:
-    """Is there a solution in one box?"""
+    """Is there a solution in one box, or which one is best?"""
 
     def __init__(
         self,
@@ -192,7 +193,9 @@ class BoxSearch:
         max_bytes: int,
         first_look: int,
         threads: int = 1,
+        objective: bool = False,
     ) -> None: ...
+    def set_gap(self, relative: float, absolute: int, reference: int) -> None: ...
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...

@@ -69,6 +69,41 @@ def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
+def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
+    """Also of boxes that leave one point, or none."""
+    rng = np.random.default_rng(5 + sum(map(ord, name)))
+    single = best_of_several = 0
+    for trial in range(60):
+        shape = dataclasses.replace(SHAPES[name], objective=["swing", "unary"][trial % 2])
+        problem = random_problem(rng, shape)
+        answers = brute_force(problem)
+        boxes = _engine.Boxes(Solver(problem)._engine)
+        hints = np.zeros((0, len(problem.size)), np.int32)
+        for share in (0.1, 0.4, 0.9):
+            allowed = (rng.random(int(problem.size.sum())) < share).astype(np.uint8)
+            if share == 0.1:  # one cell of every variable
+                allowed[:] = 0
+                allowed[starts(problem)[:-1] + rng.integers(0, problem.size)] = 1
+            here = inside(problem, answers, allowed)
+            least = answers.rows[:, : problem.constraints].min(axis=1)
+            bound = problem.bound + (int(np.median(least[here])) if here.any() else 0)
+            worth = answers.rows[here & solves(problem, answers, bound), problem.constraints]
+            facts = finished(_engine.BoxSearch(boxes, allowed, bound, hints, trial, -1, -1, 1, True))
+            if not len(worth):
+                assert facts["status"] == "infeasible"
+                continue
+            single += int(here.sum()) == 1
+            best_of_several += len(worth) > 1
+            assert facts["status"] == "optimal"
+            assert facts["upper"] == worth.max()
+            check_solution(problem, bound, facts["point"])
+            assert allowed[np.array(facts["point"]) + starts(problem)[:-1]].all()
+            assert rows_at(problem, np.array(facts["point"], np.int64)[None])[0, problem.constraints] == worth.max()
+    assert single > 3
+    assert best_of_several > 10
+
+
+@pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("hinted", [False, True])
 def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
     rng = np.random.default_rng(7 + sum(map(ord, name)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
+from fractions import Fraction
 from itertools import islice, product
 from pathlib import Path
 
@@ -15,13 +16,13 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
-from treesens.backends.native.direct import decide_directly
+from treesens.backends.native.direct import decide_directly, maximise_directly
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.model.scores import leaf_values
-from treesens.compiler.query.evaluate import holds
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast
+from treesens.compiler.query.evaluate import form_value, holds
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Query, ScoreTerm
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import direct as solve_direct
 from treesens.solve.direct import answer_directly
@@ -89,7 +90,7 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
         known = direct.known_question(query)
         if known is None:
             continue
-        rounded += any(row.slack for row in known.rows)
+        rounded += any(row.rounded for row in known.rows)
         outcome = decide_directly(query, Budget.of(20.0))
         if outcome is None or outcome.reason == "rounding":
             continue  # a point that rounded scores allow and exact ones do not
@@ -113,7 +114,7 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
         rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
         for row in rows:
             finest = max(leaf_values(query.models[query.points[t.point].model], t.output)[1] for t in row.form.scores)
-            made = direct._row_at(query, row, [], finest - int(rng.integers(1, 12)))
+            made = direct._row_at(query, row.form, [], finest - int(rng.integers(1, 12)))
             if made is None:
                 continue
             for x in islice(every_input(query), 60):
@@ -218,6 +219,156 @@ def test_how_near_the_search_came_to_an_answer_about_a_large_model_is_true(seed:
         if near.best_slack is not None:
             assert near.best_slack <= best + 1e-4
     assert bounded >= 12
+
+
+def _with_goal(rng: np.random.Generator) -> Query:
+    """A question about two points that optimises a sum of their scores; half of them without bounds on scores."""
+    while True:
+        query = random_query(rng)
+        if query.objective is None or any(isinstance(c, AnyOf) for c in query.constraints):
+            continue
+        signs = rng.choice([Fraction(1), Fraction(-1), Fraction(2, 3), Fraction(-3, 2)], size=2)
+        form = LinearForm(tuple(ScoreTerm(p, 0, signs[p]) for p in (0, 1)))
+        kept = query.constraints if rng.random() < 0.5 else [c for c in query.constraints if not isinstance(c, AtLeast)]
+        goal = replace(query.objective, form=form, kind="margin")
+        return replace(query, constraints=tuple(kept), objective=goal)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optima_are_those_of_trying_every_input(seed: int) -> None:
+    rng = np.random.default_rng(7000 + seed)
+    found = 0
+    for _ in range(25):
+        query = _with_goal(rng)
+        outcome = maximise_directly(query, Budget.of(20.0), seed=seed)
+        if outcome is None:
+            continue
+        expected, best = oracle(query)
+        assert query.objective is not None
+        assert outcome.ended == ("optimal" if expected else "infeasible")
+        assert (outcome.cells is not None) == expected
+        if outcome.cells is None:
+            continue
+        found += 1
+        reached = next(x for x in every_input(query) if np.array_equal(x.cells, outcome.cells))
+        assert all(holds(constraint, reached) for constraint in query.constraints)
+        assert form_value(query.objective.form, reached) == outcome.bound == best
+    assert found >= 5
+
+
+@pytest.mark.parametrize("bits", [10, 16, 24])
+def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treesens.backends.native import direct
+
+    monkeypatch.setattr(direct, "_BITS", bits)
+    monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
+    rng = np.random.default_rng(170 + bits)
+    rounded = away = 0
+    for _ in range(150):
+        query = _with_goal(rng)
+        known = direct.known_question(query, optimises=True)
+        if known is None or known.goal is None:
+            continue
+        outcome = maximise_directly(query, Budget.of(20.0))
+        if outcome is None:
+            continue
+        expected, best = oracle(query)
+        goal = query.objective
+        assert goal is not None
+        rounded += known.goal.rounded
+        assert not (outcome.none and expected)
+        if not expected:
+            assert outcome.cells is None
+            continue
+        assert outcome.bound is not None
+        assert best is not None
+        assert outcome.bound >= best if goal.maximize else outcome.bound <= best
+        away += outcome.bound != best
+        if outcome.cells is not None:
+            reached = next(x for x in every_input(query) if np.array_equal(x.cells, outcome.cells))
+            assert all(holds(constraint, reached) for constraint in query.constraints)
+            lost = (query.models[0].n_trees + 1) * sum(abs(t.coefficient) for t in goal.form.scores)
+            assert abs(form_value(goal.form, reached) - outcome.bound) <= lost / Fraction(2) ** known.goal.shift
+    assert rounded >= 5
+    assert away >= 3
+
+
+def _asked_of(model: object, text: str) -> Query:
+    lines = f'model m from "m"\nquery q: find {text}'
+    return bind(parse(lines, "<question>"), Path(), load_model=lambda _path, _format: model)["q"].query  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.usefixtures("as_large")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [0.0, 20.0])
+def test_optima_of_large_forests_are_those_of_scikit_learn_over_all_inputs(seed: int, limit: float) -> None:
+    """Three classes with sums of thirds, which no binary number has; a limit of nothing leaves a bound that is true."""
+    rng = np.random.default_rng(300 + seed)
+    x = rng.integers(0, 4, (150, 4)).astype(float)
+    y = np.digitize(x.sum(axis=1) + rng.normal(0, 2.0, 150), [5, 7])
+    forest = RandomForestClassifier(9, random_state=seed).fit(x, y)
+    inputs = np.array(list(product(np.arange(0.25, 3.0, 0.5), repeat=4)))  # thresholds are halves
+    scores = forest.predict_proba(inputs)
+    model = ts.load(forest)
+    expected = {}
+    for label in range(3):
+        expected[f"a such that a.f0 >= 0 maximize margin(a, {label})"] = scores[:, label].max()
+        expected[f"a such that a.f0 >= 0 minimize margin(a, {label})"] = scores[:, label].min()
+        for feature in (0, 3):
+            grouped = scores[:, label].reshape(6, 6, 6, 6)
+            swing = np.ptp(grouped, axis=feature).max()
+            expected[f"a, b such that a = b except f{feature} maximize margin(a, {label}) - margin(b, {label})"] = swing
+    for text, best in expected.items():
+        query = _asked_of(model, text)
+        assert query.objective is not None
+        result = answer_directly(query, Options(time_limit=limit, seed=seed, tolerance=1e-10), Budget.of(limit))
+        assert result is not None
+        assert result.size == ModuleSize()  # nothing was compiled
+        if result.verdict == "unknown":
+            assert limit == 0
+            continue
+        shown, sign = result.objective, 1 if query.objective.maximize else -1
+        assert result.verdict == "found"
+        assert shown is not None
+        assert sign * shown.value <= sign * best + 1e-12
+        if shown.bound is not None:
+            assert sign * shown.bound >= sign * best - 1e-12
+        if limit > 0:
+            assert shown.bound is not None
+            assert abs(shown.value - best) <= 1e-12
+            assert abs(shown.bound - best) <= 1e-9
+
+
+@pytest.mark.usefixtures("as_large")
+def test_an_optimum_may_be_away_from_its_bound_by_the_tolerance_and_no_more() -> None:
+    rng = np.random.default_rng(14)
+    x = rng.normal(size=(800, 6))
+    y = (x[:, 0] * x[:, 1] + rng.normal(size=800) > 0).astype(int)
+    model = ts.load(xgboost.XGBClassifier(n_estimators=40, max_depth=4, random_state=0, n_jobs=1).fit(x, y))
+    query = _asked_of(model, "a, b such that a = b except f0 maximize margin(a) - margin(b)")
+    best = answer_directly(query, Options(time_limit=60.0, tolerance=0.0), Budget.of(60.0))
+    assert best is not None
+    assert best.objective is not None
+    assert best.objective.gap == 0
+    for relative, absolute in ((0.1, 0.0), (0.0, 0.3)):
+        options = Options(time_limit=60.0, tolerance=relative, absolute_tolerance=absolute)
+        near = answer_directly(query, options, Budget.of(60.0))
+        assert near is not None
+        assert near.objective is not None
+        assert near.objective.bound is not None
+        assert near.objective.value <= best.objective.value <= near.objective.bound
+        assert near.objective.bound - near.objective.value <= max(relative * near.objective.value, absolute)
+
+
+@pytest.mark.usefixtures("as_large")
+def test_an_optimum_of_a_large_model_that_does_not_fit_is_no_fault() -> None:
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(300, 6))
+    model = ts.load(GradientBoostingClassifier(random_state=0).fit(x, x[:, 0] * x[:, 1] > 0.1))
+    query = _asked_of(model, "a such that a.f0 >= 0 maximize margin(a)")
+    result = answer_directly(query, Options(memory_limit=1), Budget.of(5.0))
+    assert result is not None
+    assert (result.verdict, result.reason) == ("unknown", "memory")
 
 
 @pytest.mark.usefixtures("as_large")

@@ -1,4 +1,4 @@
-"""Decisions about scores by the engine on the trees themselves, for a moment, before anything is compiled.
+"""Questions about scores answered by the engine on the trees themselves, for a moment, before anything is compiled.
 
 Most questions are decided in milliseconds, of which lowering and the passes would take nine tenths. What is not decided in that
 moment, and every answer that the library's arithmetic does not confirm, takes the usual way.
@@ -16,6 +16,7 @@ from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_cells
+from treesens.solve.direct_optimum import optimise_directly
 from treesens.solve.options import Options
 
 _MOMENT = 1.0
@@ -41,6 +42,8 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
         return None
     start = time.perf_counter()
     large = is_large(query)
+    if query.objective is not None:
+        return optimise_directly(query, options, budget) if large else None
     part = budget if large else _first_part(query, budget)
     found = _decide(query, options, part)
     if found is None or found.reason == "internal":

@@ -79,7 +79,7 @@ def cheapest_directly(
 def is_rounded(query: Query) -> bool:
     """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
     known = [known_question(alternative) for alternative in alternatives_of(query)]
-    return any(row.slack for question in known if question is not None for row in question.rows)
+    return any(row.rounded for question in known if question is not None for row in question.rows)
 
 
 def _search(

@@ -1,9 +1,9 @@
 """Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
 
-Points with their models, one `SameExcept`, sets of cells, boxes to avoid and bounds on sums of scores: the engine gets the
-trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose sums are too long are rounded
-outward, so that a proof holds, and a point is looked at exactly. Everything else takes the way through the IR, which means the
-same.
+Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
+optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose
+sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the way
+through the IR, which means the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,23 @@ from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import is_reused, reuse
+from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
-from treesens.compiler.query.query import AllOf, AtLeast, AvoidBoxes, CellSet, Coarse, Constraint, Query, SameExcept
+from treesens.compiler.query.query import (
+    AllOf,
+    AtLeast,
+    AvoidBoxes,
+    CellSet,
+    Coarse,
+    Constraint,
+    LinearForm,
+    Objective,
+    Query,
+    SameExcept,
+)
 from treesens.compiler.result import NearMiss
 
 _BITS = 60
@@ -46,6 +58,12 @@ is none often takes less time than a longer search for one.
 """
 _TREES = 1 << 20
 """Most trees of a model."""
+_ALL = -1
+"""The local search takes the turn that it wants."""
+_SHOWN = 1e-6
+"""Of a relative tolerance: a little less than is allowed, since what is shown of it is rounded."""
+_MOST = 1 << 62
+"""Absolute gaps and references of relative ones stay within this."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +81,25 @@ class DirectOutcome:
     near: NearMiss | None = None
 
 
+@dataclass(frozen=True)
+class DirectOptimum:
+    """The best point that was found, cells int32[points, features], and what is proved of an objective.
+
+    No point has a better value than `bound`, before unit and offset (None: nothing is proved), and where there is `none` there
+    is no point at all. `ended` says how the search did: `optimal`, `infeasible`, or the reason why it is open, as in
+    `DirectOutcome`; with `rounding` only rounded rows let the point pass.
+    """
+
+    cells: Int32Array | None
+    bound: Fraction | None
+    ended: str
+    statistics: dict[str, float]
+
+    @property
+    def none(self) -> bool:
+        return self.ended == "infeasible"
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
@@ -73,8 +110,8 @@ class Parts:
     same: SameExcept | None
 
 
-def _parts_of(query: Query) -> Parts | None:
-    """None if the question has parts of another kind."""
+def _parts_of(query: Query, *, optimises: bool = False) -> Parts | None:
+    """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
     parts = Parts([], [], [], None)
     same: list[SameExcept] = []
 
@@ -98,7 +135,7 @@ def _parts_of(query: Query) -> Parts | None:
                     return False
         return True
 
-    if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not parts.rows:
+    if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not (parts.rows or optimises):
         return None
     return Parts(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
 
@@ -110,18 +147,20 @@ class DirectQuestion:
     the same one.
     """
 
-    def __init__(self, query: Query, coarse: Coarse, parts: Parts, rows: list[_Row]) -> None:
+    def __init__(self, query: Query, coarse: Coarse, parts: Parts, rows: list[_Row], goal: _Row | None = None) -> None:
+        """With a `goal` the sum of its values is maximised."""
         points = range(len(query.points))
         features = len(query.space.names)
         varied = frozenset(range(features)) if parts.same is None else parts.same.varied
         self.coarse = coarse
         # Every point has the trees of every forest, so that their numbers are the same for all points of a model.
         self.forests = [forest.on(coarse.grid) for forest in forests_of(parts.rows)]
+        self.optimises = goal is not None
+        self.constraints = max(1, len(rows))  # the engine wants something to decide: 0 >= 0
         units = {(row.scale, row.shift) for row in rows}
         self.unit = None
-        if len(units) == 1 and not any(row.slack for row in rows):
-            (scale, shift) = units.pop()
-            self.unit = 1 / (scale * Fraction(2) ** shift)
+        if len(units) == 1 and not any(row.rounded for row in rows):
+            self.unit = rows[0].unit
         self.variable = np.zeros((len(points), features), np.int32)
         owner: list[int] = []
         for f in range(features):
@@ -136,22 +175,24 @@ class DirectQuestion:
         self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = _engine.CellProblem(
-            points=[self._point(query, p, rows) for p in points],
+            points=[self._point(query, p, rows, goal) for p in points],
             cells=counts,
             missing_cell=coarse.grid.missing_cells,
             size=self.size.astype(np.int32),
             feature=self.feature,
-            bound=np.zeros(len(rows), np.int64),
+            bound=np.zeros(self.constraints, np.int64),
+            objective=self.optimises,
             **clauses,
         )
         self.boxes = _engine.Boxes(self._problem)
 
-    def _point(self, query: Query, point: int, rows: list[_Row]) -> dict[str, Any]:
+    def _point(self, query: Query, point: int, rows: list[_Row], goal: _Row | None) -> dict[str, Any]:
+        numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
         return {
             **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
             "variable": self.variable[point],
             "first_tree": query.points[point].model * _TREES,
-            "rows": [(r, row.values[point]) for r, row in enumerate(rows) if point in row.values],
+            "rows": [(r, row.values[point]) for r, row in numbered if point in row.values],
         }
 
     def cells(self, query: Query, parts: Parts) -> QuestionCells:
@@ -177,18 +218,14 @@ class DirectQuestion:
         asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
         first = _LOOK * self.nodes if look is None else look
         return _engine.BoxSearch(
-            self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first, threads
+            self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first, threads, self.optimises
         )
 
     def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
-        statistics = {
-            "nodes": float(facts["nodes"]),
-            "local_seconds": facts["seconds_local"],
-            "prove_seconds": facts["seconds_prove"],
-        }
+        statistics = _statistics(facts)
         near = None
         if facts["status"] == "open" and facts["reason"] != "internal" and self.unit is not None:
             reached, bound = (
@@ -196,6 +233,14 @@ class DirectQuestion:
             )
             near = NearMiss(reached, bound)
         return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
+
+
+def _statistics(facts: dict[str, Any]) -> dict[str, float]:
+    return {
+        "nodes": float(facts["nodes"]),
+        "local_seconds": facts["seconds_local"],
+        "prove_seconds": facts["seconds_prove"],
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +257,8 @@ class Asked:
 class _Row:
     """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
 
-    Where leaf values had to be rounded, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
-    but a point that it allows has to be looked at.
+    Where leaf values had to be `rounded`, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
+    but a point that it allows has to be looked at. (It may be less: then there is no slack.)
     """
 
     values: dict[int, Int64Array]
@@ -221,26 +266,36 @@ class _Row:
     shift: int
     scale: int
     slack: int
+    rounded: bool
 
     def bound(self, row: AtLeast) -> int:
         """What the leaves have to sum to."""
         return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
 
+    def most(self, level: int) -> Fraction:
+        """What the exact sum is at most where the leaves sum to no more than `level`."""
+        return (level + self.base + self.slack) * self.unit
 
-def _row_of(query: Query, row: AtLeast, forests: Sequence[Forest]) -> _Row | None:
+    @property
+    def unit(self) -> Fraction:
+        """What one of the whole numbers is."""
+        return 1 / (self.scale * Fraction(2) ** self.shift)
+
+
+def _row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> _Row | None:
     """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
-    terms = _terms_of(query, row)
+    terms = _terms_of(query, form)
     finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
-    tried = (_row_at(query, row, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
+    tried = (_row_at(query, form, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
     return next((made for made in tried if made is not None), None)
 
 
-def _row_at(query: Query, row: AtLeast, forests: Sequence[Forest], shift: int) -> _Row | None:
+def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> _Row | None:
     """In units of 2**-shift; None if whole numbers would be too long."""
-    scale = lcm(*(t.coefficient.denominator for t in row.form.scores))
+    scale = lcm(*(t.coefficient.denominator for t in form.scores))
     parts: list[tuple[int, Forest | None, Int64Array, int]] = []
-    base, most, short = 0, 0, 0
-    for point, trees, output, coefficient, forest in _terms_of(query, row):
+    base, most, short, rounded = 0, 0, 0, False
+    for point, trees, output, coefficient, forest in _terms_of(query, form):
         leaves, own, slack = leaf_values(trees, output)
         if own > shift:
             leaves, slack = leaves >> (own - shift), trees.n_trees + 1
@@ -248,11 +303,12 @@ def _row_at(query: Query, row: AtLeast, forests: Sequence[Forest], shift: int) -
         most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
         # Values are rounded down: what is subtracted is rounded up by that.
         short += max(factor, 0) * slack
+        rounded = rounded or slack > 0
         base += factor * base_units(trees, output, min(own, shift))
         parts.append((point, forest, leaves, factor))
     if (most + short).bit_length() > _BITS:
         return None
-    return _Row(_values_by_point(query, forests, parts), base, shift, scale, short)
+    return _Row(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
 
 
 def _values_by_point(
@@ -269,11 +325,11 @@ def _values_by_point(
     return values
 
 
-def _terms_of(query: Query, row: AtLeast) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
-    """Scores and forests of a row: point, trees, output, coefficient, and the forest that the trees are of."""
+def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
+    """Scores and forests of a sum: point, trees, output, coefficient, and the forest that the trees are of."""
     models = [query.models[p.model] for p in query.points]
-    scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in row.form.scores]
-    return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in row.form.forests)]
+    scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in form.scores]
+    return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in form.forests)]
 
 
 def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
@@ -337,7 +393,7 @@ def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array
     }
 
 
-_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[_Row], Query]] = OrderedDict()
+_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[_Row], _Row | None, Query]] = OrderedDict()
 _LOCK = threading.Lock()
 
 
@@ -369,6 +425,66 @@ def decide_directly(
     return replace(found, cells=None, reason="rounding")
 
 
+def maximise_directly(
+    query: Query,
+    budget: Budget,
+    *,
+    tolerance: Tolerance = EXACT,
+    offset: float = 0.0,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+    threads: int = 1,
+) -> DirectOptimum | None:
+    """The best value of a sum of scores; None where a question has another objective, or other parts.
+
+    The search ends where value and bound are within the `tolerance`, absolute in units of the form; a relative one is taken of
+    the form and the `offset`.
+    """
+    if query.objective is None or not _is_sum_of_scores(query.objective):
+        return None
+    try:
+        known = known_question(query, optimises=True)
+        if known is None or known.goal is None:
+            return None
+        question, cells = known.question, known.cells(query)
+        search = question.search(cells, known.bound, hints, seed, memory, _ALL, threads)
+    except MemoryError:
+        return DirectOptimum(None, None, "memory", {})
+    if search is None:
+        return None
+    per_unit = 1 / known.goal.unit
+    search.set_gap(
+        relative=tolerance.relative * (1 - _SHOWN),
+        absolute=max(1, int(min(tolerance.absolute * float(per_unit), _MOST))),
+        reference=max(-_MOST, min(known.goal.base + int(Fraction(offset) * per_unit), _MOST)),
+    )
+    facts = run_search(search, budget)
+    status, upper = facts["status"], facts["upper"]
+    if facts["reason"] == "internal":
+        return None
+    found = cells.of_point(facts["point"]) if facts["point"] else None
+    bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else known.goal.most(upper)
+    if bound is not None and not query.objective.maximize:
+        bound = -bound
+    ended = facts["reason"] or "time" if status == "open" else status
+    if found is not None and not known.confirms(query, found):
+        found, ended = None, "rounding"
+    return DirectOptimum(found, bound, ended, _statistics(facts))
+
+
+def _is_sum_of_scores(goal: Objective) -> bool:
+    form = goal.form
+    others = form.costs or form.changes or form.pairs or form.levels or form.forests
+    return bool(form.scores) and not others and goal.nearest is None and not goal.values
+
+
+def _upwards(goal: Objective) -> LinearForm:
+    """What is maximised: the sum of scores, or its negative."""
+    sign = 1 if goal.maximize else -1
+    return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))
+
+
 def ask(
     query: Query,
     hints: Int32Array | None,
@@ -392,12 +508,13 @@ def ask(
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A question as the engine has it: the trees and rows of its shape, and its own bounds int64[rows]."""
+    """A question as the engine has it: the trees and rows of its shape, its own bounds int64[rows], and what it maximises."""
 
     question: DirectQuestion
     parts: Parts
     rows: list[_Row]
     bound: Int64Array
+    goal: _Row | None = None
 
     def cells(self, query: Query) -> QuestionCells:
         """The cells of the question's own grid in terms of those that are searched."""
@@ -405,7 +522,7 @@ class Known:
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
         """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
-        rounded = [row for row, made in zip(self.parts.rows, self.rows, strict=True) if made.slack]
+        rounded = [row for row, made in zip(self.parts.rows, self.rows, strict=True) if made.rounded]
         if not rounded:
             return True
         nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
@@ -415,20 +532,24 @@ class Known:
 
 def _forget_the_oldest() -> None:
     """Keeps few questions, and of large trees fewer."""
-    nodes = sum(question.nodes for question, _, _ in _KNOWN.values())
+    nodes = sum(question.nodes for question, *_ in _KNOWN.values())
     while len(_KNOWN) > 1 and (len(_KNOWN) > _KEPT or nodes > _MOST_NODES):
-        _, (oldest, _, _) = _KNOWN.popitem(last=False)
+        _, (oldest, *_) = _KNOWN.popitem(last=False)
         nodes -= oldest.nodes
 
 
-def known_question(query: Query, *, shared: bool = True) -> Known | None:
-    """The constraints of a question, made before or now; None where they have to take the way through the IR."""
-    parts = _parts_of(query)
+def known_question(query: Query, *, shared: bool = True, optimises: bool = False) -> Known | None:
+    """The constraints of a question, made before or now; None where they have to take the way through the IR.
+
+    If it `optimises`, its objective, a sum of scores, is what the trees are built for as well.
+    """
+    parts = _parts_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:
         return None
     # Boxes to avoid are made of cells of the question's own grid.
     coarse = query.space.coarse if shared and not parts.avoided else None
     coarse = coarse or Coarse(query.space.grid, query.models)
+    upwards = _upwards(query.objective) if optimises and query.objective is not None else None
     key = (
         id(coarse) if coarse is query.space.coarse else id(query.space),
         tuple(map(id, coarse.models)),
@@ -437,6 +558,7 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
         tuple(row.form for row in parts.rows),
         tuple(parts.avoided),
         shared,
+        upwards,
     )
     with _LOCK:
         known = _KNOWN.get(key)
@@ -444,17 +566,23 @@ def known_question(query: Query, *, shared: bool = True) -> Known | None:
             _KNOWN.move_to_end(key)
     if known is None:
         forests = forests_of(parts.rows)
-        rows = [_row_of(query, row, forests) for row in parts.rows]
+        rows = [_row_of(query, row.form, forests) for row in parts.rows]
         whole = [row for row in rows if row is not None]
+        goal = None if upwards is None else _row_of(query, upwards, forests)
         # A proof that others check is about exact rows.
-        if len(whole) < len(rows) or (not shared and any(row.slack for row in whole)):
+        if (
+            len(whole) < len(rows)
+            or (upwards is not None and goal is None)
+            or (not shared and any(row.rounded for row in whole))
+        ):
             return None
         # The query is kept too, so that nothing else can get the identities of the key meanwhile.
-        known = DirectQuestion(query, coarse, parts, whole), whole, query
+        known = DirectQuestion(query, coarse, parts, whole, goal), whole, goal, query
         with _LOCK:
             _KNOWN[key] = known
             _forget_the_oldest()
     bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
     if any(abs(bound).bit_length() > _BITS for bound in bounds):
         return None
-    return Known(known[0], parts, known[1], np.array(bounds, np.int64))
+    question, made_rows, goal, _ = known
+    return Known(question, parts, made_rows, np.array(bounds or [0], np.int64), goal)

@@ -21,6 +21,7 @@ using search::BoxSearch;
 using search::Cell;
 using search::CostSearch;
 using search::LevelSearch;
+using search::Mode;
 using search::Problem;
 using search::Reason;
 using search::Restrictor;
@@ -65,15 +66,17 @@ std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_
 
 void construct_box(BoxSearch* self, const Whole& whole, Vector<std::uint8_t> allowed, Vector<std::int64_t> bound,
                    Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look,
-                   int threads) {
+                   int threads, bool objective) {
     const Problem& p = whole.problem();
     require(threads > 0, "there must be a thread");
+    require(!objective || p.has_objective, "the problem has no objective");
     require(static_cast<std::int64_t>(allowed.size()) == p.cells(), "allowed must have one entry per cell");
     const std::vector<std::int64_t> asked = bounds(p, bound);
     const std::vector<std::vector<Cell>> starts = points(p, hints);
     nb::gil_scoped_release release;
     Restrictor restrictor(p, whole.forest());
-    new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts), seed, max_bytes, first_look);
+    new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts),
+                         objective ? Mode::objective : Mode::decide, seed, max_bytes, first_look);
     self->set_threads(threads);
 }
 
@@ -129,7 +132,7 @@ search::PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints&
 
 void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints missing_cell, Ints size, Ints feature,
                        Vector<std::int64_t> bound, Vector<std::int64_t> clause_offset, Ints clause_variable,
-                       Ints clause_low, Ints clause_high) {
+                       Ints clause_low, Ints clause_high, bool objective) {
     CellProblem made;
     Problem& p = made.problem;
     p.size = copied(size);
@@ -141,9 +144,15 @@ void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints miss
     }
     p.allowed.assign(p.cells(), 1);
     p.bound = copied(bound);
+    p.constraints = narrow<std::int32_t>(p.bound.size());
+    require(p.constraints > 0, "there are no constraints");
+    p.has_objective = objective;
     p.slack_weight.assign(p.bound.size(), 1);
-    p.rows = p.constraints = narrow<std::int32_t>(p.bound.size());
-    require(p.rows > 0, "there are no constraints");
+    if (objective) {
+        p.bound.push_back(0);
+        p.slack_weight.push_back(0);
+    }
+    p.rows = narrow<std::int32_t>(p.bound.size());
     p.clause_offset = copied(clause_offset);
     require(clause_variable.size() == clause_low.size() && clause_low.size() == clause_high.size(),
             "clause arrays differ in length");
@@ -245,7 +254,7 @@ nb::dict cost_result(const CostSearch& s) {
 void bind_nested(nb::module_& m) {
     nb::class_<CellProblem>(m, "CellProblem")
         .def("__init__", &construct_problem, "points"_a, "cells"_a, "missing_cell"_a, "size"_a, "feature"_a, "bound"_a,
-             "clause_offset"_a, "clause_variable"_a, "clause_low"_a, "clause_high"_a);
+             "clause_offset"_a, "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false);
     nb::class_<Whole>(m, "Boxes")
         .def(
             "__init__", [](Whole* self, const Search& s) { new (self) Whole(s.problem(), s.forest()); },
@@ -255,7 +264,13 @@ void bind_nested(nb::module_& m) {
             nb::keep_alive<1, 2>(), "problem"_a);
     nb::class_<BoxSearch>(m, "BoxSearch")
         .def("__init__", &construct_box, nb::keep_alive<1, 2>(), "boxes"_a, "allowed"_a, "bound"_a, "hints"_a, "seed"_a,
-             "max_bytes"_a, "first_look"_a, "threads"_a = 1)
+             "max_bytes"_a, "first_look"_a, "threads"_a = 1, "objective"_a = false)
+        .def(
+            "set_gap",
+            [](BoxSearch& s, double relative, std::int64_t absolute, std::int64_t reference) {
+                s.set_gap({relative, absolute, reference, INT64_MIN});
+            },
+            "relative"_a, "absolute"_a, "reference"_a)
         .def(
             "run", [](BoxSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
             nb::call_guard<nb::gil_scoped_release>())

@@ -21,15 +21,17 @@ bool Whole::solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& 
     return std::all_of(slack.begin(), slack.begin() + problem_.constraints, [](std::int64_t s) { return s >= 0; });
 }
 
-BoxSearch::BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look)
-    : part_(std::move(part)) {
+BoxSearch::BoxSearch(Restricted part, Mode mode, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look)
+    : part_(std::move(part)), mode_(mode) {
     if (part_.left == Left::problem) {
-        search_ =
-            std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), Mode::decide, seed, max_bytes);
+        search_ = std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), mode, seed, max_bytes);
         if (first_look >= 0) search_->shorten_first_turn(first_look);
+    } else if (part_.left == Left::nothing) {
+        status_ = Status::infeasible;
     } else {
-        status_ = part_.left == Left::point ? Status::witness : Status::infeasible;
-        if (part_.left == Left::point) point_ = part_.rest;
+        status_ = mode == Mode::decide ? Status::witness : Status::optimal;
+        point_ = part_.rest;
+        if (mode == Mode::objective) constant_ = part_.slack.back();
     }
 }
 
@@ -41,7 +43,8 @@ Status BoxSearch::run(double slice, double seconds) {
     if (status_ != Status::open) return status_;
     search_->run(slice, seconds, -1);
     status_ = search_->status();
-    if (status_ == Status::witness) point_ = widened(part_, search_->incumbent().x);
+    if (mode_ == Mode::decide ? status_ == Status::witness : search_->is_witness())
+        point_ = widened(part_, search_->incumbent().x);
     return status_;
 }
 
@@ -166,7 +169,7 @@ Status LevelSearch::run(double slice, double seconds) {
                 std::vector<std::vector<Cell>> hints = hints_;
                 if (!best_.empty()) hints.insert(hints.begin(), best_);
                 auto made = std::make_unique<BoxSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, hints),
-                                                        seed_, max_bytes_, kFirstLook);
+                                                        Mode::decide, seed_, max_bytes_, kFirstLook);
                 const std::lock_guard<std::mutex> lock(guard_);
                 search_ = std::move(made);
                 ++decisions_;

@@ -32,11 +32,12 @@ private:
     Clauses clauses_;
 };
 
-// One question about the cells of a box: is there a solution? Resumable.
+// One question about the cells of a box: is there a solution, or which one is best? Resumable.
 class BoxSearch {
 public:
     // The local search does no more than `first_look` units of work before the first proof (negative: what it wants).
-    BoxSearch(Restricted part, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look);
+    // The mode is `decide`, or `objective` if the problem has one.
+    BoxSearch(Restricted part, Mode mode, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look);
 
     // As in Search; an open search goes on in the next run.
     Status run(double slice, double seconds);
@@ -49,11 +50,15 @@ public:
     void clear_stop() {
         if (search_) search_->clear_stop();
     }
-    // The solution, in cells of the whole.
+    // The solution, or the best one so far, in cells of the whole; empty without one.
     const std::vector<Cell>& point() const { return point_; }
-    // Of a search that is open: the least slack of its best point, INT64_MIN without one, and what no point exceeds.
+    // The least slack of the best point, or its objective, INT64_MIN without one, and what no point exceeds. Of a
+    // decision, while it is open.
     std::int64_t level() const;
-    std::int64_t upper() const { return search_ ? search_->upper() : INT64_MAX; }
+    std::int64_t upper() const { return search_ ? search_->upper() : constant_; }
+    void set_gap(const Gap& gap) {
+        if (search_) search_->set_gap(gap);
+    }
     void set_threads(int threads) {
         if (search_) search_->set_threads(threads);
     }
@@ -65,8 +70,10 @@ public:
 
 private:
     Restricted part_;  // the search takes its problem and its trees
+    Mode mode_;
     std::unique_ptr<Search> search_;
     std::vector<Cell> point_;
+    std::int64_t constant_ = INT64_MAX;  // what every point of the box is worth, if no problem is left of an optimum
     Status status_ = Status::open;
 };
 

@@ -29,6 +29,9 @@ Restricted Restrictor::restrict(const std::uint8_t* allowed, const std::int32_t*
     // Without variables every row is known: it holds everywhere, or is hopeless.
     if (part.variable.empty() || (clauses_.empty() && holds_everywhere(bound))) {
         part.left = Left::point;
+        if (part.variable.empty()) {
+            for (std::int32_t r = 0; r < whole_.rows; ++r) part.slack.push_back(best_[r] - bound[r]);
+        }
         return part;
     }
     part.left = Left::problem;

@@ -15,7 +15,7 @@ namespace treesens::search {
 
 enum class Left {
     nothing,  // no solution: a variable or a clause has no cell, or a row fails with every tree at its best
-    point,    // every point of the box is a solution
+    point,    // every point of the box is a solution, and none is better than another
     problem   // what is left has to be searched
 };
 
@@ -29,6 +29,7 @@ struct Restricted {
     std::vector<Cell> rest;                 // [variables of the whole]: the cell of those that are not left
     std::vector<std::int32_t> group;        // [groups of problem], numbers in the whole
     std::int32_t failing_row = -1;          // if nothing is left: a row that fails with every tree at its best
+    std::vector<std::int64_t> slack;        // [rows] of the one point, if no variable is left
 };
 
 // The point of the whole that a point of the problem that is left stands for.

@@ -1,0 +1,108 @@
+"""The best value of a sum of scores of large models, by the engine on the trees themselves: nothing is compiled.
+
+The way through the IR takes several times as long and the memory for the same. Smaller models go that way all the same: its
+passes pay there.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+from treesens.backends.native.direct import DirectOptimum, maximise_directly
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
+from treesens.compiler.base.reuse import is_reused
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.rounding import harden
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.verify import Rejected, verify_cells
+from treesens.solve.bounds import ContradictoryBound, consistent, of_form, shown_value
+from treesens.solve.options import Options
+
+_TERMINATIONS = {
+    "optimal": "optimal",
+    "infeasible": "infeasible",
+    "rounding": "satisfied",
+    "memory": "memory",
+    "stopped": "interrupted",
+}
+
+
+def optimise_directly(query: Query, options: Options, budget: Budget) -> Result | None:
+    """The best verified point with the bound that is proved of all; None where the question has to take the usual way."""
+    goal = query.objective
+    # Certificates are made from what was compiled.
+    if goal is None or is_reused():
+        return None
+    start = time.perf_counter()
+    found = _search(query, options, budget)
+    if found is None:
+        return None
+    judged = _judged(query, found, options)
+    attempts = [_attempt(found, judged, time.perf_counter() - start, options)]
+    if found.ended == "rounding" or (isinstance(judged, Rejected) and judged.numerical):
+        # Other points may be clear of the last digits. The bound of the question itself stands.
+        between = time.perf_counter()
+        again = _search(harden(query), options, budget)
+        if again is not None and again.cells is not None:
+            judged = _judged(query, replace(again, bound=found.bound), options)
+            attempts.append(_attempt(again, judged, time.perf_counter() - between, options))
+    if isinstance(judged, Rejected):
+        if judged.none is not None:
+            return None
+        words = f"numerical band: {judged.reason}" if judged.numerical else judged.reason
+        judged = Result(query.name, Verdict.UNKNOWN, words)
+    seconds = {"build": 0.0, "solve": time.perf_counter() - start}
+    return replace(judged, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=tuple(attempts))
+
+
+def _search(query: Query, options: Options, budget: Budget) -> DirectOptimum | None:
+    tolerance, offset = of_form(query.objective, options.closeness)
+    return maximise_directly(
+        query,
+        budget,
+        tolerance=tolerance,
+        offset=offset,
+        hints=options.hints,
+        seed=options.seed,
+        memory=options.memory_limit,
+        threads=options.threads,
+    )
+
+
+def _judged(query: Query, found: DirectOptimum, options: Options) -> Result | Rejected:
+    assert query.objective is not None
+    if found.none:
+        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
+    if found.ended == "rounding":
+        return Rejected("rows that were rounded hold, and exact ones do not")
+    if found.cells is None:
+        return Result(query.name, Verdict.UNKNOWN, _TERMINATIONS.get(found.ended, "time"))
+    witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
+    if not isinstance(witness, Witness):
+        return witness
+    try:
+        shown = _shown(query.objective, objective_value(query.objective, inputs_of(query, witness.values)), found.bound)
+    except ContradictoryBound as error:
+        return Result(query.name, Verdict.UNKNOWN, error.reason)
+    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
+    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=shown, notes=notes)
+
+
+def _shown(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
+    """Value and bound as people read them; the bound is rounded away from the value."""
+    reached, limit = float(value), None
+    if bound is not None:
+        limit = float(value) if bound == value else (ceil_to if goal.maximize else floor_to)(bound, NumberType.FLOAT64)
+        limit = consistent(limit, reached, maximize=goal.maximize, exact=True, who="native")
+        limit = shown_value(goal, limit)
+    return ObjectiveValue(shown_value(goal, reached), limit, Sense.of(goal.maximize), goal.kind)
+
+
+def _attempt(found: DirectOptimum, judged: Result | Rejected, seconds: float, options: Options) -> Attempt:
+    verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
+    ended = _TERMINATIONS.get(found.ended, "time")
+    return Attempt("native", options.pipeline, ended, verdict, "", {"solve": seconds}, statistics=found.statistics)
