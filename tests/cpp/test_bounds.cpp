@@ -1,6 +1,8 @@
 #include <cmath>
 #include <random>
+#include <set>
 
+#include "bound/bundle_boxes.hpp"
 #include "problem/rounding.hpp"
 #include "prove/prover.hpp"
 #include "prove/work_sharing.hpp"
@@ -169,6 +171,37 @@ TEST_CASE("entries hold the sums of their trees") {
                     CHECK(sum == to_grid(expected, set->shift[r]));
                 }
             });
+        }
+    }
+}
+
+TEST_CASE("boxes of a bundle are the combinations of leaves that some point reaches") {
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+        const Setting s(seed);
+        const std::vector<std::int32_t>& size = s.p.size;
+        BundleBoxes boxes(s.p, s.f);
+        for (const std::int32_t from : {0, 3}) {
+            boxes.clear();
+            std::vector<std::int32_t> groups;
+            for (std::int32_t g = from; g < std::min(from + 4, s.p.groups()); ++g) {
+                groups.push_back(g);
+                std::set<std::vector<std::int32_t>> reached;
+                std::vector<Cell> x(size.size(), 0);
+                for (bool more = true; more;) {
+                    std::vector<std::int32_t> leaves;
+                    for (const std::int32_t one : groups) leaves.push_back(s.f.leaf_of(one, x.data()));
+                    reached.insert(leaves);
+                    std::size_t v = 0;
+                    while (v < x.size() && ++x[v] == size[v]) x[v++] = 0;
+                    more = v < x.size();
+                }
+                const auto count = static_cast<std::int64_t>(reached.size());
+                CHECK(boxes.size_with(g, 1'000'000) == count);
+                CHECK(boxes.size_with(g, count) == count);
+                if (count > boxes.size()) CHECK(boxes.size_with(g, count - 1) > count - 1);
+                boxes.add(g);
+                CHECK(boxes.size() == count);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bound/bundle_boxes.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens::search {
@@ -32,11 +33,12 @@ std::vector<double> questions(const Problem& p, const Forest& f, const std::vect
 
 class Bundler {
 public:
-    Bundler(const Problem& p, const Forest& f, Join& join, std::int64_t most) : join_(join), most_(most) {
-        for (const auto& [tree, groups] : groups_by_tree(p)) {
+    Bundler(const Problem& p, const Forest& f, Join& join, std::int64_t most) : join_(join), most_(most), boxes_(p, f) {
+        const auto trees = groups_by_tree(p);
+        counts_boxes_ = !join.collapses() && static_cast<std::size_t>(p.groups()) == trees.size();
+        for (const auto& [tree, groups] : trees) {
             static_cast<void>(tree);
-            const bool fits = join.run(groups, most);
-            trees_.push_back({groups, questions(p, f, groups), fits ? size() : most + 1});
+            trees_.push_back({groups, questions(p, f, groups), entries_of(p, groups)});
         }
     }
 
@@ -45,8 +47,7 @@ public:
         while (!trees_.empty()) {
             Tree bundle = std::move(trees_.back());
             trees_.pop_back();
-            while (bundle.entries < most_ && grow(bundle)) {
-            }
+            if (bundle.entries < most_) grow(bundle);
             bundles.push_back(std::move(bundle.groups));
         }
         return bundles;
@@ -71,8 +72,33 @@ private:
         return all > 0 ? shared / all : 0;
     }
 
+    std::int64_t entries_of(const Problem& p, const std::vector<std::int32_t>& groups) const {
+        if (counts_boxes_) return p.group_offset[groups[0] + 1] - p.group_offset[groups[0]];
+        return join_.run(groups, most_) ? size() : most_ + 1;
+    }
+
+    // The entries of a bundle with a tree more, or some number above the most.
+    std::int64_t entries_with(const Tree& bundle, const Tree& tree) {
+        if (counts_boxes_) return boxes_.size_with(tree.groups[0], most_);
+        std::vector<std::int32_t> together = bundle.groups;
+        together.insert(together.end(), tree.groups.begin(), tree.groups.end());
+        return join_.run(together, most_) ? size() : most_ + 1;
+    }
+
+    void grow(Tree& bundle) {
+        boxes_.clear();
+        add_boxes(bundle.groups);
+        while (bundle.entries < most_ && add_best(bundle)) {
+        }
+    }
+
+    void add_boxes(const std::vector<std::int32_t>& groups) {
+        if (!counts_boxes_) return;
+        for (const std::int32_t g : groups) boxes_.add(g);
+    }
+
     // Adds the tree that needs the fewest entries more, if any fits.
-    bool grow(Tree& bundle) {
+    bool add_best(Tree& bundle) {
         std::vector<std::pair<double, std::size_t>> order;
         for (std::size_t i = 0; i < trees_.size(); ++i) {
             if (trees_[i].entries <= most_ / 2) order.emplace_back(-overlap(bundle, trees_[i]), i);
@@ -84,18 +110,19 @@ private:
         std::int64_t entries = 0;
         for (std::size_t i = 0; i < tries; ++i) {
             const Tree& tree = trees_[order[i].second];
-            std::vector<std::int32_t> together = bundle.groups;
-            together.insert(together.end(), tree.groups.begin(), tree.groups.end());
-            if (!join_.run(together, most_)) continue;
-            const double share = static_cast<double>(size()) / static_cast<double>(bundle.entries * tree.entries);
+            const std::int64_t n = entries_with(bundle, tree);
+            if (n > most_) continue;
+            const double share = static_cast<double>(n) / static_cast<double>(bundle.entries * tree.entries);
             if (best < trees_.size() && share >= least) continue;
             best = order[i].second;
             least = share;
-            entries = size();
+            entries = n;
         }
         if (best == trees_.size()) return false;
-        bundle.groups.insert(bundle.groups.end(), trees_[best].groups.begin(), trees_[best].groups.end());
-        for (std::size_t v = 0; v < bundle.questions.size(); ++v) bundle.questions[v] += trees_[best].questions[v];
+        const Tree& tree = trees_[best];
+        add_boxes(tree.groups);
+        bundle.groups.insert(bundle.groups.end(), tree.groups.begin(), tree.groups.end());
+        for (std::size_t v = 0; v < bundle.questions.size(); ++v) bundle.questions[v] += tree.questions[v];
         bundle.entries = std::max<std::int64_t>(entries, 1);
         trees_.erase(trees_.begin() + static_cast<std::ptrdiff_t>(best));
         return true;
@@ -103,6 +130,10 @@ private:
 
     Join& join_;
     const std::int64_t most_;
+    BundleBoxes boxes_;  // of the bundle at work
+    // Without copies of trees entries are counted by their boxes, which is many times cheaper. With copies equal values
+    // become one entry, and clauses relate copies: only a Join can tell how many are left.
+    bool counts_boxes_ = false;
     std::vector<Tree> trees_;
 };
 

@@ -35,6 +35,7 @@ public:
     // From now on entries with at most `least` in the first row are left out; left_out() says whether there were any.
     void leave_out(std::int64_t least);
     bool left_out() const { return left_out_; }
+    bool collapses() const { return collapse_; }
     // From now on a first row within `slop` of zero counts as `slop`: rounded upwards, and equal.
     void even_out(std::int64_t slop) { slop_ = slop; }
     // False when more than `limit` entries would be needed, or so many steps that a search has no time for them:
