@@ -466,6 +466,67 @@ TEST_CASE("several provers prove what one proves") {
     }
 }
 
+TEST_CASE("several provers prove in parts what one proves") {
+    for (std::uint64_t seed = 1; seed < 24; ++seed) {
+        Problem p = sample::problem(seed, 8, seed % 3 == 0 ? -200 : -40);
+        p.constraints = 1;
+        p.has_objective = true;
+        p.bound = {p.bound[0], 0};
+        validate(p);
+        const Forest f = build_forest(p);
+        const Goal goal(p, Mode::objective, p.bound);
+        Score best;
+        sample::for_all(p, [&](const std::vector<Cell>& x) {
+            std::vector<std::int64_t> slack(2);
+            evaluate(p, f, goal.bound, x.data(), slack.data());
+            best = std::max(best, goal.score(p, slack.data()));
+        });
+        const bool possible = best.hard >= 0;
+        MemoryBudget budget(std::int64_t{1} << 30);
+        const FactorSets sets = build_factor_sets(p, f, goal, budget, 8);
+        Clauses clauses(p);
+        LocalSearch local(p, f, clauses, seed);
+        local.set_goal(goal);
+        const std::int64_t before = budget.room();
+        Prover first(p, f, clauses, goal, sets, Gap(), budget);
+        const std::int64_t room = budget.room();
+        CHECK(room < before);
+        first.set_parts({8, seed % 2 == 0 ? 1 : 2, true});
+        first.set_audit(1);
+        WorkSharing sharing(p, f, goal, sets, Gap(), budget, first, 3, seed, 1);
+        sharing.set_audit(1);
+        const std::int64_t shared_room = budget.room();
+        Incumbent incumbent;
+        Control control;
+        for (int i = 0; i < 10'000 && !sharing.finished(); ++i) {
+            control.start(i % 3 == 0 ? 0.0005 : -1, -1);
+            sharing.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
+            if (possible) CHECK(sharing.upper(incumbent) >= best.soft);
+        }
+        REQUIRE(sharing.finished());
+        CHECK((incumbent.present() && incumbent.score.hard >= 0) == possible);
+        if (possible) CHECK((incumbent.score.soft == best.soft && sharing.upper(incumbent) == best.soft));
+        // Whatever parts and open nodes took has been given back, but for messages that a level of a bound may hold.
+        CHECK(budget.room() >= shared_room - 4096);
+    }
+}
+
+TEST_CASE("a share of a budget gives back what it has counted") {
+    MemoryBudget whole(1000);
+    {
+        MemoryBudget share(whole, MemoryBudget::Share{});
+        share.charge(300);
+        CHECK((whole.room() == 700 && share.room() == 700));
+        CHECK_THROWS_AS(share.charge(800), MemoryLimit);
+        CHECK(whole.room() == 700);
+        CHECK_FALSE(share.try_charge(701));
+        share.charge_anyway(100);
+        share.release(250);
+        CHECK(whole.room() == 850);
+    }
+    CHECK(whole.room() == 1000);
+}
+
 TEST_CASE("the memory limit is an answer") {
     const std::int64_t arrays = Search(sample::problem(1), Mode::decide, 1, -1).memory().peak();
     Search search(sample::problem(1, 6, 300), Mode::decide, 1, arrays + 100);

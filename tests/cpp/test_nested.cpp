@@ -3,7 +3,7 @@
 
 #include "nested/cost_search.hpp"
 #include "nested/level_search.hpp"
-#include "nested/restricted.hpp"
+#include "problem/restricted.hpp"
 #include "sample.hpp"
 #include "third_party/doctest.h"
 

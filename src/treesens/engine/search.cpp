@@ -20,6 +20,8 @@ constexpr std::int64_t kOptimumTurns[] = {2'000'000, 1'000'000, 2'000'000, 400'0
 constexpr std::int64_t kLocalPerNode = 2'000;
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
+// How often it is looked at whether a search can be shared.
+constexpr std::int64_t kUnsettledTurn = 10'000'000;
 constexpr std::int64_t kPatience = 16;
 constexpr std::int64_t kDeepLocal = 2;
 constexpr int kMessagesEvery = 4;
@@ -253,12 +255,21 @@ void Search::bundle_trees() {
         auto prover = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets, gap_, budget_);
         prover->set_audit(audit_);
         prover->count_from(prover_->statistics());
+        prover->set_parts(parts());
         retired_upper_ = std::min(retired_upper_, known);
         prover_ = std::move(prover);
         sets_ = std::move(sets);
     } catch (const MemoryLimit&) {
         // It goes on as it was.
     }
+}
+
+Parts Search::parts() const {
+    Parts parts;
+    parts.together = together_;
+    parts.at_once = parts_depth_ > 0;
+    if (parts.at_once) parts.depth = parts_depth_;
+    return parts;
 }
 
 // Boxes are for deep trees, and for the largest difference of two points: they sharpen its bound to the last unit,
@@ -354,7 +365,14 @@ void Search::prove_phase(std::int64_t node_limit) {
     start_prover();
     bundle_trees();
     Stopwatch watch(seconds_.prove);
-    if (threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom && !sharing_) {
+    const bool shares = threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom;
+    // Whether a search begins again is seen by one prover.
+    while (shares && !prover_->settled() && !prover_->finished() && turn_left_ > 0 && !control_.paused()) {
+        const std::int64_t before = prover_->work();
+        prover_->run(std::min(turn_left_, kUnsettledTurn), -1, incumbent_, local_, control_);
+        turn_left_ -= prover_->work() - before;
+    }
+    if (shares && prover_->settled() && !sharing_) {
         sharing_ =
             std::make_unique<WorkSharing>(problem_, forest_, goal_, sets_, gap_, budget_, *prover_, threads_, seed_);
         sharing_->set_audit(audit_);
@@ -378,6 +396,7 @@ ProverStatistics Search::statistics() const {
         sum.closed += n.closed;
         sum.pruned_by_clauses += n.pruned_by_clauses;
         sum.multiplier_steps += n.multiplier_steps;
+        sum.parts += n.parts;
         sum.deepest = std::max(sum.deepest, n.deepest);
     }
     if (overlap_) {

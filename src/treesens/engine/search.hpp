@@ -73,6 +73,9 @@ public:
         together_ = entries;
         together_at_once_ = entries > 0;
     }
+    // Nodes so deep become problems of their own (ADR 0016) from the beginning (0: only once a search looks long).
+    // Before the first run.
+    void set_parts(std::int32_t depth) { parts_depth_ = depth; }
     std::int64_t audited() const;
 
     Status status() const { return status_; }
@@ -120,6 +123,7 @@ private:
     void build_sets();
     void start_prover();
     void bundle_trees();
+    Parts parts() const;
 
     MemoryBudget budget_;
     Problem problem_;
@@ -134,6 +138,7 @@ private:
     bool bundled_ = false;  // trees of sets_ share factors, or cannot
     std::int64_t together_ = kTogether;
     bool together_at_once_ = false;
+    std::int32_t parts_depth_ = 0;
     BoxLayers layers_;
     Goal layers_goal_;                        // the goal for which layers_ were built
     std::unique_ptr<OverlapProver> overlap_;  // beside prover_ or in its place, in deep forests

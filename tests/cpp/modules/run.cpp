@@ -23,6 +23,7 @@ namespace {
 
 using Arrays = std::map<std::string, std::vector<std::int64_t>>;
 constexpr double kMostPoints = 20'000;
+constexpr std::int64_t kTogether = 30;
 
 bool read(std::istream& in, Arrays& arrays) {
     arrays.clear();
@@ -105,9 +106,10 @@ bool allowed(const Problem& p, const std::vector<Cell>& x) {
     return true;
 }
 
-// The best score of a mode over all points, and what the answer says of it.
+// The best score of a mode over all points, and what the answer says of it. With `parts` nodes so deep become problems
+// of their own.
 void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, int threads, std::uint64_t seed,
-              bool small) {
+              bool small, std::int32_t parts = 0) {
     Score best;
     const Goal goal(p, mode, p.bound);
     std::vector<std::int64_t> slack(static_cast<std::size_t>(p.rows));
@@ -121,6 +123,8 @@ void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, 
     Search search(p, mode, seed, -1);
     search.set_threads(threads);
     search.set_method(method);
+    if (parts > 0) search.set_together(kTogether);
+    search.set_parts(parts);
     search.set_audit(1);
     for (int i = 0; i < 3; ++i) search.run(0.0002, -1, -1);  // pauses, and goes on
     search.run(-1, 20, -1);
@@ -226,6 +230,10 @@ int main(int argc, char** argv) {
                 run_mode(p, forest, Mode::decide, by, threads, number, small);
                 run_mode(p, forest, Mode::slack, by, threads, number, small);
                 if (p.has_objective) run_mode(p, forest, Mode::objective, by, threads, number, small);
+            }
+            for (const std::int32_t depth : {1, 2}) {
+                if (p.has_objective)
+                    run_mode(p, forest, Mode::objective, Method::messages, threads, number, small, depth);
             }
         }
         fix(p, forest, small);

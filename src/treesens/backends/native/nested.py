@@ -1,7 +1,7 @@
 """One question, compiled once, asked in many boxes of cells: what is left in a box is all that the engine sees of it.
 
 Cells are those of the question's grid; nothing is lowered again, dead leaves are dropped in the engine
-(`engine/nested/restricted.hpp`).
+(`engine/problem/restricted.hpp`).
 """
 
 from __future__ import annotations

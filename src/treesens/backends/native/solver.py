@@ -44,6 +44,7 @@ class SearchStatistics:
     pruned_by_clauses: int
     multiplier_steps: int
     deepest: int
+    parts: int
     restarts: int
     entries: int
     peak_bytes: int
@@ -115,7 +116,8 @@ class Solver:
     the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
     ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``boxes`` (deep
     trees), ``both`` in turns, or ``auto``: what the depth of the trees asks for. ``together`` are the entries of factors of
-    several trees from the beginning (0: none ever), rather than only once a search is long (ADR 0013).
+    several trees from the beginning (0: none ever), rather than only once a search is long (ADR 0013). With ``parts`` nodes so
+    deep become problems of their own from the beginning, rather than once a search looks long (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -133,6 +135,7 @@ class Solver:
         audit: int = 0,
         method: Method = "auto",
         together: int | None = None,
+        parts: int | None = None,
     ) -> None:
         start = time.perf_counter()
         self.problem = problem
@@ -146,6 +149,8 @@ class Solver:
         self._engine.set_method(method)
         if together is not None:
             self._engine.set_together(together)
+        if parts is not None:
+            self._engine.set_parts(parts)
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:
@@ -238,6 +243,7 @@ class Solver:
                 pruned_by_clauses=facts.get("pruned_by_clauses", 0),
                 multiplier_steps=facts.get("multiplier_steps", 0),
                 deepest=facts.get("deepest", 0),
+                parts=facts.get("parts", 0),
                 restarts=facts["restarts"],
                 entries=facts["entries"],
                 peak_bytes=facts["peak_bytes"],

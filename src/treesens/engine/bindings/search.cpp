@@ -169,6 +169,7 @@ nb::dict result(const Search& s) {
         out["pruned_by_clauses"] = n.pruned_by_clauses;
         out["multiplier_steps"] = n.multiplier_steps;
         out["deepest"] = n.deepest;
+        out["parts"] = n.parts;
         out["bound_level"] = prover != nullptr ? prover->phase_name() : "boxes";
     }
     if (prover != nullptr) {
@@ -239,6 +240,13 @@ void bind_search(nb::module_& m) {
                 s.set_together(entries);
             },
             "entries"_a)
+        .def(
+            "set_parts",
+            [](Search& s, std::int32_t depth) {
+                require(depth >= 0, "the depth of nodes that become problems of their own is negative");
+                s.set_parts(depth);
+            },
+            "depth"_a)
         .def("stop", &Search::stop)
         .def("clear_stop", &Search::clear_stop)
         .def(

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "nested/restricted.hpp"
+#include "problem/restricted.hpp"
 #include "search.hpp"
 
 namespace treesens::search {

@@ -27,7 +27,17 @@ struct MemoryLimit : std::runtime_error {
 class MemoryBudget {
 public:
     explicit MemoryBudget(std::int64_t limit = -1) : limit_(limit) {}
+    // A share of another budget, which ends before that one: all that was charged to it is given back at its end.
+    struct Share {};
+    MemoryBudget(MemoryBudget& whole, Share) : limit_(-1), whole_(&whole) {}
+    ~MemoryBudget() {
+        if (whole_ != nullptr) whole_->release(used_.load(std::memory_order_relaxed));
+    }
+    MemoryBudget(const MemoryBudget&) = delete;
+    MemoryBudget& operator=(const MemoryBudget&) = delete;
+
     void charge(std::int64_t bytes) {
+        if (whole_ != nullptr) whole_->charge(bytes);
         const std::int64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         if (limit_ >= 0 && used > limit_) {
             release(bytes);
@@ -43,12 +53,19 @@ public:
     }
     // For what may not fail; the caller keeps it small.
     void charge_anyway(std::int64_t bytes) {
+        if (whole_ != nullptr) whole_->charge_anyway(bytes);
         const std::int64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         raise_peak(used);
     }
-    void release(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    void release(std::int64_t bytes) {
+        if (whole_ != nullptr) whole_->release(bytes);
+        used_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
     std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
-    std::int64_t room() const { return limit_ < 0 ? INT64_MAX : limit_ - used_.load(std::memory_order_relaxed); }
+    std::int64_t room() const {
+        if (whole_ != nullptr) return whole_->room();
+        return limit_ < 0 ? INT64_MAX : limit_ - used_.load(std::memory_order_relaxed);
+    }
 
 private:
     void raise_peak(std::int64_t used) {
@@ -58,6 +75,7 @@ private:
     }
 
     std::int64_t limit_;
+    MemoryBudget* whole_ = nullptr;
     std::atomic<std::int64_t> used_{0};
     std::atomic<std::int64_t> peak_{0};
 };

@@ -14,6 +14,7 @@ struct ProverStatistics {
     std::int64_t pruned_by_clauses = 0;
     std::int64_t multiplier_steps = 0;
     std::int64_t deepest = 0;
+    std::int64_t parts = 0;  // nodes that became problems of their own
 };
 
 struct Gap {

@@ -19,8 +19,16 @@ std::int64_t OpenNode::bytes() const {
 }
 
 OpenNodes::~OpenNodes() {
+    clear();
+}
+
+void OpenNodes::clear() {
     for (const OpenNode& node : dive_) budget_.release(node.bytes());
     for (const OpenNode& node : rest_) budget_.release(node.bytes());
+    dive_.clear();
+    rest_.clear();
+    ends_ = 0;
+    bytes_ = 0;
 }
 
 // With what it starts from: two children share what their parent left.

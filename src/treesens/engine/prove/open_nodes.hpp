@@ -15,13 +15,16 @@
 
 namespace treesens::search {
 
+class Subproblem;
+
 struct OpenNode {
     Domains domains;
     std::int64_t upper = INT64_MAX;                           // no solution of the node has more in its soft rows
     std::int32_t variable = -1;                               // of the cut that made it; -1: it was made by none
     std::vector<std::int64_t> path;                           // the nodes above, by number, the root first
     std::vector<std::shared_ptr<const SavedMessages>> start;  // [bound levels]: what a node above left, or null
-    std::int64_t bytes() const;                               // without what it starts from
+    std::shared_ptr<Subproblem> part;  // the node as a problem of its own, if it was begun as one
+    std::int64_t bytes() const;        // without what it starts from
 };
 
 // How far a dive goes: down in the upper `share` of what lies between the greatest bound and the level to reach, and
@@ -45,6 +48,8 @@ public:
     // pruned.
     bool goes_on(std::int64_t upper, std::int64_t level) const;
     void put_off(OpenNode node);
+    // All nodes are dropped: the search begins anew.
+    void clear();
     // The next node; there must be one.
     OpenNode take();
     // A node for somebody else: the greatest bound, or the shallowest node. False when there is none.

@@ -1,20 +1,21 @@
 // The open subtrees of a prover: two children of a node, what they start from, and subtrees that change hands.
+#include <algorithm>
 #include <utility>
 
 #include "prove/prover.hpp"
+#include "prove/subproblem.hpp"
 
 namespace treesens::search {
 
 void Prover::split(const Split& cut) {
     const Cell last = problem_.size[cut.variable] - 1;
     const bool low_first = x_[cut.variable] <= cut.cut;
-    OpenNode other;
-    other.upper = node_upper_;
+    OpenNode other = child_of_node();
+    if (watches_ && path_.empty()) {
+        root_ = other;
+        root_.path.clear();
+    }
     other.variable = cut.variable;
-    other.path = path_;
-    other.path.push_back(node_id_);
-    leave_messages(other);
-    other.domains = node_;
     OpenNode first = other;
     first.domains.keep(cut.variable, low_first ? 0 : cut.cut + 1, low_first ? cut.cut : last);
     other.domains.keep(cut.variable, low_first ? cut.cut + 1 : 0, low_first ? last : cut.cut);
@@ -25,6 +26,17 @@ void Prover::split(const Split& cut) {
     }
     open_.put_off(std::move(first));
     next();
+}
+
+// All of the node at work, one level below it.
+OpenNode Prover::child_of_node() {
+    OpenNode child;
+    child.upper = node_upper_;
+    child.path = path_;
+    child.path.push_back(node_id_);
+    leave_messages(child);
+    child.domains = node_;
+    return child;
 }
 
 // What the children start from: the messages of this node where there are any, else what it started from itself.
@@ -63,7 +75,16 @@ void Prover::next() {
 }
 
 bool Prover::donate(OpenNode& out) {
-    return !finished_ && open_.give(out);
+    if (finished_) return false;
+    if (open_.give(out)) return true;
+    if (phase_ != Phase::part || !part_->donate(node_, out)) return false;
+    out.upper = std::min(out.upper, node_upper_);
+    out.start.resize(bound_levels_.size());
+    return true;
+}
+
+void Prover::take_back(OpenNode node) {
+    open_.put_off(std::move(node));
 }
 
 void Prover::adopt(OpenNode subtree) {

@@ -19,6 +19,9 @@ constexpr int kNodeSteps = 1;
 // lower the bound by half of it, as far as those of late tell. One node in so many is tried all the same. Decisions are
 // made by finding points more often than by bounds, and take longer with passes.
 constexpr int kRootPasses = 10;
+// There are many parts, and what they begin with is a small problem.
+constexpr int kPartSweeps = 20;
+constexpr int kPartPasses = 4;
 constexpr int kNodePasses = 1;
 constexpr std::int64_t kPassReach = 2;
 constexpr std::int64_t kPassTrial = 16;
@@ -127,6 +130,8 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       open_(dive_of(goal.mode), budget),
       x_(problem.variables(), 0),
       slack_(problem.rows, 0),
+      root_sweeps_(how == Start::part ? kPartSweeps : kRootSweeps),
+      root_passes_(how == Start::part ? kPartPasses : kRootPasses),
       audit_(problem, forest, clauses, goal) {
     const std::vector<std::int32_t> start = start_multipliers(sets);
     if (sets.collapsed) {
@@ -146,8 +151,10 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
     finished_ = how == Start::idle;
 }
 
+Prover::~Prover() = default;
+
 std::int64_t Prover::work() const {
-    std::int64_t sum = 0;
+    std::int64_t sum = part_work_;
     for (const auto& t : bound_levels_) sum += t->messages.work();
     return sum;
 }
@@ -155,6 +162,7 @@ std::int64_t Prover::work() const {
 const char* Prover::phase_name() const {
     if (finished_) return "finished";
     if (phase_ == Phase::enter) return "clauses";
+    if (phase_ == Phase::part) return "part";
     return bound_level_ != nullptr && bound_level_ == collapsed_ ? "collapsed" : "full";
 }
 
@@ -185,12 +193,13 @@ void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& in
     const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
     while (!finished_ && work() < end && !control.paused()) {
         if (has_done(node_limit)) return;
+        if (watches_ && phase_ == Phase::enter) watch_pace();
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
-        step(incumbent, polisher, control);
+        step(node_limit, incumbent, polisher, control);
     }
 }
 
-void Prover::step(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void Prover::step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     switch (phase_) {
         case Phase::enter: {
             level_ = level_to_reach(problem_, goal_, gap_, incumbent);
@@ -207,7 +216,10 @@ void Prover::step(Incumbent& incumbent, LocalSearch& polisher, Control& control)
             try_multipliers(incumbent, polisher, control);
             return;
         case Phase::branch:
-            branch(incumbent);
+            if (!is_part() || !enter_part(incumbent)) branch(incumbent);
+            return;
+        case Phase::part:
+            run_part(node_limit, incumbent, control);
             return;
     }
 }
@@ -219,7 +231,8 @@ void Prover::visit(OpenNode node) {
     node_variable_ = node.variable;
     path_ = std::move(node.path);
     start_ = std::move(node.start);
-    phase_ = Phase::enter;
+    part_ = std::move(node.part);
+    phase_ = part_ ? Phase::part : Phase::enter;
     bound_level_ = nullptr;
     entered_tier_ = false;
 }
@@ -316,7 +329,7 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
     const std::int64_t bound = bound_level.messages.bound();
     const std::int64_t gain = last_bound_ - bound;
     last_bound_ = bound;
-    const int most = at_root() ? kRootSweeps : kNodeSweeps;
+    const int most = at_root() ? root_sweeps_ : kNodeSweeps;
     const std::int64_t patience = at_root() ? kPatience : 2 * (kNodeSweeps - sweeps_);
     if (sweeps_ < most && gain > bound / std::max<std::int64_t>(patience, 1)) return;
     if (passes_pay(bound_level)) {
@@ -334,7 +347,7 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
 
 bool Prover::passes_pay(const BoundLevel& bound_level) const {
     if (goal_.mode == Mode::decide) return false;
-    if (at_root()) return passes_ < kRootPasses;
+    if (at_root()) return passes_ < root_passes_;
     if (passes_ >= kNodePasses) return false;
     return !bound_level.pass_gain || last_bound_ / kPassReach < *bound_level.pass_gain ||
            statistics_.nodes % kPassTrial == 0;

@@ -1,4 +1,4 @@
-#include "nested/restricted.hpp"
+#include "problem/restricted.hpp"
 
 #include <algorithm>
 

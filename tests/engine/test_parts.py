@@ -1,0 +1,125 @@
+"""Nodes that become problems of their own: the same answers as by brute force, wherever a search is stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.engine.test_best_first import LITTLE, SHAPES, STOPS, long_problem
+from tests.engine.test_bounds import best_of, bounds_of
+from tests.engine.test_brute import check_point
+from tests.engine.tiny import brute_force, random_problem
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import Solver
+
+DEPTHS = (1, 2, 3)
+ENTRIES = (3, 12, 60)
+
+
+@pytest.mark.parametrize("kind", ["swing", "unary"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_optima(name: str, kind: str) -> None:
+    rng = np.random.default_rng([16, *map(ord, name + kind)])
+    parts = 0
+    for trial in range(100):
+        problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective=kind))
+        answers = brute_force(problem)
+        problem = bounds_of(rng, problem, answers)
+        best = best_of(problem, answers, "objective")
+        for depth in (0, DEPTHS[trial % len(DEPTHS)]):
+            together = ENTRIES[trial % len(ENTRIES)]
+            solver = Solver(
+                problem, mode="objective", seed=trial, audit=1, method="messages", together=together, parts=depth
+            )
+            result = solver.run(30)
+            assert not result.fault
+            check_point(problem, result)
+            assert result.status == ("infeasible" if best is None else "optimal")
+            assert best is None or result.level == best == result.upper
+            parts += result.statistics.parts
+    assert parts > 5
+
+
+@pytest.mark.parametrize("memory", [None, LITTLE])
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_search_in_parts_that_is_stopped_has_a_valid_bound(name: str, memory: int | None) -> None:
+    rng = np.random.default_rng([17, *map(ord, name)])
+    stopped = 0
+    for trial in range(60):
+        problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective="unary"))
+        answers = brute_force(problem)
+        problem = bounds_of(rng, problem, answers)
+        best = best_of(problem, answers, "objective")
+        solver = Solver(
+            problem,
+            mode="objective",
+            seed=trial,
+            audit=1,
+            method="messages",
+            max_bytes=memory,
+            together=60,
+            parts=DEPTHS[trial % len(DEPTHS)],
+        )
+        done = 0
+        for nodes in STOPS:
+            # The same search goes on after each stop.
+            result = solver.run(20, node_limit=nodes)
+            assert result.reason in {"", "nodes"}, result.fault
+            check_point(problem, result)
+            assert result.statistics.nodes <= done + nodes
+            done = result.statistics.nodes
+            stopped += result.status == "open"
+            assert best is None or result.upper is None or result.upper >= best
+            if result.status != "open":
+                break
+        else:
+            result = solver.run(30)
+        assert result.status == ("infeasible" if best is None else "optimal")
+        assert best is None or result.level == best == result.upper
+    assert stopped > 2
+
+
+def ask(problem: SearchProblem, threads: int, parts: int) -> Solver:
+    return Solver(problem, mode="objective", method="messages", threads=threads, together=60, parts=parts, audit=64)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_long_searches_in_parts_find_the_same(threads: int) -> None:
+    for seed in (4, 6):
+        problem = long_problem(objective=True, seed=seed)
+        whole = Solver(problem, mode="objective", method="messages", together=0).run(120)
+        result = ask(problem, threads, parts=2).run(120)
+        assert not result.fault
+        assert result.status == "optimal"
+        assert result.level == whole.level
+        assert result.statistics.parts > 1
+        check_point(problem, result)
+
+
+def test_a_search_that_looks_long_begins_again_in_parts() -> None:
+    parts = 0
+    for seed in range(4, 12):
+        result = ask(long_problem(objective=True, seed=seed), 1, parts=0).run(120)
+        assert result.status == "optimal"
+        assert result.statistics.nodes > 128 or result.statistics.parts == 0
+        parts += result.statistics.parts
+    assert parts > 0
+
+
+def test_bounds_fall_and_hold_while_parts_are_searched() -> None:
+    problem = long_problem(objective=True)
+    best = Solver(problem, mode="objective", method="messages", together=0).run(120).level
+    assert best is not None
+    for threads in (1, 2):
+        solver = ask(problem, threads, parts=2)
+        bounds = []
+        result = solver.run(0.02)
+        while result.status == "open":
+            bounds.append(result.upper)
+            result = solver.run(0.02)
+        assert result.level == best
+        known = [bound for bound in bounds if bound is not None]
+        assert known == sorted(known, reverse=True)
+        assert all(bound >= best for bound in known)
