@@ -123,3 +123,15 @@ def test_bounds_fall_and_hold_while_parts_are_searched() -> None:
         known = [bound for bound in bounds if bound is not None]
         assert known == sorted(known, reverse=True)
         assert all(bound >= best for bound in known)
+
+
+def test_pauses_do_not_change_the_search() -> None:
+    for seed in (4, 6):
+        problem = long_problem(objective=True, seed=seed)
+        at_once = ask(problem, 1, parts=2).run(120).statistics
+        for seconds in (0.005, 0.0007):
+            solver = ask(problem, 1, parts=2)
+            while solver._engine.result()["status"] == "open":
+                solver._engine.run(slice=seconds, seconds=-1, node_limit=-1)
+            facts = solver._engine.result()
+            assert (facts["nodes"], facts["parts"]) == (at_once.nodes, at_once.parts)

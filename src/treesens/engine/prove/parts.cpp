@@ -85,11 +85,11 @@ bool Prover::enter_part(const Incumbent& incumbent) {
 
 void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& control) {
     const ProverStatistics before = part_->statistics();
-    const std::int64_t work = part_->work();
+    const std::int64_t done = part_->work();
     const std::int64_t audited = part_->audited();
     const std::int64_t most = node_limit < 0 ? -1 : before.nodes + node_limit - statistics_.nodes;
     if (part_turn_ <= 0) part_turn_ = kTurn;
-    part_->run(part_turn_, most, incumbent, control);
+    part_->run(std::min(part_turn_, std::max<std::int64_t>(end_ - work(), 1)), most, incumbent, control);
     const ProverStatistics& after = part_->statistics();
     statistics_.nodes += after.nodes - before.nodes;
     statistics_.closed += after.closed - before.closed;
@@ -97,8 +97,8 @@ void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& co
     statistics_.multiplier_steps += after.multiplier_steps - before.multiplier_steps;
     statistics_.parts += after.parts - before.parts;
     statistics_.deepest = std::max(statistics_.deepest, after.deepest + static_cast<std::int64_t>(path_.size()));
-    part_work_ += part_->work() - work;
-    part_turn_ -= part_->work() - work;
+    part_work_ += part_->work() - done;
+    part_turn_ -= part_->work() - done;
     audited_in_parts_ += part_->audited() - audited;
     node_upper_ = std::min(node_upper_, std::max(part_->proved_upper(), level_ - 1));
     level_ = level_to_reach(problem_, goal_, gap_, incumbent);

@@ -190,8 +190,8 @@ void Prover::warm_start(const Prover& other) {
 
 void Prover::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
                  Control& control) {
-    const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
-    while (!finished_ && work() < end && !control.paused()) {
+    end_ = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
+    while (!finished_ && work() < end_ && !control.paused()) {
         if (has_done(node_limit)) return;
         if (watches_ && phase_ == Phase::enter) watch_pace();
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;

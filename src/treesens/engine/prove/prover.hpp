@@ -162,6 +162,7 @@ private:
     OpenNode root_;                    // to begin again from
     std::shared_ptr<Subproblem> part_;
     std::int64_t part_work_ = 0;
+    std::int64_t end_ = 0;        // the work at which this run ends
     std::int64_t part_turn_ = 0;  // work left until another node may be next
     std::int64_t audited_in_parts_ = 0;
     std::int64_t audit_every_ = 0;
