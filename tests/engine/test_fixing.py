@@ -129,3 +129,18 @@ def test_stopped_at_once_it_keeps_what_solutions_use(name: str) -> None:
         assert fixing.leaves.all()  # none is looked at
         assert (fixing.cells | ~cells_used(problem, solutions)).all()
     assert asked
+
+
+def test_leaves_are_looked_at_within_the_work() -> None:
+    """A comparison of a leaf with an entry is work, too: without any allowed nothing is dropped for it, with little some."""
+    rng = np.random.default_rng(19)
+    dropped = dict.fromkeys((3, 3_000, WORK), 0)
+    for trial in range(40):
+        problem = random_problem(rng, SHAPES["two features"])
+        best = largest_level(brute_force(problem), problem)
+        if best is None:
+            continue
+        for work in dropped:
+            fixing = Solver(with_bound(problem, problem.bound + best), seed=trial).fix(work, probe=False)
+            dropped[work] += int((~fixing.leaves).sum())
+    assert dropped[3] < dropped[3_000] <= dropped[WORK]

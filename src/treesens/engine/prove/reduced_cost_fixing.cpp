@@ -13,6 +13,8 @@ constexpr int kProbeSweeps = 4;
 constexpr int kRounds = 8;
 // Pairs of a leaf and an entry that are compared at the end; larger factors keep their leaves.
 constexpr std::int64_t kLargestComparison = 4'000'000;
+// All comparisons together take no more than this part of the work.
+constexpr std::int64_t kComparisonShare = 4;
 
 }  // namespace
 
@@ -173,14 +175,14 @@ bool Fixer::probe_end(BoundLevel& bound_level, std::int32_t v, bool low, Control
 
 // Every leaf against every entry that is left of its factor takes seconds in deep trees. Leaves that are not looked at
 // stay.
-void Fixer::mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves, Control& control) const {
+void Fixer::mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves, Control& control) {
     const FactorSet& set = bound_level.messages.set();
     for (std::int32_t t = 0; t < set.factors(); ++t) {
         for (const std::int32_t g : set.factor_groups[t]) {
             const std::int64_t count = problem_.group_offset[g + 1] - problem_.group_offset[g];
             if (count * bound_level.messages.alive(t) > kLargestComparison) continue;
             for (std::int64_t l = problem_.group_offset[g]; l < problem_.group_offset[g + 1]; ++l) {
-                if (control.expired()) return;
+                if (control.expired() || comparisons_ > work_ / kComparisonShare) return;
                 mark_leaf(bound_level.messages, t, l, leaves);
             }
         }
@@ -188,7 +190,7 @@ void Fixer::mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>
 }
 
 void Fixer::mark_leaf(const Messages& messages, std::int32_t factor, std::int64_t leaf,
-                      std::vector<std::uint8_t>& leaves) const {
+                      std::vector<std::uint8_t>& leaves) {
     if (!leaves[leaf]) return;
     for (std::int64_t b = problem_.leaf_offset[leaf]; b < problem_.leaf_offset[leaf + 1]; ++b) {
         if (meets(messages, factor, b)) return;
@@ -197,7 +199,7 @@ void Fixer::mark_leaf(const Messages& messages, std::int32_t factor, std::int64_
 }
 
 // Whether a box and an entry that is left have cells in common, as far as variables are looked at one by one.
-bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t box) const {
+bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t box) {
     const FactorSet& set = messages.set();
     const Literal* begin = problem_.literals.data() + problem_.box_offset[box];
     const Literal* end = problem_.literals.data() + problem_.box_offset[box + 1];
@@ -208,6 +210,7 @@ bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t bo
         const std::int64_t e = messages.alive_entry(factor, i);
         bool common = true;
         for (std::int32_t s = set.slot_offset[factor]; s < set.slot_offset[factor + 1] && common; ++s) {
+            comparisons_ += 1 + (end - begin);
             Literal range = messages.range(s, e);
             for (const Literal* l = begin; l != end; ++l) {
                 if (l->variable != range.variable) continue;

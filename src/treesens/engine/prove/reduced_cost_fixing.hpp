@@ -44,15 +44,15 @@ private:
     bool probe_end(BoundLevel& bound_level, std::int32_t v, bool low, Control& control);
     bool refuted(BoundLevel& bound_level, Domains part, Control& control);
     std::int64_t left() const;
-    void mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves, Control& control) const;
-    void mark_leaf(const Messages& messages, std::int32_t factor, std::int64_t leaf,
-                   std::vector<std::uint8_t>& leaves) const;
-    bool meets(const Messages& messages, std::int32_t factor, std::int64_t box) const;
+    void mark_leaves(const BoundLevel& bound_level, std::vector<std::uint8_t>& leaves, Control& control);
+    void mark_leaf(const Messages& messages, std::int32_t factor, std::int64_t leaf, std::vector<std::uint8_t>& leaves);
+    bool meets(const Messages& messages, std::int32_t factor, std::int64_t box);
 
     const Problem& problem_;
     Clauses& clauses_;
     const Goal goal_;
     const std::int64_t work_;
+    std::int64_t comparisons_ = 0;  // of a range of a leaf with one of an entry
     const bool probe_;
     Domains domains_;
     FactorSets sets_;
