@@ -10,7 +10,7 @@ import pytest
 from tests.engine.test_best_first import LITTLE, SHAPES, STOPS, long_problem
 from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point
-from tests.engine.tiny import brute_force, random_problem
+from tests.engine.tiny import Group, assemble, brute_force, random_problem, random_tree
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -98,14 +98,37 @@ def test_long_searches_in_parts_find_the_same(threads: int) -> None:
         check_point(problem, result)
 
 
-def test_a_search_that_looks_long_begins_again_in_parts() -> None:
+def largest_score(seed: int, trees: int = 60) -> SearchProblem:
+    """The largest score of one point, and nothing else."""
+    rng = np.random.default_rng(seed)
+    size = [int(rng.integers(4, 12)) for _ in range(10)]
+    groups = []
+    for tree in range(trees):
+        leaves = random_tree(rng, size, list(range(len(size))), 5)
+        groups.append(Group(tree, leaves, [[(1, int(rng.integers(-1000, 1000)))] for _ in leaves]))
+    return assemble(size, list(range(len(size))), groups, [0], objective=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_of_one_row_that_looks_long_begins_again_in_parts(threads: int) -> None:
     parts = 0
-    for seed in range(4, 12):
-        result = ask(long_problem(objective=True, seed=seed), 1, parts=0).run(120)
-        assert result.status == "optimal"
+    for seed in range(3):
+        problem = largest_score(seed)
+        result = ask(problem, threads, parts=0).run(120)
+        whole = Solver(problem, mode="objective", method="messages", together=0).run(120)
+        assert not result.fault
+        assert result.status == whole.status == "optimal"
+        assert result.level == whole.level
         assert result.statistics.nodes > 128 or result.statistics.parts == 0
         parts += result.statistics.parts
     assert parts > 0
+
+
+def test_several_rows_are_searched_as_a_whole() -> None:
+    result = ask(long_problem(objective=True), 1, parts=0).run(120)
+    assert result.status == "optimal"
+    assert result.statistics.nodes > 128
+    assert result.statistics.parts == 0
 
 
 def test_bounds_fall_and_hold_while_parts_are_searched() -> None:

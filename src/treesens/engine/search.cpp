@@ -255,7 +255,7 @@ void Search::bundle_trees() {
         auto prover = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets, gap_, budget_);
         prover->set_audit(audit_);
         prover->count_from(prover_->statistics());
-        prover->set_parts(parts());
+        prover->set_parts(parts_of(sets));
         retired_upper_ = std::min(retired_upper_, known);
         prover_ = std::move(prover);
         sets_ = std::move(sets);
@@ -264,11 +264,13 @@ void Search::bundle_trees() {
     }
 }
 
-Parts Search::parts() const {
+// Where rows have multipliers, a part would have to find its own anew, which costs more than it brings (ADR 0016).
+Parts Search::parts_of(const FactorSets& sets) const {
     Parts parts;
-    parts.together = together_;
     parts.at_once = parts_depth_ > 0;
     if (parts.at_once) parts.depth = parts_depth_;
+    const bool has_multipliers = sets.collapsed != nullptr || sets.full->rows.size() > 1;
+    if (parts.at_once || !has_multipliers) parts.together = together_;
     return parts;
 }
 

@@ -123,7 +123,7 @@ private:
     void build_sets();
     void start_prover();
     void bundle_trees();
-    Parts parts() const;
+    Parts parts_of(const FactorSets& sets) const;
 
     MemoryBudget budget_;
     Problem problem_;
