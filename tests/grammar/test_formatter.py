@@ -15,6 +15,7 @@ from treesens.grammar.parsing.terminals import tokens
 from treesens.grammar.printing.formatter import format_text
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import KEYWORDS
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -122,3 +123,19 @@ def test_only_spaces_change(tree: ast.File, data: st.DataObject) -> None:
 def test_a_text_that_does_not_parse_is_left_alone() -> None:
     with pytest.raises(DiagnosticsError, match="S012"):
         format_text("feature x real")
+
+
+@pytest.mark.parametrize("word", sorted(KEYWORDS))
+def test_a_model_called_by_a_word_of_the_language_leaves_the_objective_in_its_place(word: str) -> None:
+    query = ast.Query(
+        ast.Name("q"),
+        ast.Find(
+            (ast.Point(ast.Name("a"), ast.Name(word)),),
+            (),
+            ast.Objective("maximize", ast.Margin(ast.Name("a"))),
+            ast.Top(ast.Whole(3)),
+        ),
+    )
+    text = to_text(ast.File((query,)))
+    assert text.splitlines()[2:] == ["  maximize margin(a)", "  top 3"]
+    assert format_text(text) == text

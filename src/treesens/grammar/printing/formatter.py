@@ -32,7 +32,7 @@ def format_text(text: str, name: str = "<query>") -> str:
 
     tokens = terminals.tokens(text)
     code = layout.mark_names([token for token in tokens if token.type != "COMMENT"])
-    indents = dict(_indents(code, _starts(tree)))
+    indents = dict(_indents(code, _starts(tree), _tails(tree)))
     negations = set(_negations(code, _starts(tree)))
     done: list[str] = []
     pending: list[Token] = []
@@ -91,17 +91,31 @@ def _starts(tree: ast.File) -> frozenset[int]:
     return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
 
 
+def _tails(tree: ast.File) -> frozenset[int]:
+    """Where a part begins that follows the constraints: only the tree tells, since the word before it may be a name."""
+    parts: list[ast.Node | None] = []
+    for query in tree.queries:
+        match query.body:
+            case ast.Find(objective=objective, top=top, share=share, expect=expect):
+                parts += [objective, top, share, expect]
+            case ast.Sensitive(top=top, share=share, expect=expect):
+                parts += [top, share, expect]
+            case ast.Count(expect=expect) | ast.Explain(expect=expect):
+                parts.append(expect)
+    return frozenset(part.span.start for part in parts if part is not None)
+
+
 # --- indentation ------------------------------------------------------------------------------------------------------
 
 
-def _indents(code: list[Token], starts: frozenset[int]) -> Iterator[tuple[int, int]]:
+def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -> Iterator[tuple[int, int]]:
     """For every token that starts a line, its offset and its indentation."""
     for declaration in layout.declarations(code):
         headers = depth = 0  # colons and brackets so far
         in_constraints = False
         for index, token in enumerate(declaration):
             previous = declaration[index - 1] if index else None
-            in_tail = token.type in layout.TAIL and previous is not None and layout.may_end(previous) and not depth
+            in_tail = _starts_tail(declaration, index, tails)
             if in_tail:
                 in_constraints = False
             if layout.starts_line(declaration, index):
@@ -115,6 +129,13 @@ def _indents(code: list[Token], starts: frozenset[int]) -> Iterator[tuple[int, i
             depth += (token.type in layout.CLOSER) - (token.type in layout.CLOSERS)
             headers += token.type == "COLON"
             in_constraints |= token.type == "THAT" and previous is not None and previous.type == "SUCH"
+
+
+def _starts_tail(tokens: list[Token], index: int, tails: frozenset[int]) -> bool:
+    # The tree has `share of M` as the name alone, and `expect share < 1 %` without its first word.
+    skipped = {"SHARE": (2,), "EXPECT": (0, 1)}.get(tokens[index].type, (0,))
+    starts = {tokens[index + n].start_pos for n in skipped if index + n < len(tokens)}
+    return tokens[index].type in layout.TAIL and not starts.isdisjoint(tails)
 
 
 def _starts_conjunct(tokens: list[Token], index: int, starts: frozenset[int]) -> bool:
