@@ -91,6 +91,53 @@ TEST_CASE("boxes bound every node, and a row of a single point exactly") {
     }
 }
 
+// Every cell of the variables becomes that many.
+static Problem stretched(Problem p, const std::vector<std::int32_t>& times) {
+    for (Literal& l : p.literals) {
+        l.low *= times[l.variable];
+        l.high = (l.high + 1) * times[l.variable] - 1;
+    }
+    p.cell_offset.assign(1, 0);
+    for (std::size_t v = 0; v < times.size(); ++v) {
+        p.size[v] *= times[v];
+        p.cell_offset.push_back(p.cell_offset.back() + p.size[v]);
+    }
+    p.allowed.assign(p.cells(), 1);
+    validate(p);
+    return p;
+}
+
+TEST_CASE("boxes over hundreds of cells are those over a few, stretched") {
+    const std::vector<std::int32_t> times{64, 86, 10'000, 64, 65};  // 256 cells, 258, 50,000, 256, 260
+    for (std::uint64_t seed = 1; seed < 8; ++seed) {
+        Setting s(seed);
+        const Problem wide = stretched(s.p, times);
+        const Forest f = build_forest(wide);
+        const BoxLayers layers = build_box_layers(wide, f, Goal(wide, Mode::decide, wide.bound), s.budget);
+        REQUIRE(layers.layers.size() == s.layers.layers.size());
+        for (std::size_t i = 0; i < layers.layers.size(); ++i) {
+            ActiveBoxes boxes(layers.layers[i], s.budget);
+            ActiveBoxes few(s.layers.layers[i], s.budget);
+            for (int n = 0; n < 50; ++n) {
+                const ActiveBoxes::Mark mark = boxes.mark();
+                const ActiveBoxes::Mark mark_few = few.mark();
+                Hull hull{std::vector<Cell>(times.size(), 0), wide.size};
+                for (Cell& high : hull.high) --high;
+                hull = s.part(hull);
+                Hull hull_few = hull;
+                for (std::size_t v = 0; v < times.size(); ++v)
+                    hull_few.low[v] /= times[v], hull_few.high[v] /= times[v];
+                enter(boxes, hull);
+                enter(few, hull_few);
+                CHECK(boxes.bound() == few.bound());
+                CHECK(boxes.possible() == few.possible());
+                boxes.undo(mark);
+                few.undo(mark_few);
+            }
+        }
+    }
+}
+
 TEST_CASE("lists that are narrowed step by step, with marks and without, are those of the last node") {
     for (std::uint64_t seed = 1; seed < 8; ++seed) {
         Setting s(seed);

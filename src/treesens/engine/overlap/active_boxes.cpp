@@ -42,25 +42,34 @@ void ActiveBoxes::restrict_to(const std::vector<std::int32_t>& changed, const st
     for (std::int32_t t = 0; t < layer_.factors(); ++t) {
         if (list_[t].count == 0) continue;
         checks_.clear();
+        wide_checks_.clear();
         const std::int32_t* scope = layer_.scope.data() + layer_.scope_offset[t];
         for (std::int32_t s = 0; s < layer_.scope_size(t); ++s) {
-            if (is_changed_[scope[s]]) checks_.push_back({s, low[scope[s]], high[scope[s]]});
+            if (!is_changed_[scope[s]]) continue;
+            const RangePlace place = layer_.place[layer_.scope_offset[t] + s];
+            (place.wide ? wide_checks_ : checks_).push_back({place, low[scope[s]], high[scope[s]]});
         }
-        if (!checks_.empty()) filter(t);
+        if (!checks_.empty() || !wide_checks_.empty()) filter(t);
     }
     for (const std::int32_t v : changed) is_changed_[v] = 0;
 }
 
 void ActiveBoxes::filter(std::int32_t factor) {
     const List list = list_[factor];
-    const std::int32_t stride = layer_.scope_size(factor);
-    const CellRange* range = layer_.range.data() + layer_.range_offset[factor];
+    const std::int64_t stride = layer_.stride[factor];
+    const std::uint8_t* ranges = layer_.range.data() + layer_.range_offset[factor];
     const auto meets = [&](std::int32_t entry) {
-        const CellRange* r = range + static_cast<std::int64_t>(entry) * stride;
-        bool all = true;
-        for (const Check& check : checks_)
-            all = all && r[check.slot].low <= check.high && check.low <= r[check.slot].high;
-        return all;
+        const std::uint8_t* of_entry = ranges + entry * stride;
+        // In a loop of its own, so that the width is not asked for every entry.
+        const auto all_of = [of_entry](const std::vector<Check>& checks, bool wide) {
+            bool all = true;
+            for (const Check& check : checks) {
+                const CellRange range = RangePlace{check.place.offset, wide}.read(of_entry);
+                all = all && range.low <= check.high && check.low <= range.high;
+            }
+            return all;
+        };
+        return all_of(checks_, false) && all_of(wide_checks_, true);
     };
     const std::int32_t* entry = arena_.data() + list.begin;
     std::int32_t kept = 0;

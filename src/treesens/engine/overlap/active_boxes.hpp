@@ -35,9 +35,10 @@ public:
     std::int32_t active(std::int32_t factor) const { return list_[factor].count; }
     // The entries of a factor that are left, the most valuable first; numbers within the factor.
     const std::int32_t* begin(std::int32_t factor) const { return arena_.data() + list_[factor].begin; }
-    const CellRange* ranges(std::int32_t factor, std::int32_t entry) const {
-        return layer_.range.data() + layer_.range_offset[factor] +
-               static_cast<std::int64_t>(entry) * layer_.scope_size(factor);
+    BoxRanges ranges(std::int32_t factor, std::int32_t entry) const {
+        return {layer_.range.data() + layer_.range_offset[factor] +
+                    static_cast<std::int64_t>(entry) * layer_.stride[factor],
+                layer_.place.data() + layer_.scope_offset[factor]};
     }
     std::int64_t value(std::int32_t factor, std::int32_t entry) const {
         return layer_.value[layer_.first[factor] + entry];
@@ -62,7 +63,7 @@ private:
         bool closed;
     };
     struct Check {
-        std::int32_t slot;
+        RangePlace place;
         Cell low;
         Cell high;
     };
@@ -84,7 +85,8 @@ private:
     std::size_t arena_at_mark_ = 0;  // what begins from here on is of no use to a mark
     std::int64_t work_ = 0;
     std::int32_t impossible_ = 0;  // closed factors without a box
-    std::vector<Check> checks_;
+    std::vector<Check> checks_;    // of narrow ranges
+    std::vector<Check> wide_checks_;
     std::vector<std::uint8_t> is_changed_;  // [variables]
 };
 

@@ -35,12 +35,18 @@ public:
         std::stable_sort(entries_.begin(), entries_.end(),
                          [](const Entry& a, const Entry& b) { return a.value > b.value; });
         const std::int32_t factor = layer_.factors();
+        std::int32_t stride = 0;
         for (std::size_t s = 0; s < scope_.size(); ++s) {
             layer_.uses[scope_[s]].push_back({factor, narrow<std::int32_t>(s)});
             slot_of_[scope_[s]] = narrow<std::int32_t>(s);
+            const std::int32_t cells = p_.size[scope_[s]];
+            layer_.place.push_back({stride, cells > RangePlace::kNarrowCells});
+            stride += RangePlace::bytes(cells);
         }
+        layer_.stride.push_back(stride);
         layer_.range_offset.push_back(static_cast<std::int64_t>(layer_.range.size()));
-        for (const Entry& e : entries_) write(e);
+        const RangePlace* place = layer_.place.data() + layer_.scope_offset.back();
+        for (const Entry& e : entries_) write(e, place, stride);
         layer_.floor.push_back(floor);
         layer_.first.push_back(static_cast<std::int64_t>(layer_.value.size()));
         layer_.scope.insert(layer_.scope.end(), scope_.begin(), scope_.end());
@@ -68,13 +74,16 @@ private:
         std::sort(scope_.begin(), scope_.end());
     }
 
-    void write(const Entry& e) {
-        const std::size_t at = layer_.range.size();
-        for (const std::int32_t v : scope_) layer_.range.push_back({0, narrow<std::uint16_t>(p_.size[v] - 1)});
+    void write(const Entry& e, const RangePlace* place, std::int32_t stride) {
+        std::uint8_t* ranges = layer_.range.extend(static_cast<std::size_t>(stride));
+        for (std::size_t s = 0; s < scope_.size(); ++s) {
+            place[s].write(ranges, {0, narrow<std::uint16_t>(p_.size[scope_[s]] - 1)});
+        }
         for (const Literal* l = e.first; l != e.last; ++l) {
-            CellRange& range = layer_.range[at + static_cast<std::size_t>(slot_of_[l->variable])];
-            range.low = std::max(range.low, narrow<std::uint16_t>(l->low));
-            range.high = std::min(range.high, narrow<std::uint16_t>(l->high));
+            const RangePlace at = place[slot_of_[l->variable]];
+            const CellRange range = at.read(ranges);
+            at.write(ranges, {std::max(range.low, narrow<std::uint16_t>(l->low)),
+                              std::min(range.high, narrow<std::uint16_t>(l->high))});
         }
         layer_.value.push_back(e.value);
     }

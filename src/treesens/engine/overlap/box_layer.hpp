@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,40 @@ struct CellRange {
     std::uint16_t high;  // inclusive
 };
 
+// Where the range of a variable stands in the bytes of an entry. Two bytes are enough for most variables; one of more
+// than 256 cells takes four.
+struct RangePlace {
+    std::int32_t offset;
+    bool wide;
+
+    CellRange read(const std::uint8_t* entry) const {
+        const std::uint8_t* at = entry + offset;
+        if (!wide) return {at[0], at[1]};
+        CellRange range;
+        std::memcpy(&range, at, sizeof(range));
+        return range;
+    }
+    void write(std::uint8_t* entry, CellRange range) const {
+        std::uint8_t* at = entry + offset;
+        if (wide) {
+            std::memcpy(at, &range, sizeof(range));
+        } else {
+            at[0] = static_cast<std::uint8_t>(range.low);
+            at[1] = static_cast<std::uint8_t>(range.high);
+        }
+    }
+    static constexpr std::int32_t bytes(std::int32_t cells) { return cells <= kNarrowCells ? 2 : 4; }
+    static constexpr std::int32_t kNarrowCells = 256;
+};
+
+// The ranges of one entry.
+struct BoxRanges {
+    const std::uint8_t* entry;
+    const RangePlace* place;  // [scope of the factor]
+
+    CellRange operator[](std::int32_t slot) const { return place[slot].read(entry); }
+};
+
 struct BoxLayer {
     struct Use {
         std::int32_t factor;
@@ -34,17 +69,17 @@ struct BoxLayer {
     std::vector<std::int64_t> floor;     // [factors]: no point outside all entries has more; kNoFloor: there is none
     std::vector<std::int32_t> scope_offset{0};  // [factors + 1]
     std::vector<std::int32_t> scope;            // variables
+    std::vector<RangePlace> place;              // as `scope`
+    std::vector<std::int32_t> stride;           // [factors]: bytes of the ranges of an entry
     std::vector<std::int64_t> range_offset;     // [factors]
-    Growing<CellRange> range;                   // [entries][scope of the factor]
+    Growing<std::uint8_t> range;                // [entries][stride of the factor]
     std::vector<std::vector<Use>> uses;         // [variables]
     std::int64_t constant = 0;
 
     std::int32_t factors() const { return static_cast<std::int32_t>(floor.size()); }
     std::int64_t entries() const { return first.back(); }
     std::int32_t scope_size(std::int32_t factor) const { return scope_offset[factor + 1] - scope_offset[factor]; }
-    std::int64_t bytes() const {
-        return static_cast<std::int64_t>(range.size() * sizeof(CellRange) + value.size() * sizeof(std::int64_t));
-    }
+    std::int64_t bytes() const { return static_cast<std::int64_t>(range.size() + value.size() * sizeof(std::int64_t)); }
 };
 
 inline constexpr std::int64_t kNoFloor = -(std::int64_t{1} << 62);

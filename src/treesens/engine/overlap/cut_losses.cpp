@@ -36,23 +36,24 @@ void CutLosses::look_at_factor(const ActiveBoxes& boxes, std::int32_t factor) {
     const std::int32_t* scope = layer.scope.data() + layer.scope_offset[factor];
     const std::int32_t* entry = boxes.begin(factor);
     const std::int64_t best = boxes.best(factor);
-    const CellRange* range = boxes.ranges(factor, *entry);
+    BoxRanges ranges = boxes.ranges(factor, *entry);
     open_.clear();
     for (std::int32_t s = 0; s < layer.scope_size(factor); ++s) {
         const std::int32_t v = scope[s];
         if (first_[v] == last_[v]) continue;
-        if (range[s].low > first_[v]) events_[v].push_back({range[s].low - 1, 0, 0, 1});
-        if (range[s].high < last_[v]) events_[v].push_back({range[s].high, 0, 0, 1});
+        const CellRange range = ranges[s];
+        if (range.low > first_[v]) events_[v].push_back({range.low - 1, 0, 0, 1});
+        if (range.high < last_[v]) events_[v].push_back({range.high, 0, 0, 1});
         Reach reach{s, last_[v] + 1, first_[v] - 1};
-        if (!widen(reach, v, range[s], 0)) open_.push_back(reach);
+        if (!widen(reach, v, range, 0)) open_.push_back(reach);
     }
     for (std::int32_t i = 1; i < count && !open_.empty(); ++i) {
-        range = boxes.ranges(factor, entry[i]);
+        ranges = boxes.ranges(factor, entry[i]);
         const std::int64_t loss = best - boxes.value(factor, entry[i]);
         work_ += 1 + static_cast<std::int64_t>(open_.size()) / 2;
         for (std::size_t o = 0; o < open_.size();) {
             const std::int32_t s = open_[o].slot;
-            if (widen(open_[o], scope[s], range[s], loss)) {
+            if (widen(open_[o], scope[s], ranges[s], loss)) {
                 open_[o] = open_.back();
                 open_.pop_back();
             } else {

@@ -2,6 +2,7 @@
 // pages. For tables that take most of the memory of a search.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -38,6 +39,12 @@ public:
     void push_back(T element) {
         if (size_ == room_) grow(room_ == 0 ? 64 : room_ + room_ / 2);
         data_[size_++] = element;
+    }
+    // Room for so many more elements, without values. Throws std::bad_alloc.
+    T* extend(std::size_t count) {
+        if (room_ - size_ < count) grow(std::max(size_ + count, room_ + room_ / 2));
+        size_ += count;
+        return data_ + (size_ - count);
     }
     // Gives back what growing has taken beyond the elements.
     void shrink_to_fit() {
