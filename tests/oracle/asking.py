@@ -9,6 +9,7 @@ import numpy as np
 from tests.oracle.cases import Case
 from tests.oracle.judge import Finding, Judged, judge
 from tests.oracle.language import text_of
+from tests.oracle.schedules import draw_schedule, scheduled
 
 BACKENDS = ["native", "auto", "auto", "cpsat", "highs", "cbc", "scip", "z3", "pb"]
 PIPELINES = ["kant", "ensense", "default", "bounded", "independent"]
@@ -31,6 +32,8 @@ def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
     if options["backend"] in ("native", "auto") and rng.random() < 0.15:
         options["confirm"] = "library"
     options["replay"] = "library" if rng.random() < 0.1 else "emulated"
+    if options["backend"] in ("native", "auto"):
+        options["schedule"], options["threads"] = draw_schedule(rng)
     # Half of all optima to the last unit, the others as usual or loosely: then they have to say so.
     options["tolerance"] = float(rng.choice(TOLERANCES))
     return options
@@ -43,7 +46,9 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     models = {name: loaded(case, name) for name in case.models}
     text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in questions))
     try:
-        answers = ts.check_text(text, models=models, data=case.sources, **options)
+        with scheduled(options.get("schedule", "")):
+            told = {name: value for name, value in options.items() if name != "schedule"}
+            answers = ts.check_text(text, models=models, data=case.sources, **told)
     except Exception as error:  # noqa: BLE001 - whatever comes is a finding
         if len(questions) > 1:
             out: dict[str, Any] = {}

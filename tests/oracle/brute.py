@@ -87,8 +87,13 @@ def mentioned(node: Node) -> set[str]:
     return {node} if node in ("a", "b") else set()
 
 
-def judge_all(world: World, question: dict[str, Any], only: np.ndarray | None = None, *, exact: bool = False) -> Truths:
-    """Every pair that may satisfy the question; `only` (places of points) restricts `a`; `exact` takes the library's word."""
+def judge_all(
+    world: World, question: dict[str, Any], only: np.ndarray | None = None, *, exact: bool = False,
+    rational: bool = False,
+) -> Truths:  # fmt: skip
+    """Every pair that may satisfy the question; `only` (places of points) restricts `a`; `exact` takes the library's word,
+    `rational` that of exact sums.
+    """
     names = [p for p, _ in question["points"]]
     points = {p: world.points[m] for p, m in question["points"]}
     everything = np.arange(world.space.size)
@@ -102,17 +107,19 @@ def judge_all(world: World, question: dict[str, Any], only: np.ndarray | None = 
             together.append(node)
             continue
         p = next(iter(who), names[0])
-        alone = Setting(world.space.features, {p: points[p]}, {p: places[p]}, world.tables, out, exact=exact)
+        alone = Setting(
+            world.space.features, {p: points[p]}, {p: places[p]}, world.tables, out, exact=exact, rational=rational
+        )
         sure, may = holds(node, alone)
         certain[p][places[p][~sure]] = False
         places[p] = places[p][may]
     at = {"a": places["a"]} if len(names) == 1 else pairs(world, places, together)
     sure = np.logical_and.reduce([certain[p][x] for p, x in at.items()])
     for node in sorted(together, key=lambda n: n[0] not in CHEAP):
-        s = Setting(world.space.features, points, at, world.tables, out, exact=exact)
+        s = Setting(world.space.features, points, at, world.tables, out, exact=exact, rational=rational)
         yes, maybe = holds(node, s)
         sure, at = (sure & yes)[maybe], {p: x[maybe] for p, x in at.items()}
-    s = Setting(world.space.features, points, at, world.tables, out, exact=exact)
+    s = Setting(world.space.features, points, at, world.tables, out, exact=exact, rational=rational)
     objective, band = objective_of(question, s) if question.get("objective") else (None, 0.0)
     return Truths(s, sure, objective, band)
 

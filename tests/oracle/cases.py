@@ -12,7 +12,7 @@ import numpy as np
 from tests.oracle import models_boosted, models_sklearn
 from tests.oracle.brute import World
 from tests.oracle.draw_spaces import draw_features
-from tests.oracle.language import text_of
+from tests.oracle.language import measure_name, text_of
 from tests.oracle.meaning import Rows
 from tests.oracle.models import Model, evaluate
 from tests.oracle.questions import Draw, draw_questions
@@ -75,6 +75,8 @@ class Case:
             lines.append(f'data {name} from "{name}"{label}{rows}')
         if self.domain is not None:
             lines.append(f"domain from {self.domain}")
+        measures = dict.fromkeys(q["share"] for q in self.questions if q.get("share"))
+        lines += [f"measure {measure_name(measure)}: {measure}" for measure in measures]
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 

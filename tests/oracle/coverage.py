@@ -16,6 +16,7 @@ class Coverage:
         self.pipelines: Counter[str] = Counter()
         self.frontends: Counter[str] = Counter()
         self.backends: Counter[str] = Counter()
+        self.provers: Counter[tuple[str, str]] = Counter()
 
     def add(self, told: dict[str, Any]) -> None:
         for question in told["questions"]:
@@ -28,6 +29,8 @@ class Coverage:
             self.backends[told["backend"]] += 1
             for construct in question["constructs"]:
                 self.seen[construct, told["frontend"], told["backend"]] += 1
+                self.provers[construct, question["prover"]] += 1
+            self.provers["questions", question["prover"]] += 1
 
     @property
     def queries(self) -> int:
@@ -37,6 +40,7 @@ class Coverage:
         return {
             "statuses": dict(self.statuses), "verdicts": dict(self.verdicts), "pipelines": dict(self.pipelines),
             "compared": [[*key, n] for key, n in sorted(self.seen.items())],
+            "provers": [[*key, n] for key, n in sorted(self.provers.items())],
         }  # fmt: skip
 
     def table(self, place: int) -> str:
@@ -59,9 +63,20 @@ class Coverage:
                 self.table(1),
                 "## By backend",
                 self.table(2),
+                "## By prover that answered",
+                self.table_of_provers(),
                 "",
             ]
         )
+
+    def table_of_provers(self) -> str:
+        """Markdown: who answered, all questions, and the constructs with the fewest of them."""
+        lines = ["| prover | questions | constructs |", "| --- | ---: | ---: |"]
+        for (construct, prover), n in self.provers.most_common():
+            if construct == "questions":
+                kinds = sum(1 for one, other in self.provers if other == prover) - 1
+                lines.append(f"| {prover} | {n} | {kinds} |")
+        return "\n".join(lines)
 
     def short(self) -> str:
         """A few lines: totals, and the constructs that were compared least often."""

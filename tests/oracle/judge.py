@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tests.oracle.explained import judge_explained
 from tests.oracle.language import text_of
 from tests.oracle.meaning import Points, Setting, holds
 from tests.oracle.models import column_of_values, quoted_class
+from tests.oracle.shares import judge_share
 
 CLOSE = 1.1e-4
 """How far a distance that is called optimal may be from the optimum, in widths (docs/language.md, Objectives)."""
@@ -30,7 +31,7 @@ class Finding:
     """Something wrong about one answer."""
 
     kind: str
-    """wrong none, wrong found, outside, optimum, bound, objective, count, top, lost, open, error, expect."""
+    """wrong none, wrong found, outside, optimum, bound, objective, count, top, lost, open, error, expect, share."""
     detail: str
     question: dict[str, Any]
     options: dict[str, Any]
@@ -44,6 +45,7 @@ class Judged:
     status: str
     findings: list[Finding]
     verdict: str = ""
+    prover: str = ""
 
 
 def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options: dict[str, Any]) -> Judged:
@@ -65,12 +67,33 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
         else:
             truths = judge_all(case.world, question)
             _verdict(question, record, truths, wrong)
+            _proof(case, question, record, wrong)
             _confirmation(case, question, record, wrong)
             _witnesses(case, question, record, truths, wrong)
+            if question.get("share"):
+                judge_share(case.world, question, record, truths, wrong)
     except TooManyPairs:
         return Judged("skipped", [], verdict)
     _expectation(question, record, wrong)
-    return Judged("wrong" if found else "compared", found, verdict)
+    return Judged("wrong" if found else "compared", found, verdict, prover_of(record, options))
+
+
+def prover_of(record: dict[str, Any], options: dict[str, Any]) -> str:
+    """Who answered: the backend, whether on the trees or compiled, whether it branched, under which schedule."""
+    if record.get("count") or record.get("explanation") or record.get("ranked"):
+        return next(kind for kind in ("count", "explanation", "ranked") if record.get(kind))
+    attempts = record.get("attempts") or []
+    if not attempts:
+        return f"{record.get('backend') or 'compiler'}, without a search"
+    last = attempts[-1]
+    if last["backend"] != "native":
+        return str(last["backend"])
+    if last.get("pipeline") == "exhaustive" or "gone through" in last["detail"]:
+        return "enumeration"
+    way = "compiled" if record.get("size") else "on the trees"
+    nodes = "branching" if (last["statistics"] or {}).get("nodes", 0) > 1 else "at once"
+    several = "threads" if options.get("threads", 1) > 1 else ""
+    return ", ".join(filter(None, ("native", way, nodes, options.get("schedule", ""), several)))
 
 
 def _of_another_class(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
@@ -85,6 +108,8 @@ def _of_another_class(case: Case, question: dict[str, Any], record: dict[str, An
 
 def _expectation(question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
     expect, verdict = question.get("expect"), record["verdict"]
+    if question.get("bound"):
+        return
     if expect is None or verdict == "unknown" or question.get("count"):
         return
     right = (verdict == "found") == (expect == "some")
@@ -114,6 +139,17 @@ def _verdict(question: dict[str, Any], record: dict[str, Any], truths: Truths, w
     doubt = not truths.sure.any() and record["reason"].startswith(DOUBT)
     if verdict == "unknown" and (truths.sure.any() or not truths.count) and not doubt:
         wrong("lost", f"unknown ({record['reason']}); by brute force {'found' if truths.sure.any() else 'none'}")
+
+
+def _proof(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
+    """An exact proof is about exact sums, whatever the library's rounding makes of them."""
+    if record["verdict"] != "none" or record.get("proof") != "exact":
+        return
+    if all(case.world.points[m].exact is None for _, m in question["points"]):
+        return
+    truths = judge_all(case.world, question, rational=True)
+    if truths.sure.any():
+        wrong("wrong none", f"called exact; in exact arithmetic there is {example(question, truths)}")
 
 
 def _confirmation(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:
@@ -155,10 +191,21 @@ def _witnesses(case: Case, question: dict[str, Any], record: dict[str, Any], tru
                 wrong("wrong found", f"{node} does not hold for {answer['points']}; scores {scores(s)}")
                 return
         settings.append(s)
+        _rational(question, answer, s, wrong)
     if question.get("objective"):
         _objective(question, answers, settings, truths, wrong)
     if question.get("top"):
         _top(question, record, answers, settings, truths, wrong)
+
+
+def _rational(question: dict[str, Any], answer: dict[str, Any], s: Setting, wrong: Any) -> None:
+    """An answer holds in exact arithmetic, too."""
+    if all(x.exact is None for x in s.points.values()):
+        return
+    exactly = replace(s, exact=False, rational=True, cache={})
+    for node in question["constraints"]:
+        if not holds(node, exactly)[1][0]:
+            wrong("wrong found", f"{node} does not hold in exact arithmetic for {answer['points']}")
 
 
 def scores(s: Setting) -> dict[str, Any]:
@@ -206,9 +253,11 @@ def one_of(points: Points, place: int | None) -> Points:
     """One of many points, alone."""
     at = slice(place, (place or 0) + 1)
     leaves = None if points.leaves is None else points.leaves[at]
+    exact = None if points.exact is None else points.exact[at]
     return Points(
-        points.user[at], points.margins[at], points.classes[at], points.cells[at], points.band, points.model, leaves
-    )
+        points.user[at], points.margins[at], points.classes[at], points.cells[at], points.band, points.model, leaves,
+        exact, points.shift,
+    )  # fmt: skip
 
 
 def _in_real(feature: Any, value: Any, kind: type) -> bool:

@@ -13,8 +13,8 @@ Constraints (P and Q are names of points, F of features, `data` of tables, numbe
 Terms: ["feature", P, F] ["prob"|"margin"|"value", P, class or None] ["distance", P, Q, norm]
     ["rowdistance", P, data, row, norm] ["nearest", P, data, norm] ["likelihood", [[P, data]..]] ["changes", P, Q]
 A question: name, points [[P, model]..], count (data or None), constraints, objective [sense, sum] or None, top, diverse,
-expect, `wording` (its text, if that is a shorthand that the constraints spell out), and `loop` (the text of the `for each`
-that makes it, among others).
+expect, share (a measure), bound [op, number], `wording` (its text, if that is a shorthand that the constraints spell out),
+and `loop` (the text of the `for each` that makes it, among others).
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ from typing import Any
 from tests.oracle.spaces import quoted
 
 Node = list[Any]
+
+
+def measure_name(measure: str) -> str:
+    """The name under which a header declares a measure."""
+    return "M_" + measure.replace(" ", "_")
 
 
 def text_of(question: dict[str, Any]) -> str:
@@ -64,6 +69,10 @@ def _end(question: dict[str, Any], *, objective: bool) -> str:
         parts.append(f"top {question['top']}" + (" diverse" if question.get("diverse") else ""))
     if question.get("expect"):
         parts.append(f"expect {question['expect']}")
+    if question.get("share"):
+        parts.append(f"share of {measure_name(question['share'])}")
+        if question.get("bound"):
+            parts.append(f"expect share {' '.join(question['bound'])}")
     return "".join(f"\n  {part}" for part in parts)
 
 
@@ -181,6 +190,8 @@ def constructs(question: dict[str, Any]) -> Iterator[str]:
         yield "top N diverse" if question.get("diverse") else "top N"
     if question.get("expect"):
         yield "expect"
+    if question.get("share"):
+        yield f"share of {question['share'].split()[0]}"
 
 
 def _parts(node: Node) -> Iterator[str]:

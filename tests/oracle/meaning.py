@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracle import sums
 from tests.oracle.language import Node
 from tests.oracle.typical import typical, typicality
 
@@ -36,6 +37,11 @@ class Points:
     band: float
     model: Any
     leaves: np.ndarray | None = None
+    exact: np.ndarray | None = None
+    """object[points]: the exact sum of the one output in units of 2^-shift, if it is known."""
+    shift: int = 0
+    reported: tuple[np.ndarray, int] | None = None
+    """What the library says of the one output, in the same form, once it is asked for."""
 
 
 @dataclass
@@ -70,6 +76,8 @@ class Setting:
     """Sensitive features, which distances leave out."""
     exact: bool = False
     """Judge by the library's numbers alone (for a witness)."""
+    rational: bool = False
+    """Judge by exact sums alone, if they are known (for a proof)."""
     cache: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, p: str, f: str) -> np.ndarray:
@@ -80,6 +88,12 @@ class Setting:
 
     def both(self, truth: np.ndarray) -> Truth:
         return truth, truth
+
+    def joined(self, exact: Truth, library: Truth) -> Truth:
+        """An answer needs both arithmetics; a proof is about the exact one, a prediction about the library's."""
+        if self.exact or self.rational:
+            return library if self.exact else exact
+        return exact[0] & library[0], exact[1] | library[1]
 
 
 def holds(node: Node, s: Setting) -> Truth:
@@ -126,6 +140,8 @@ def _compare(s: Setting, left: Node, op: str, right: Node) -> Truth:
     terms = [*left, *([_negated(c), t] for c, t in right)]
     moving = [(Fraction(c), t) for c, t in terms if t[0] != "one"]
     constant = -sum((Fraction(c) for c, t in terms if t[0] == "one"), Fraction(0))
+    if sums.known(s, moving):
+        return s.joined(*(s.both(x) for x in sums.compared(s, moving, op, constant)))
     if len(moving) == 1:
         return _one_term(s, moving[0], op, constant)
     value, band = np.zeros(len(next(iter(s.at.values())))), 0.0
@@ -174,7 +190,14 @@ def _probability(s: Setting, term: Node, op: str, limit: Fraction) -> Truth:
     model = s.points[term[1]].model
     if model.link == "logit" and term[2] is not None and model.class_of(term[2]) == 0:
         op, limit, term = TURNED[op], 1 - limit, ["prob", term[1], None]
-    value, band = quantity(s, ["margin", term[1], term[2] if model.link == "ova" else None])
+    score = ["margin", term[1], term[2] if model.link == "ova" else None]
+    if s.points[term[1]].exact is not None:
+        if limit == Fraction(1, 2):
+            return s.joined(*(s.both(x) for x in sums.compared(s, [(Fraction(1), score)], op, Fraction(0))))
+        wanted = math.log(limit / (1 - limit))
+        parts = [x[s.at[term[1]]] for x in both_margins(s.points[term[1]])]
+        return s.joined(*(against(x - wanted, op, 1e-12) for x in parts))
+    value, band = quantity(s, score)
     if limit == Fraction(1, 2) and band == 0:
         return s.both(exactly(value, op, Fraction(0)))
     return against(value - math.log(limit / (1 - limit)), op, band + 1e-12)
@@ -393,6 +416,8 @@ def _class(s: Setting, p: str, op: str, c: str, by: str, size: str) -> Truth:
     if not by or Fraction(size) == (1 if by == "factor" else 0):
         sure, may = predicted(s, points, wanted)
         return sure[s.at[p]], may[s.at[p]]
+    if points.exact is not None and not points.model.linear:
+        return _leads(s, p, wanted, by, Fraction(size))
     sure, may = wins(points, wanted, by, float(Fraction(size)), 0.0 if s.exact else points.band)
     return sure[s.at[p]], may[s.at[p]]
 
@@ -400,11 +425,28 @@ def _class(s: Setting, p: str, op: str, c: str, by: str, size: str) -> Truth:
 def predicted(s: Setting, points: Points, wanted: int) -> Truth:
     """The class that the library predicts; close calls within the band may go either way."""
     is_it = points.classes == wanted
+    if points.exact is not None:
+        return s.joined(s.both(np.asarray((points.exact > 0) == (wanted == 1), bool)), s.both(is_it))
     if s.exact or points.band == 0:
         return is_it, is_it
     lead = points.model.lead(points.margins, wanted)
     close = np.abs(lead) <= 2 * points.band
     return is_it & ~close, is_it | close
+
+
+def both_margins(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """(exact, as the library says) margins as float64[points], the exact ones rounded once."""
+    unit = 2**points.shift
+    return np.array([float(Fraction(x, unit)) for x in points.exact]), points.margins[:, 0]
+
+
+def _leads(s: Setting, p: str, wanted: int, by: str, size: Fraction) -> Truth:
+    """`class(P) = C by ..` of two classes whose exact margins are known."""
+    sign = Fraction(1 if wanted == 1 else -1)
+    if by == "margin":
+        return s.joined(*(s.both(x) for x in sums.compared(s, [(sign, ["margin", p, None])], ">=", size)))
+    needed = math.log(size)
+    return s.joined(*(against(float(sign) * x[s.at[p]] - needed, ">=", 1e-12) for x in both_margins(s.points[p])))
 
 
 def wins(points: Points, wanted: int, by: str, size: float, band: float) -> Truth:

@@ -83,7 +83,10 @@ class Model:
         margins = self.margins_of(columns)
         classes = self.classes_of(columns) if self.classes_of else np.zeros(len(margins), int)
         band = self.band(margins)
-        return Points(user, margins, classes, self.cells(columns), band, self)
+        points = Points(user, margins, classes, self.cells(columns), band, self)
+        if self.sums_of is not None and band > 0:
+            points.exact, points.shift = self.sums_of(columns)
+        return points
 
     def band(self, margins: np.ndarray) -> float:
         """How far the library's sums may be from the exact ones; 0 if they are multiples of 2^-10 by construction."""
@@ -122,6 +125,8 @@ class Model:
         return np.where(short, np.nextafter(near, self.real(np.inf)), near).astype(float)
 
     feature_names: tuple[str, ...] = ()
+    sums_of: Callable[[Columns], tuple[np.ndarray, int]] | None = None
+    """object[rows], shift: the exact sums of the one output, from the file and the leaves that the library names."""
 
 
 def quoted_class(name: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.oracle import sums
 from tests.oracle.models import Columns, Model, frame, matrix, targets, training
 from tests.oracle.spaces import Feature
 
@@ -82,14 +83,15 @@ def train_xgboost(rng: np.random.Generator, features: Sequence[Feature], name: s
     booster = xgb.train(settings, _with_label(matrix_of(columns), y), trees)
     path = folder() / f"{name}.{rng.integers(1 << 40)}.json"
     booster.save_model(path)
-    dyadic = plain and not poisson and rng.random() < 0.8
-    if dyadic:
-        path.write_text(_coarse_xgboost(json.loads(path.read_text())))
+    style = str(rng.choice(["coarse", "spread", "as trained"], p=[0.6, 0.25, 0.15])) if plain and not poisson else ""
+    if style in ("coarse", "spread"):
+        change = coarse if style == "coarse" else lambda v: float(np.float32(sums.spread(rng, v, 9)))
+        path.write_text(_changed_xgboost(json.loads(path.read_text()), change))
         booster = xgb.Booster(model_file=str(path))
     if rng.random() < 0.3 and not labelled:
         path = path.rename(path.with_suffix(".ubj"))
         booster.save_model(path)
-    return _xgboost_model(booster, path, name, kind, features, matrix_of, trees, poisson, dyadic)
+    return _xgboost_model(booster, path, name, kind, features, matrix_of, trees, poisson, style)
 
 
 def _with_label(m: Any, y: np.ndarray) -> Any:
@@ -97,14 +99,14 @@ def _with_label(m: Any, y: np.ndarray) -> Any:
     return m
 
 
-def _coarse_xgboost(model: dict[str, Any]) -> str:
-    """Leaves rounded to eighths, in the file of the library."""
+def _changed_xgboost(model: dict[str, Any], change: Callable[[float], float]) -> str:
+    """Other leaves, in the file of the library."""
     booster = model["learner"]["gradient_booster"]
     booster = booster.get("gbtree", booster)
     for tree in booster["model"]["trees"]:
         for n, left in enumerate(tree["left_children"]):
             if left == -1:
-                value = coarse(tree["split_conditions"][n])
+                value = change(tree["split_conditions"][n])
                 tree["split_conditions"][n] = value
                 tree["base_weights"][n] = value
     return json.dumps(model, ensure_ascii=False)
@@ -112,7 +114,7 @@ def _coarse_xgboost(model: dict[str, Any]) -> str:
 
 def _xgboost_model(
     booster: Any, path: Path, name: str, kind: str, features: Sequence[Feature], matrix_of: Any, trees: int,
-    poisson: bool, dyadic: bool,
+    poisson: bool, style: str,
 ) -> Model:  # fmt: skip
     shown = booster.trees_to_dataframe()
     splits = shown[shown["Feature"] != "Leaf"]
@@ -132,13 +134,24 @@ def _xgboost_model(
         cut = booster[:count]
         file = path.with_suffix(f".{count}.json")
         cut.save_model(file)
-        return _xgboost_model(cut, file, name, kind, features, matrix_of, count, poisson, dyadic)
+        return _xgboost_model(cut, file, name, kind, features, matrix_of, count, poisson, style)
 
+    def exact(c: Columns) -> tuple[np.ndarray, int]:
+        leaves = np.asarray(booster.predict(matrix_of(c), pred_leaf=True), int).reshape(len(c[0]), -1)
+        return sums.sums_of(leaves, sums.xgboost_leaves(json.loads(booster.save_raw("json"))))
+
+    # The base is 0 if it is plain; dart weighs trees, which is no plain sum of leaves.
+    summed = (
+        style != ""
+        and kind != "multi"
+        and json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gbtree"
+    )
     return Model(
         name, "xgboost", kind, "exp" if poisson else LINKS[kind], str(path), margins,
         classes if kind != "regression" else None, lambda c: booster.predict(matrix_of(c), pred_leaf=True),
         tuple("012"[: COUNTS[kind]]), thresholds, True, tuple(n in set(splits["Feature"]) for n in names),
-        bool(splits["Category"].notna().any()), True, np.float32, shorten, trees, dyadic=dyadic, feature_names=names,
+        bool(splits["Category"].notna().any()), True, np.float32, shorten, trees, dyadic=style == "coarse", feature_names=names,
+        sums_of=exact if summed else None,
     )  # fmt: skip
 
 
@@ -190,21 +203,22 @@ def train_lightgbm(rng: np.random.Generator, features: Sequence[Feature], name: 
     )
     booster = lgb.train(settings, data, trees)
     text = booster.model_to_string()
-    dyadic = bool(rng.random() < 0.4) and not poisson
-    if dyadic:
+    style = str(rng.choice(["coarse", "spread", "as trained"], p=[0.4, 0.2, 0.4])) if not poisson else ""
+    if style in ("coarse", "spread"):
+        change = coarse if style == "coarse" else lambda v: sums.spread(rng, v, 14)
         text = re.sub(r"(?m)^tree_sizes=.*\n", "", text)
         text = re.sub(
             r"(?m)^leaf_value=(.*)$",
-            lambda m: "leaf_value=" + " ".join(repr(coarse(float(v))) for v in m[1].split()),
+            lambda m: "leaf_value=" + " ".join(repr(change(float(v))) for v in m[1].split()),
             text,
         )
-    model = _lightgbm_model(text, name, kind, "exp" if poisson else link, features, inputs, dyadic)
+    model = _lightgbm_model(text, name, kind, "exp" if poisson else link, features, inputs, style)
     model.celled = not settings["zero_as_missing"]  # 0 has a cell of its own then
     return model
 
 
 def _lightgbm_model(
-    text: str, name: str, kind: str, link: str, features: Sequence[Feature], inputs: Any, dyadic: bool, trees: int = -1
+    text: str, name: str, kind: str, link: str, features: Sequence[Feature], inputs: Any, style: str, trees: int = -1
 ) -> Model:
     import lightgbm as lgb
 
@@ -223,12 +237,17 @@ def _lightgbm_model(
         given = booster.predict(inputs(c))
         return np.asarray(given > 0.5 if kind == "binary" else given.argmax(axis=1)).astype(int)
 
+    def exact(c: Columns) -> tuple[np.ndarray, int]:
+        leaves = np.asarray(booster.predict(inputs(c), pred_leaf=True), int).reshape(len(c[0]), -1)
+        return sums.sums_of(leaves, sums.lightgbm_leaves(path.read_text()))
+
     return Model(
         name, "lightgbm", kind, link, str(path), margins, classes if kind != "regression" else None,
         lambda c: booster.predict(inputs(c), pred_leaf=True), tuple("012"[: COUNTS[kind]]), thresholds, False,
         tuple(f.name in used for f in features), categorical, False, np.float64,
-        lambda n: _lightgbm_model(text, name, kind, link, features, inputs, dyadic, n), booster.num_trees(),
-        dyadic=dyadic, feature_names=tuple(f.name for f in features),
+        lambda n: _lightgbm_model(text, name, kind, link, features, inputs, style, n), booster.num_trees(),
+        dyadic=style == "coarse", feature_names=tuple(f.name for f in features),
+        sums_of=exact if kind != "multi" and link != "exp" else None,
     )  # fmt: skip
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracle import sums
 from tests.oracle.language import Node, constraint
 from tests.oracle.meaning import Points, Rows, probabilities
 from tests.oracle.models import Model, quoted_class
+from tests.oracle.shares import draw_share
 from tests.oracle.spaces import Feature, Space, quoted
 from tests.oracle.typical import enough
 
@@ -122,6 +124,7 @@ def draw_question(d: Draw, name: str) -> dict[str, Any]:
     made |= {"name": name}
     if d.chance(0.1):
         made["expect"] = d.pick(["none", "some"])
+    draw_share(d, made)
     return made
 
 
@@ -223,9 +226,26 @@ def exact_text(value: float) -> str:
     return number(value).replace("E+", "e").replace("E", "e")
 
 
+def reached(d: Draw, *names: str) -> str | None:
+    """The exact score of some point, or the difference of two, as a decimal; None if exact sums are not known."""
+    tables = [d.points[name] for name in names]
+    if any(t.exact is None for t in tables) or not d.chance(TIES):
+        return None
+    shift = max(t.shift for t in tables)
+    one, *more = (int(d.pick(list(t.exact))) << (shift - t.shift) for t in tables if t.exact is not None)
+    return sums.text_of_sum(one - sum(more), shift)
+
+
+TIES = float(os.environ.get("ORACLE_TIES", "0.5"))
+"""The share of bounds on scores at a sum that is reached, of models whose exact sums are known."""
+
+
 def score(d: Draw, points: list[list[str]]) -> Node:
     p, m = point_of(d, points)
     table = d.points[m.name]
+    tie = reached(d, m.name) if m.link in ("logit", "identity") and len(m.classes) in (0, 2) else None
+    if tie is not None:
+        return ["compare", [["1", ["value" if m.kind == "regression" else "margin", p, None]]], d.pick(OPS), one(tie)]
     if m.kind == "regression":
         value = table.margins[:, 0]
         if m.link == "exp":
@@ -464,11 +484,12 @@ def two_scores(d: Draw, points: list[list[str]]) -> Node:
     output = 0 if c is None else m.class_of(c)
     x, y = d.points[m.name].margins[:, output], d.points[n.name].margins[:, output]
     gap = d.rng.choice(x, 8) - d.rng.choice(y, 8)
+    tie = reached(d, m.name, n.name) if c is None and term in ("margin", "value") else None
     return [
         "compare",
         [["1", [term, "a", c]], ["-1", [term, "b", c]]],
-        d.pick(["<", "<=", ">=", ">"]),
-        one(constant(d, gap)),
+        d.pick(["<", "<=", ">=", ">"] if tie is None else ["<", "<=", ">=", ">", "=", "!="]),
+        one(constant(d, gap) if tie is None else tie),
     ]
 
 

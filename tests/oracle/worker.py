@@ -72,7 +72,7 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
             failure_of(case, f, seed, argparse.Namespace(shrink=0), shrunk_kinds) for f in judge_printed(case, found)
         ]
     questions = [
-        {"constructs": sorted(set(constructs(q))), "status": o.status, "verdict": o.verdict}
+        {"constructs": sorted(set(constructs(q))), "status": o.status, "verdict": o.verdict, "prover": o.prover}
         for q, o in zip(case.questions, outcomes, strict=True)
     ]
     return {

@@ -5,6 +5,7 @@
 
 #include "certify/certifier.hpp"
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
@@ -12,21 +13,16 @@ namespace {
 
 // The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in
 // problem/limits.hpp.
-constexpr std::int64_t kTurns[] = {6'000'000, 100'000'000, 30'000'000, 400'000'000, 60'000'000};
+constexpr std::int64_t Schedule::*kTurns[] = {&Schedule::local_turn, &Schedule::prove_turn, &Schedule::local_turn_2,
+                                              &Schedule::prove_turn_2, &Schedule::local_turn_3};
 // Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
 // has found the best in its first turn nearly always. Measured (benchmarks/bounds.md).
-constexpr std::int64_t kOptimumTurns[] = {2'000'000, 1'000'000, 2'000'000, 400'000'000, 5'000'000};
-// Local search on a small problem has seen everything long before; the prover decides such problems at once.
-constexpr std::int64_t kLocalPerNode = 2'000;
+constexpr std::int64_t Schedule::*kOptimumTurns[] = {&Schedule::optimum_local_turn, &Schedule::optimum_prove_turn,
+                                                     &Schedule::optimum_local_turn_2, &Schedule::optimum_prove_turn_2,
+                                                     &Schedule::optimum_local_turn_3};
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
-// How often it is looked at whether a search can be shared.
-constexpr std::int64_t kUnsettledTurn = 10'000'000;
-constexpr std::int64_t kPatience = 16;
 constexpr std::int64_t kDeepLocal = 2;
-constexpr int kMessagesEvery = 4;
-// Above so many leaves a sweep over all entries takes longer than boxes need for a thousand nodes, and gigabytes.
-constexpr std::int64_t kMostForMessages = 200'000;
 
 class Stopwatch {
 public:
@@ -245,7 +241,8 @@ void Search::start_prover() {
 // A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
 // sweeps are dearer. What has been proved and found stays.
 void Search::bundle_trees() {
-    if (bundled_ || together_ == 0) return;
+    // Whoever shares the tree of the prover keeps it.
+    if (bundled_ || together_ == 0 || sharing_) return;
     if (!together_at_once_ && !(will_bundle() && turn_ >= kRepeatFrom)) return;
     bundled_ = true;
     Stopwatch watch(seconds_.factors);
@@ -283,12 +280,12 @@ bool Search::wants_boxes() const {
 
 bool Search::wants_messages() const {
     if (!wants_boxes() || method_ == Method::both) return true;
-    return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= kMostForMessages);
+    return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= schedule.most_for_messages);
 }
 
 // Where both provers are at work they take turns, boxes first and more often.
 bool Search::boxes_are_next() const {
-    const int every = method_ == Method::both ? 2 : kMessagesEvery;
+    const std::int64_t every = method_ == Method::both ? 2 : schedule.messages_every;
     return wants_boxes() && (prover_turns_ % every != every - 1 || !wants_messages());
 }
 
@@ -339,11 +336,12 @@ bool Search::done() {
 }
 
 std::int64_t Search::turn_work(int turn) const {
-    const std::int64_t work = will_bundle() ? kOptimumTurns[turn] : kTurns[turn];
+    const std::int64_t work = schedule.*(will_bundle() ? kOptimumTurns : kTurns)[turn];
     if (turn % 2 == 1) return work * (turn >= kRepeatFrom ? patience_ : 1);
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     // In deep trees a move is spread over memory, and its work takes several times as long.
-    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), kLocalPerNode * size);
+    // On a small problem it has seen everything long before; the prover decides such problems at once.
+    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), schedule.local_work_per_node * size);
 }
 
 void Search::local_phase() {
@@ -356,7 +354,7 @@ void Search::local_phase() {
     if (old < incumbent_.score)
         patience_ = 1;
     else if (turn_ > kRepeatFrom && turn_left_ <= 0 && goal_.mode != Mode::decide)
-        patience_ = std::min(2 * patience_, kPatience);
+        patience_ = std::min(2 * patience_, schedule.local_patience);
 }
 
 void Search::prove_phase(std::int64_t node_limit) {
@@ -367,11 +365,11 @@ void Search::prove_phase(std::int64_t node_limit) {
     start_prover();
     bundle_trees();
     Stopwatch watch(seconds_.prove);
-    const bool shares = threads_ > 1 && node_limit < 0 && turn_ >= kRepeatFrom;
+    const bool shares = threads_ > 1 && node_limit < 0 && turn_ >= schedule.share_from_turn;
     // Whether a search begins again is seen by one prover.
     while (shares && !prover_->settled() && !prover_->finished() && turn_left_ > 0 && !control_.paused()) {
         const std::int64_t before = prover_->work();
-        prover_->run(std::min(turn_left_, kUnsettledTurn), -1, incumbent_, local_, control_);
+        prover_->run(std::min(turn_left_, schedule.share_unsettled), -1, incumbent_, local_, control_);
         turn_left_ -= prover_->work() - before;
     }
     if (shares && prover_->settled() && !sharing_) {

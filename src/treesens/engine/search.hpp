@@ -18,6 +18,7 @@
 #include "prove/prover.hpp"
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
@@ -36,11 +37,6 @@ struct Seconds {
 
 class Search {
 public:
-    // Trees with so many leaves on average are deep: boxes prove what messages do not (ADR 0011).
-    static constexpr std::int64_t kDeepTree = 64;
-    // Entries of a factor of several trees, once a search is long (ADR 0013).
-    static constexpr std::int64_t kTogether = 400;
-
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
     Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
     // With trees that are known: the problem needs neither boxes nor coefficients of leaves.
@@ -113,7 +109,7 @@ private:
     bool will_bundle() const {
         return together_ > 0 && goal_.mode == Mode::objective && !objective_cancels_ && !is_deep();
     }
-    bool is_deep() const { return problem_.leaves() >= kDeepTree * problem_.groups(); }
+    bool is_deep() const { return problem_.leaves() >= schedule.deep_tree * problem_.groups(); }
     bool wants_boxes() const;
     bool wants_messages() const;
     bool boxes_are_next() const;
@@ -136,7 +132,7 @@ private:
     FactorSets sets_;
     Goal sets_goal_;        // the goal for which sets_ were built
     bool bundled_ = false;  // trees of sets_ share factors, or cannot
-    std::int64_t together_ = kTogether;
+    std::int64_t together_ = schedule.together;
     bool together_at_once_ = false;
     std::int32_t parts_depth_ = 0;
     BoxLayers layers_;

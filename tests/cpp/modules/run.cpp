@@ -123,7 +123,7 @@ void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, 
     Search search(p, mode, seed, -1);
     search.set_threads(threads);
     search.set_method(method);
-    if (parts > 0) search.set_together(kTogether);
+    if (parts > 0) search.set_together(schedule.together);
     search.set_parts(parts);
     search.set_audit(1);
     for (int i = 0; i < 3; ++i) search.run(0.0002, -1, -1);  // pauses, and goes on

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <nanobind/stl/string.h>
+
 #include "bindings/arrays.hpp"
 #include "ensemble/cell_trees.hpp"
 #include "ensemble/flip_profiles.hpp"
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -135,6 +138,15 @@ void flip_profiles(Ints root, Ints feature, Ints cut, Ints left, Ints right, Int
                             allowed.data(), cells.data(), rows, features, out);
 }
 
+// By name: (value, default, least value, sentence).
+nb::dict schedule_shown() {
+    nb::dict out;
+    for (const treesens::ScheduleEntry& e : treesens::schedule_entries()) {
+        out[e.name] = nb::make_tuple(treesens::schedule.*(e.member), e.standard, e.least, e.sentence);
+    }
+    return out;
+}
+
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -148,6 +160,9 @@ NB_MODULE(_engine, m) {
           "default_left"_a, "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a,
           "cells"_a, "leaf_value"_a, "flipped"_a, "allowed"_a, "highest"_a, "lowest"_a, "highest_cell"_a,
           "lowest_cell"_a);
+    if (const char* changed = std::getenv("TREESENS_SCHEDULE")) treesens::set_schedule(changed);
+    m.def("schedule", &schedule_shown);
+    m.def("set_schedule", &treesens::set_schedule, "text"_a);
     treesens::bind_search(m);
     treesens::bind_nested(m);
     treesens::bind_regions(m);

@@ -7,13 +7,11 @@
 #include "bound/factors.hpp"
 #include "problem/checked.hpp"
 #include "problem/leaf_boxes.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
 namespace {
-
-// Pairs of leaves of one tree; above that the copies stay apart (weaker, never wrong).
-constexpr std::int64_t kMostPairs = 400'000;
 
 // The entries of one factor, written into a layer in the order of their values. Their literals stay where they are
 // until it is finished.
@@ -116,7 +114,8 @@ public:
             static_cast<void>(tree);
             const std::vector<std::int32_t> touched = touching(groups);
             if (touched.empty()) continue;
-            if (!join_.run(touched, kMostPairs)) {
+            // Above so many pairs the copies stay apart (weaker, never wrong).
+            if (!join_.run(touched, schedule.overlap_pairs)) {
                 for (const std::int32_t g : touched) apart(g);
             } else {
                 write_join(slop);

@@ -12,6 +12,7 @@
 
 #include "bound/messages.hpp"
 #include "problem/domains.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
@@ -56,10 +57,12 @@ public:
     bool give(OpenNode& out);
 
 private:
-    // Above so many bytes the search goes on depth-first, until there is room.
-    static constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+    static constexpr std::int64_t kLeastRoom = std::int64_t{16} << 20;
     bool is_endless() const { return limits_.ends == INT64_MAX; }
-    bool is_full() const { return bytes_ >= kMostBytes || budget_.room() < kMostBytes / 16; }
+    // Then the search goes on depth-first, until there is room.
+    bool is_full() const {
+        return bytes_ >= schedule.open_node_megabytes * (std::int64_t{1} << 20) || budget_.room() < kLeastRoom;
+    }
     static std::int64_t all_bytes(const OpenNode& node);
     void end_dive();
     OpenNode take_from(std::vector<OpenNode>& nodes);

@@ -4,14 +4,13 @@
 
 #include "bound/factors.hpp"
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
 namespace {
 
-constexpr std::int64_t kOftenEnough = 16;  // nodes at which an idle layer is asked all the same
 constexpr int kTrims = 4;                  // rounds of trimming at one node
-constexpr std::int64_t kPointEvery = 8;    // nodes per decoded point
 constexpr std::int64_t kMisses = 100;
 // A box that is looked at costs several times what an entry costs the messages, whose lists are read in order.
 constexpr std::int64_t kWorkPerBox = 6;
@@ -79,12 +78,12 @@ void OverlapProver::run(std::int64_t work_limit, std::int64_t node_limit, Incumb
 
 void OverlapProver::step(Incumbent& incumbent, LocalSearch& polisher) {
     if (!enter()) return;
-    const bool all = frames_.empty() || statistics_.nodes % kOftenEnough == 0;
+    const bool all = frames_.empty() || statistics_.nodes % schedule.overlap_idle == 0;
     if (refuted(all) || !trim(all)) {
         prune();
         return;
     }
-    if (frames_.empty() || statistics_.nodes % kPointEvery == 0) decode(incumbent, polisher);
+    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) decode(incumbent, polisher);
     branch(incumbent);
 }
 

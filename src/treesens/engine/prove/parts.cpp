@@ -5,21 +5,10 @@
 
 #include "prove/prover.hpp"
 #include "prove/subproblem.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
-namespace {
-
-// The search looks long if between these nodes the greatest bound keeps more than so much of its distance from the
-// level. At that pace a thousand nodes more would follow. Measured: 0.43 to 0.60 in searches of 100 to 450 nodes, 0.66
-// to 0.76 in those of 1,400 to 7,900.
-constexpr std::int64_t kEarly = 32;
-constexpr std::int64_t kLate = 128;
-constexpr double kLong = 0.625;
-// Units of work after which it is looked at whether another node is better by now.
-constexpr std::int64_t kTurn = 4'000'000;
-
-}  // namespace
 
 void Prover::set_parts(const Parts& parts) {
     parts_ = parts;
@@ -33,14 +22,18 @@ bool Prover::has_done(std::int64_t nodes) const {
     return phase_ == Phase::enter || (phase_ == Phase::part && part_->has_done(part_->statistics().nodes));
 }
 
+// The search looks long if between two nodes the greatest bound keeps more than so much of its distance from the level.
+// At that pace a thousand nodes more would follow. Measured: 0.43 to 0.60 in searches of 100 to 450 nodes, 0.66 to 0.76
+// in those of 1,400 to 7,900.
 void Prover::watch_pace() {
     const std::int64_t nodes = statistics_.nodes - first_node_;
-    if (nodes < kEarly) return;
+    if (nodes < schedule.part_early) return;
     const std::int64_t distance = std::max<std::int64_t>(std::min(proved_upper(), root_upper_) - level_, 0);
-    if (nodes == kEarly) early_distance_ = distance;
-    if (nodes < kLate) return;
+    if (nodes == schedule.part_early) early_distance_ = distance;
+    if (nodes < schedule.part_late) return;
     watches_ = false;
-    const bool looks_long = static_cast<double>(distance) > kLong * static_cast<double>(early_distance_);
+    const bool looks_long = 1000.0 * static_cast<double>(distance) >
+                            static_cast<double>(schedule.part_long) * static_cast<double>(early_distance_);
     if (looks_long && root_.domains.variables() > 0) begin_in_parts();
     root_ = OpenNode();
 }
@@ -88,7 +81,7 @@ void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& co
     const std::int64_t done = part_->work();
     const std::int64_t audited = part_->audited();
     const std::int64_t most = node_limit < 0 ? -1 : before.nodes + node_limit - statistics_.nodes;
-    if (part_turn_ <= 0) part_turn_ = kTurn;
+    if (part_turn_ <= 0) part_turn_ = schedule.part_turn;
     part_->run(std::min(part_turn_, std::max<std::int64_t>(end_ - work(), 1)), most, incumbent, control);
     const ProverStatistics& after = part_->statistics();
     statistics_.nodes += after.nodes - before.nodes;

@@ -5,27 +5,22 @@
 
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
 namespace {
 
 constexpr std::int32_t kUnit = kMultiplierUnit;
-constexpr int kRootSweeps = 60;
-constexpr int kNodeSweeps = 4;
-constexpr int kRootSteps = 20;
-constexpr int kNodeSteps = 1;
 // Passes over the factors, where sweeps no longer help (ADR 0015). In a node they pay if they may prune it: if they
 // lower the bound by half of it, as far as those of late tell. One node in so many is tried all the same. Decisions are
 // made by finding points more often than by bounds, and take longer with passes.
-constexpr int kRootPasses = 10;
-// There are many parts, and what they begin with is a small problem.
-constexpr int kPartSweeps = 20;
-constexpr int kPartPasses = 4;
-constexpr int kNodePasses = 1;
 constexpr std::int64_t kPassReach = 2;
 constexpr std::int64_t kPassTrial = 16;
 constexpr std::int64_t kPassMemory = 4;
+// There are many parts, and what they begin with is a small problem.
+constexpr int kPartSweeps = 20;
+constexpr int kPartPasses = 4;
 // What of the work polishing may take: a quarter, and an eighth if the turns of local search have looked for the one
 // best before (measured); less after so many polished points in a row that were no better.
 struct Polish {
@@ -130,8 +125,8 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       open_(dive_of(goal.mode), budget),
       x_(problem.variables(), 0),
       slack_(problem.rows, 0),
-      root_sweeps_(how == Start::part ? kPartSweeps : kRootSweeps),
-      root_passes_(how == Start::part ? kPartPasses : kRootPasses),
+      root_sweeps_(how == Start::part ? kPartSweeps : narrow<int>(schedule.root_sweeps)),
+      root_passes_(how == Start::part ? kPartPasses : narrow<int>(schedule.root_passes)),
       audit_(problem, forest, clauses, goal) {
     const std::vector<std::int32_t> start = start_multipliers(sets);
     if (sets.collapsed) {
@@ -329,8 +324,8 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
     const std::int64_t bound = bound_level.messages.bound();
     const std::int64_t gain = last_bound_ - bound;
     last_bound_ = bound;
-    const int most = at_root() ? root_sweeps_ : kNodeSweeps;
-    const std::int64_t patience = at_root() ? kPatience : 2 * (kNodeSweeps - sweeps_);
+    const std::int64_t most = at_root() ? root_sweeps_ : schedule.node_sweeps;
+    const std::int64_t patience = at_root() ? kPatience : 2 * (schedule.node_sweeps - sweeps_);
     if (sweeps_ < most && gain > bound / std::max<std::int64_t>(patience, 1)) return;
     if (passes_pay(bound_level)) {
         pass(bound_level, control);
@@ -348,7 +343,7 @@ void Prover::sweep_tier(BoundLevel& bound_level, Incumbent& incumbent, LocalSear
 bool Prover::passes_pay(const BoundLevel& bound_level) const {
     if (goal_.mode == Mode::decide) return false;
     if (at_root()) return passes_ < root_passes_;
-    if (passes_ >= kNodePasses) return false;
+    if (passes_ >= schedule.node_passes) return false;
     return !bound_level.pass_gain || last_bound_ / kPassReach < *bound_level.pass_gain ||
            statistics_.nodes % kPassTrial == 0;
 }
@@ -402,7 +397,7 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     tighten(*bound_level_);
     if (better) decode(*bound_level_, incumbent, polisher, control);
     failures_ = better ? 0 : failures_ + 1;
-    if (steps_ >= (at_root() ? kRootSteps : kNodeSteps) || failures_ > 3) leave_tier();
+    if (steps_ >= (at_root() ? schedule.root_steps : schedule.node_steps) || failures_ > 3) leave_tier();
 }
 
 // A point of the node at work may not be worth more than what has been proved of the node.

@@ -15,17 +15,15 @@
 #include <vector>
 
 #include "prove/prover.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
 class WorkSharing {
 public:
-    // Work between two looks at the others: some milliseconds.
-    static constexpr std::int64_t kQuantum = 1'000'000;
-
     // `first` is the prover that holds the tree. Helpers for which there is no memory are left out.
     WorkSharing(const Problem& problem, const Forest& forest, const Goal& goal, const FactorSets& sets, const Gap& gap,
-                MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed, std::int64_t quantum = kQuantum);
+                MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed, std::int64_t quantum = schedule.share_quantum);
 
     // Every thread works until `work` is used up, the control pauses, the tree is finished or (decide) a witness is
     // found. Exceptions of any thread are thrown here, after all threads have ended.

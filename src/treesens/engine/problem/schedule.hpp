@@ -1,0 +1,73 @@
+// When each method begins and how far it goes: every number that chooses among the methods of the search, in one place,
+// with its default and a sentence. A number that belongs to one algorithm alone stays beside its code.
+//
+// `TREESENS_SCHEDULE=part_early=2,part_long=0` changes them for a process; `_engine.schedule()` tells them, and
+// `_engine.set_schedule(..)` changes them between two searches. They change how long an answer takes, never the answer:
+// the oracle draws them (tests/oracle), so that small problems run through the code of large ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace treesens {
+
+// name, default, least value, sentence
+#define TREESENS_SCHEDULE_OPTIONS(OPTION)                                                                              \
+    OPTION(local_turn, 6'000'000, 1, "work of the first turn of the local search")                                     \
+    OPTION(prove_turn, 100'000'000, 1, "work of the first turn of the provers")                                        \
+    OPTION(local_turn_2, 30'000'000, 1, "work of the second turn of the local search")                                 \
+    OPTION(prove_turn_2, 400'000'000, 1, "work of every later turn of the provers")                                    \
+    OPTION(local_turn_3, 60'000'000, 1, "work of every later turn of the local search")                                \
+    OPTION(optimum_local_turn, 2'000'000, 1, "local_turn of an optimum for which trees share factors")                 \
+    OPTION(optimum_prove_turn, 1'000'000, 1, "prove_turn of such an optimum")                                          \
+    OPTION(optimum_local_turn_2, 2'000'000, 1, "local_turn_2 of such an optimum")                                      \
+    OPTION(optimum_prove_turn_2, 400'000'000, 1, "prove_turn_2 of such an optimum")                                    \
+    OPTION(optimum_local_turn_3, 5'000'000, 1, "local_turn_3 of such an optimum")                                      \
+    OPTION(local_work_per_node, 2'000, 1, "a turn of the local search does no more than so much for a node of a tree") \
+    OPTION(local_patience, 16, 1, "turns of provers grow by up to this factor while local search finds nothing")       \
+    OPTION(deep_tree, 64, 1, "trees with so many leaves on average are deep: boxes prove (ADR 0011)")                  \
+    OPTION(messages_every, 4, 2, "in deep trees every so many turns are for messages")                                 \
+    OPTION(most_for_messages, 200'000, 0, "with more leaves, deep trees are proved with boxes alone")                  \
+    OPTION(together, 400, 0, "entries of a factor of several trees, once a search is long (ADR 0013)")                 \
+    OPTION(root_sweeps, 60, 0, "sweeps of messages at the root of the messages prover")                                \
+    OPTION(node_sweeps, 4, 0, "sweeps of messages at every other node")                                                \
+    OPTION(root_steps, 20, 0, "multiplier steps at the root")                                                          \
+    OPTION(node_steps, 1, 0, "multiplier steps at every other node")                                                   \
+    OPTION(root_passes, 10, 0, "passes over the factors at the root (ADR 0015)")                                       \
+    OPTION(node_passes, 1, 0, "passes over the factors at every other node")                                           \
+    OPTION(part_early, 32, 1, "node at which the pace of a search is looked at first (ADR 0016)")                      \
+    OPTION(part_late, 128, 2, "node at which it is decided whether the search goes on in parts")                       \
+    OPTION(part_long, 625, 0, "per mille of the distance that are left in between if a search is long")                \
+    OPTION(part_turn, 4'000'000, 1, "work after which it is looked at whether another part is better by now")          \
+    OPTION(share_from_turn, 3, 1, "turn from which several threads share the tree of a search (ADR 0009)")             \
+    OPTION(share_unsettled, 10'000'000, 1, "work between two looks at whether a search can be shared")                 \
+    OPTION(share_quantum, 1'000'000, 1, "work of a thread between two looks at the others")                            \
+    OPTION(open_node_megabytes, 256, 0, "memory of open nodes above which a search goes on depth-first")             \
+    OPTION(overlap_idle, 16, 1, "nodes at which a layer of boxes that proved nothing is asked all the same")           \
+    OPTION(overlap_point, 8, 1, "nodes of the boxes prover per decoded point")                                         \
+    OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of two trees that are joined")
+
+struct Schedule {
+#define TREESENS_OPTION(name, value, least, sentence) std::int64_t name = value;
+    TREESENS_SCHEDULE_OPTIONS(TREESENS_OPTION)
+#undef TREESENS_OPTION
+};
+
+struct ScheduleEntry {
+    const char* name;
+    std::int64_t Schedule::*member;
+    std::int64_t standard;
+    std::int64_t least;
+    const char* sentence;
+};
+
+const std::vector<ScheduleEntry>& schedule_entries();
+
+// The numbers of this process. Written between searches only: a search that runs reads them without a lock.
+extern Schedule schedule;
+
+// `name=value,name=value`; an empty text changes nothing. Throws std::invalid_argument with what is wrong.
+void set_schedule(const std::string& text);
+
+}  // namespace treesens

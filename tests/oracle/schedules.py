@@ -1,0 +1,48 @@
+"""Numbers of the engine's schedule that bring the code of long searches to small problems (`_engine.schedule()` has them all).
+
+They change how a search goes, never what it says: a question that is answered otherwise under one of them is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+SHORT_TURNS = (
+    "local_turn=300,local_turn_2=50,local_turn_3=50,prove_turn=1,prove_turn_2=4000,optimum_local_turn=300,"
+    "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=50"
+)
+WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0"
+
+SCHEDULES = {
+    "parts": f"{SHORT_TURNS},{WEAK_BOUNDS},part_early=1,part_late=2,part_long=0,part_turn=500",
+    "crews": f"{SHORT_TURNS},{WEAK_BOUNDS},share_from_turn=1,share_unsettled=1,share_quantum=20",
+    "boxes": f"{SHORT_TURNS},deep_tree=1,messages_every=1000,overlap_idle=1,overlap_point=3",
+    "boxes in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4",
+    "weak bounds": f"{SHORT_TURNS},{WEAK_BOUNDS}",
+    "no room": f"{SHORT_TURNS},{WEAK_BOUNDS},open_node_megabytes=0",
+    "large factors": f"{SHORT_TURNS},together=20000",
+    "single trees": "together=0",
+}
+
+
+def draw_schedule(rng: np.random.Generator) -> tuple[str, int]:
+    """(the name of a schedule or "", threads): more threads mostly where a search is shared early."""
+    name = str(rng.choice(["", *SCHEDULES], p=[0.55, *([0.45 / len(SCHEDULES)] * len(SCHEDULES))]))
+    several = rng.random() < (0.9 if name == "crews" else 0.12)
+    return name, int(rng.integers(2, 5)) if several else 1
+
+
+@contextmanager
+def scheduled(name: str) -> Iterator[None]:
+    """The engine of this process under a schedule."""
+    from treesens import _engine
+
+    standard = ",".join(f"{key}={default}" for key, (_, default, _, _) in _engine.schedule().items())
+    _engine.set_schedule(SCHEDULES[name] if name else "")
+    try:
+        yield
+    finally:
+        _engine.set_schedule(standard)
