@@ -30,30 +30,24 @@ class World:
     """By name of the model: the complete domain, evaluated."""
     tables: Mapping[str, Rows]
     groups: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict)
-    flat: np.ndarray | None = None
+    known: dict[bytes, int] | None = None
 
     def place(self, values: Sequence[int]) -> int | None:
         """The place of a point among all, by the places of its values; None if a one-hot group excludes it."""
-        if self.flat is None:
-            self.flat = np.ravel_multi_index(self.space.grid.T, self.sizes)
-        number = int(np.ravel_multi_index(tuple(values), self.sizes))
-        found = int(np.searchsorted(self.flat, number))
-        return found if found < len(self.flat) and self.flat[found] == number else None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(len(f.typed) for f in self.space.features)
+        if self.known is None:
+            self.known = {row.tobytes(): place for place, row in enumerate(self.space.grid)}
+        return self.known.get(np.asarray(values, np.int32).tobytes())
 
     def group(self, free: Sequence[str]) -> np.ndarray:
         """int[points]: the same number for points that agree on all features but the free ones."""
         key = tuple(sorted(free))
         if key not in self.groups:
             kept = [i for i, f in enumerate(self.space.features) if f.name not in free]
-            sizes = [len(self.space.features[i].typed) for i in kept]
-            number = np.zeros(self.space.size, np.int64)
-            for i, size in zip(kept, sizes, strict=True):
-                number = number * size + self.space.grid[:, i]
-            self.groups[key] = number
+            if kept:
+                _, number = np.unique(self.space.grid[:, kept], axis=0, return_inverse=True)
+                self.groups[key] = number.reshape(-1)
+            else:
+                self.groups[key] = np.zeros(self.space.size, np.int64)
         return self.groups[key]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.oracle import models_boosted, models_sklearn
 from tests.oracle.brute import World
-from tests.oracle.draw_spaces import draw_features
+from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
 from tests.oracle.meaning import Rows
 from tests.oracle.models import Model, evaluate
@@ -33,6 +33,7 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
         False,
         1.5,
     ),
+    "calibrated": (models_sklearn.train_calibrated, NUMBERS, False, 1),
     "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
     "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1.5),
@@ -40,6 +41,10 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
 """By name: the trainer, its kinds of features, whether features have no names, and its share."""
 DOMAINS_FROM_DATA = 0.15
 """Share of cases with `domain from`."""
+WIDE = 0.06
+"""Share of cases with 18 to 200 features."""
+CLUSTERED = 0.06
+"""Share of tables with some hundred rows in a few tight clusters."""
 LARGEST = 20_000
 WIDEST = 1_200
 
@@ -121,7 +126,8 @@ def draw_case(seed: int, questions: int = 12) -> Case:
 def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict[str, Model]]:
     train, kinds, plain, _ = TRAINERS[trainer]
     most = 400 if rng.random() < 0.85 else 6000
-    features = draw_features(rng, plain=plain, kinds=kinds, most=most)
+    wide = rng.random() < WIDE and set(NUMBERS) <= set(kinds)
+    features = draw_wide(rng, plain=plain) if wide else draw_features(rng, plain=plain, kinds=kinds, most=most)
     if plain:
         features = [replace(f, name=f"f{i}") for i, f in enumerate(features)]
     kind = str(rng.choice(["binary", "binary", "multi", "regression"]))
@@ -166,8 +172,12 @@ def draw_table(
 
 def draw_places(rng: np.random.Generator, features: Sequence[Feature]) -> np.ndarray:
     """Places of the values of 3 to 29 rows, int[rows, features]."""
-    count = int(rng.integers(3, 30))
+    clustered = rng.random() < CLUSTERED
+    count = int(rng.integers(100, 501)) if clustered else int(rng.integers(3, 30))
     places = np.stack([rng.integers(0, len(f.typed), count) for f in features], axis=1)
+    if clustered:
+        centres = places[rng.integers(0, int(rng.integers(1, 5)), count)]
+        places = np.where(rng.random(places.shape) < 0.1, places, centres)
     for group in {f.group for f in features if f.group is not None}:
         members = [i for i, f in enumerate(features) if f.group == group]
         places[:, members] = 0

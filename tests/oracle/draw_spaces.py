@@ -32,6 +32,31 @@ def draw_features(rng: np.random.Generator, *, plain: bool, kinds: list[str], mo
     return made
 
 
+def draw_wide(rng: np.random.Generator, *, plain: bool) -> list[Feature]:
+    """Many features of few combinations: one-hot groups, features of two values, and features of one value, in any order."""
+    wanted = int(rng.choice([18, 18, 30, 60, 200], p=[0.35, 0.25, 0.25, 0.1, 0.05]))
+    names = [f"f{i}" if plain else f"w{i}" for i in range(wanted + 8)][::-1]
+    made: list[Feature] = []
+    for group in range(int(rng.integers(1, 4))):
+        made += _onehot(names, int(rng.integers(3, 7)), group)
+    for _ in range(int(rng.integers(1, 5))):
+        made.append(_whole(names.pop(), 0, 1))
+    while len(made) < wanted:
+        value = int(rng.integers(-2, 3))
+        made.append(_whole(names.pop(), value, value))
+    order = rng.permutation(len(made)) if not plain else np.arange(len(made))
+    return [made[i] for i in order]
+
+
+def _whole(name: str, low: int, high: int) -> Feature:
+    values = tuple(range(low, high + 1))
+    user = tuple(float(v) for v in values)
+    return Feature(
+        name, "integer", values, user, user, float(high - low), f"integer in [{low}, {high}]",
+        constants=tuple(str(v) for v in range(low - 1, high + 2)),
+    )  # fmt: skip
+
+
 def _onehot(names: list[str], count: int, group: int) -> list[Feature]:
     return [
         Feature(

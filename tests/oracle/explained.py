@@ -30,7 +30,8 @@ def draw_explained(case: Case) -> list[dict[str, Any]]:
         return []
     names = [f.name for f in case.features]
     barred = [str(n) for n in rng.permutation(names)[: int(rng.choice([0, 0, 1, 1, 2, len(names)]))]]
-    asked = {"data": data, "row": int(rng.choice(inside)), "without": barred, "smallest": bool(rng.random() < 0.5)}
+    smallest = bool(rng.random() < 0.5) and len(names) <= 8
+    asked = {"data": data, "row": int(rng.choice(inside)), "without": barred, "smallest": smallest}
     expect = str(rng.choice(["none", "some"])) if rng.random() < 0.1 else None
     return [{**NOTHING, "name": "why", "points": [["a", model]], "constraints": [], "explain": asked, "expect": expect}]
 

@@ -64,7 +64,7 @@ class Model:
     @property
     def linear(self) -> bool:
         """Whether probabilities are the outputs themselves."""
-        return self.kind != "regression" and self.link == "identity"
+        return self.kind != "regression" and self.link in ("identity", "calibrated")
 
     def output_of(self, name: str) -> int:
         return self.class_of(name)
@@ -162,6 +162,8 @@ def training(rng: np.random.Generator, space_features: Sequence[Feature], rows: 
             columns.append(values)
             continue
         pool = [v for v in f.stored if isinstance(v, str) or not np.isnan(v)]
+        if len(pool) == 1 and not isinstance(pool[0], str):
+            pool = [pool[0] - 1, pool[0], pool[0] + 1]  # what is fixed now was not when the model was trained
         if f.codes == "label":
             pool = list(f.labels)
         unseen = f.kind == "category" and len(pool) > 2 and rng.random() < 0.3

@@ -35,6 +35,12 @@ def coarse(value: float) -> float:
     return float(np.round(value * 8) / 8)
 
 
+def draw_trees(rng: np.random.Generator, features: Sequence[Feature], kind: str) -> int:
+    """How many rounds; wide models get many, so that searches are long."""
+    few = 7 if kind != "multi" else 3
+    return int(rng.integers(few, 30 if kind != "multi" else 8) if len(features) > 12 else rng.integers(1, few))
+
+
 # XGBoost ---------------------------------------------------------------------------------------------------------------
 
 
@@ -44,7 +50,7 @@ def train_xgboost(rng: np.random.Generator, features: Sequence[Feature], name: s
 
     columns = training(rng, features, int(rng.integers(40, 200)))
     y = targets(rng, columns, COUNTS[kind])
-    trees, depth = int(rng.integers(1, 7 if kind != "multi" else 3)), int(rng.integers(1, 5))
+    trees, depth = draw_trees(rng, features, kind), int(rng.integers(1, 5))
     poisson = kind == "regression" and rng.random() < 0.3
     if poisson:
         y = np.abs(y)
@@ -163,7 +169,7 @@ def train_lightgbm(rng: np.random.Generator, features: Sequence[Feature], name: 
 
     columns = training(rng, features, int(rng.integers(40, 200)))
     y = targets(rng, columns, COUNTS[kind])
-    trees = int(rng.integers(1, 7 if kind != "multi" else 3))
+    trees = draw_trees(rng, features, kind)
     poisson = kind == "regression" and rng.random() < 0.3
     if poisson:
         y = np.abs(y)

@@ -301,6 +301,30 @@ def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, c
     return [float(x) for x in low]
 
 
+# Calibration -----------------------------------------------------------------------------------------------------------
+
+
+def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    from sklearn import calibration, frozen
+
+    if kind != "binary":
+        raise ValueError("two classes are calibrated")
+    base = train_sklearn(rng, features, name, kind)
+    if base.link == "votes":
+        raise ValueError("AdaBoost is refused inside")
+    columns = training(rng, features, int(rng.integers(40, 120)))
+    if any(f.missing or f.missing_text for f in features):
+        raise ValueError("the calibration of scikit-learn checks its rows")
+    way = str(rng.choice(["sigmoid", "isotonic"]))
+    whole = calibration.CalibratedClassifierCV(frozen.FrozenEstimator(base.source), method=way)
+    whole.fit(_shown(columns, features), base.source.classes_[targets(rng, columns, 2)])
+    found = (base.thresholds, base.used)
+    model = _sklearn_model(whole, name, "calibrated", kind, "calibrated", features, False, found)
+    model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
+    model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, base.real
+    return model
+
+
 # Converted models ------------------------------------------------------------------------------------------------------
 
 

@@ -259,7 +259,7 @@ def score(d: Draw, points: list[list[str]]) -> Node:
     c = d.pick(m.classes)
     if m.link in ("softmax", "logit") and d.chance(PROBABILITIES):
         return chances(d, points)
-    form = d.pick(["margin", "prob", "class", "class", "by"])
+    form = d.pick(["prob", "class"] if m.link == "calibrated" else ["margin", "prob", "class", "class", "by"])
     if form == "class" or (form == "prob" and m.link in ("softmax", "votes")):
         return ["class", p, d.pick(["=", "=", "!="]), quoted_class(c), "", ""]
     if form == "by" and m.link not in ("ova", "votes"):
@@ -389,12 +389,13 @@ def whole_tables(d: Draw) -> list[str]:
 def likely(d: Draw, points: list[list[str]]) -> Node:
     if not whole_tables(d):
         return unary(d, points)
-    p, data = d.pick(points)[0], d.pick(whole_tables(d))
+    data = d.pick(whole_tables(d))
+    whose = [[p, data] for p, _ in points] if d.chance(0.4) else [[d.pick(points)[0], data]]
     return [
         "compare",
-        [["1", ["likelihood", [[p, data]]]]],
+        [["1", ["likelihood", whose]]],
         ">=",
-        one(d.pick(["0.01", "0.001", "0.05", "0.1", "1e-6"])),
+        one(d.pick(["0.01", "0.001", "0.05", "0.1", "1e-6", "1e-20"])),
     ]
 
 
@@ -403,7 +404,7 @@ def cavity(d: Draw, points: list[list[str]]) -> Node:
     if not whole:
         return unary(d, points)
     some = [p for p, _ in points[: int(d.rng.integers(1, 3))]]
-    width = int(d.rng.integers(1, 4))
+    width = int(d.rng.integers(1, 4 if len(d.space.features) < 10 else 2))
     if d.chance(0.3):
         return ["cavities", some, d.pick(whole), width, int(d.pick([1, 3, 10, 100]))]
     return ["cavities", some, d.pick(whole), width]
@@ -478,7 +479,7 @@ def two_scores(d: Draw, points: list[list[str]]) -> Node:
     if m.kind != "regression" and d.chance(0.5):
         return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
     term = "value" if m.kind == "regression" else "prob" if m.linear and d.chance(0.5) else "margin"
-    if m.link in ("exp", "votes") or n.link != m.link:
+    if m.link in ("exp", "votes", "calibrated") or n.link != m.link:
         return score(d, points)
     c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
     output = 0 if c is None else m.class_of(c)
@@ -497,7 +498,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
     two = len(points) > 1
     m = d.models[points[0][1]]
     forms = []
-    if two and m.link not in ("exp", "votes", "ova") and d.models[points[1][1]].link == m.link:
+    if two and m.link not in ("exp", "votes", "ova", "calibrated") and d.models[points[1][1]].link == m.link:
         forms.append("scores")
     if discrete(d):
         if two:

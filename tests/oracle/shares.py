@@ -97,7 +97,9 @@ def judge_share(world: World, question: dict[str, Any], record: dict[str, Any], 
         wrong("share", f"{share['lower']}..{share['upper']} of {question['share']}, by enumeration {least}..{most}")
     if not 0 <= share["lower"] <= share["upper"] <= 1:
         wrong("share", f"{share['lower']}..{share['upper']} is no interval of shares")
-    if share["upper"] - share["lower"] > 1e-6 and least == most:
+    # Scores of wide range are rounded, and what they leave undecided at a tie stays in the interval.
+    rounded = any(world.points[m].exact is not None for _, m in question["points"])
+    if share["upper"] - share["lower"] > 1e-6 and least == most and not rounded:
         wrong("open", f"share left open: {share['lower']}..{share['upper']}, by enumeration {least}")
     _expected(question, share, least, most, wrong)
 

@@ -123,16 +123,28 @@ def column(values: Sequence[Any]) -> np.ndarray:
 
 def complete(features: Sequence[Feature]) -> Space:
     """Every combination of values in which each one-hot group has exactly one 1."""
-    grid = np.indices([len(f.typed) for f in features]).reshape(len(features), -1).T.astype(np.int32)
-    keep = np.ones(len(grid), bool)
-    for group in {f.group for f in features if f.group is not None}:
-        ones = sum(np.array(f.user)[grid[:, i]] for i, f in enumerate(features) if f.group == group)
-        keep &= ones == 1
-    return Space(tuple(features), grid[keep])
+    parts = units(features)
+    chosen = np.indices([len(rows) for _, rows in parts]).reshape(len(parts), -1)
+    grid = np.zeros((chosen.shape[1], len(features)), np.int32)
+    for (members, rows), at in zip(parts, chosen, strict=True):
+        grid[:, members] = rows[at]
+    return Space(tuple(features), grid[np.lexsort(grid.T[::-1])])
+
+
+def units(features: Sequence[Feature]) -> list[tuple[list[int], np.ndarray]]:
+    """What is chosen independently: a feature, or a one-hot group; its features and int[choices, features] of places."""
+    found: dict[int, tuple[list[int], np.ndarray]] = {}
+    for i, f in enumerate(features):
+        if f.group is None:
+            found[i] = ([i], np.arange(len(f.typed), dtype=np.int32)[:, None])
+        elif f.group not in {features[j].group for j in range(i)}:
+            members = [j for j, other in enumerate(features) if other.group == f.group]
+            found[i] = (members, np.eye(len(members), dtype=np.int32)[::-1])
+    return list(found.values())
 
 
 def combinations(features: Sequence[Feature]) -> int:
-    return math.prod(len(f.typed) for f in features)
+    return math.prod(len(rows) for _, rows in units(features))
 
 
 def with_reals(space_features: Sequence[Feature], thresholds: dict[str, list[float]], kind: type) -> list[Feature]:
