@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
 from treesens.compiler.base.processes import environment
 from treesens.compiler.model import Accumulation, Link, ModelSource, Task
+from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -169,7 +170,14 @@ class TreeliteFrontend:
         )
         library = NativeTreelite(data, kind, outputs)
         note = "read as treelite evaluates it, which may differ from the library that trained the model"
-        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids, (note,))
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            library.leaf_ids,
+            (note,),
+            predicts=None if link is Link.RAW else library.predicts,
+        )
 
 
 def _treelite() -> Any:
@@ -330,6 +338,12 @@ class NativeTreelite:
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Margins [rows, n_outputs] in the leaf type of the model."""
         return self._call("predict", rows, pred_margin=True).reshape(len(rows), self._outputs)
+
+    def predicts(self, rows: NDArray[np.float64]) -> Predicted:
+        """What its postprocessor makes of the margins; treelite predicts no classes."""
+        found = self._call("predict", rows).reshape(len(rows), self._outputs)
+        # Its exponentials of several classes are of float32 in models of float64, too.
+        return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Node numbers of leaves int32[rows, trees]."""

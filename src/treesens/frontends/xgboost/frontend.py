@@ -16,6 +16,7 @@ import math
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,14 @@ class XGBoostFrontend:
         library = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
         # The library has no pred_leaf for vector leaves.
         leaf_ids = None if (ensemble.tree_output < 0).any() else library.leaf_ids
-        return LoadedModel(ensemble, self.name, library.margins, leaf_ids, _notes(root, ensemble, rounds))
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            leaf_ids,
+            _notes(root, ensemble, rounds),
+            predicts=partial(library.predicts, ensemble=ensemble),
+        )
 
 
 def _best_iteration(root: Field) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class InexactDecimalError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Everything an Ensemble needs of the trees; shapes as there."""
+    """Everything an Ensemble needs of the trees; shapes as there. `in_file` counts all trees of the file."""
 
     features: tuple[Feature, ...]
     order: Order
@@ -68,6 +68,7 @@ class Trees:
     category_set: NDArray[np.int32]
     set_offset: NDArray[np.int64]
     set_codes: NDArray[np.int32]
+    in_file: int = 0
 
 
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
@@ -112,12 +113,14 @@ def read_trees(
     weight = booster["weight_drop"].floats() if kind == "dart" else np.ones(len(trees))
     if len(weight) != len(trees):
         raise booster["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+    in_file = len(trees)
     if iteration_end is not None:
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
         trees, info, weight = trees[:keep], info[:keep], weight[:keep]
-    return _columns(
+    made = _columns(
         trees, info, _float32(weight, booster), features=features, outputs=outputs, model=model, version=version
     )
+    return replace(made, in_file=in_file)
 
 
 def _check_rounds(model: Field, trees: int) -> None:
