@@ -24,9 +24,9 @@ from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
-from treesens.compiler.model.predicted import LibraryReplay
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import frontend

@@ -84,9 +84,9 @@ class Witness:
     """Verified concrete points.
 
     `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
-    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]` is
-    the position of the class that the library predicts: None for a regressor, and if emulation cannot tell two classes apart
-    that the library's own rounding decides between.
+    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
+    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
+    classes the library's own rounding chooses.
     """
 
     values: FloatArray

@@ -31,7 +31,6 @@ from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
 
 
-
 @dataclass(frozen=True)
 class Rejected:
     """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it; `none` where its

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
+from treesens.compiler.base.numbers import float_of
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
@@ -172,11 +173,8 @@ def _threshold(info: Field, task: Task) -> Fraction | None:
     given = info.get("binclass_probability_threshold")
     if given is None or task is not Task.BINARY:
         return None
-    try:
-        cut = float(str(given.value)) if isinstance(given.value, (str, int, float)) else math.nan
-    except ValueError:
-        cut = math.nan
-    if not 0 < cut < 1:
+    cut = float_of(str(given.value)) if isinstance(given.value, (str, int, float)) else None
+    if cut is None or not 0 < cut < 1:
         raise given.error(
             f"the threshold `{str(given.value)[:40]}` is no probability between 0 and 1",
             "call set_probability_threshold with such a number",

@@ -135,7 +135,7 @@ def _predictions(
 ) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
     """What the library predicts, beside what the ensemble makes of the library's own margins."""
     result = []
-    finite = np.isfinite(margins.astype(np.float64)).all(axis=1)
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(margins.astype(np.float64)).all(axis=1))
     if said.probabilities is not None:
         kind = said.probabilities.dtype if said.probabilities.dtype.kind == "f" else np.dtype(np.float64)
         right = np.asarray(said.probabilities, np.float64)
@@ -144,7 +144,9 @@ def _predictions(
             raise ModelError(f"the library predicted an array of shape {right.shape}, the ensemble {ours.shape}")
         unit = np.maximum(np.abs(right), 0.0 if ensemble.link is Link.EXP else 1.0)
         with np.errstate(invalid="ignore"):
-            near = np.abs(right - ours) <= _ROUNDINGS * max(4 * np.finfo(kind).eps, float(resolution_of(ensemble))) * unit
+            near = (
+                np.abs(right - ours) <= _ROUNDINGS * max(4 * np.finfo(kind).eps, float(resolution_of(ensemble))) * unit
+            )
         result.append(("probability", right, np.where(near | ~finite[:, None], right, ours)))
     if said.classes is not None:
         sure = sure_classes(ensemble, np.where(finite[:, None], margins, 0.0).astype(np.float64))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.numbers import whole_of
 from treesens.errors import ModelError
 
 _LARGEST = 2**62
@@ -67,10 +68,10 @@ class Field:
         """An integer, also one written as a text."""
         value = self.value
         if isinstance(value, str):
-            try:
-                value = int(value)
-            except ValueError:  # thousands of digits included
-                raise self.error(f"`{value[:40]}` is not a whole number") from None
+            whole = whole_of(value)
+            if whole is None:  # thousands of digits included
+                raise self.error(f"`{value[:40]}` is not a whole number")
+            value = whole
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:

@@ -13,7 +13,6 @@ import numpy as np
 import treesens
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
-from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import ExplainedRow, Query
@@ -287,10 +286,7 @@ def _found(query: Query, result: Result) -> dict[str, Any]:
         data["raw_points"] = {
             p.name: [None if math.isnan(v) else float(v) for v in witness.values[i]] for i, p in enumerate(query.points)
         }
-        data["scores"] = {
-            p.name: scores_of(query, witness, i)
-            for i, p in enumerate(query.points)
-        }
+        data["scores"] = {p.name: scores_of(query, witness, i) for i, p in enumerate(query.points)}
         data["replay"] = str(witness.replay)
         data["in_numerical_band"] = witness.in_band
     if result.objective is not None:

@@ -16,10 +16,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import USUAL, Tolerance
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.verify import verify_values
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError

@@ -23,7 +23,7 @@ Kind = Literal["gap", "margin"]
 """The unit of a size: probability (of a regressor: its value), or raw score."""
 
 _A, _B = ast.Name("a"), ast.Name("b")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 
 
 def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:

@@ -27,10 +27,10 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Certified, Verdict, Witness
-from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.verify import verify_cells
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table

@@ -21,9 +21,9 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.result import Verdict
-from treesens.compiler.model.predicted import LibraryReplay
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError

@@ -81,9 +81,7 @@ class RangeEnd:
             "tolerance": None if goal is None else goal.tolerance.record(),
             "reason": self._reason,
             "points": None if witness is None else points_of(query, witness),
-            "scores": None
-            if witness is None
-            else scores_of(query, witness, 0),
+            "scores": None if witness is None else scores_of(query, witness, 0),
             "replay": None if witness is None else str(witness.replay),
             **({"certificates": made} if made else {}),
             "seconds": round(self.seconds, 6),

@@ -16,6 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.measure.sampler import Estimate
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
@@ -33,7 +34,6 @@ from treesens.compiler.result import (
     Verdict,
     Witness,
 )
-from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.verify import verify_values
 from treesens.solve.bounds import left_open, shown_value
 

@@ -43,7 +43,8 @@ def validate(e: Ensemble) -> None:
         e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
     )
     require(
-        e.decides_at is None or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),
+        e.decides_at is None
+        or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),
         "a score that decides is for two classes, and for them alone",
     )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")

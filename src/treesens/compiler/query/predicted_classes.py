@@ -48,9 +48,9 @@ def compares_scores(ensemble: Ensemble) -> bool:
 
 
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
-    """The classes that the library predicts for its margins [rows, n_outputs], None if only its own rounding decides between two.
+    """The classes that the library predicts for its margins [rows, n_outputs]; None if only its own rounding decides.
 
-    A library that goes through probabilities shows no lead that is smaller than they are rounded; equal margins are a tie to all.
+    A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
     """
     classes = ensemble.predicted_classes(margins)
     if compares_scores(ensemble):

@@ -124,7 +124,7 @@ class NativeLightGBM:
         return raw / self._average if self._average > 1 else raw
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
-        """What Booster.predict returns, and the class that LGBMClassifier.predict makes of it: that of the greatest probability."""
+        """What Booster.predict returns, and LGBMClassifier's class: that of the greatest probability."""
         found = self._predict(rows).reshape(len(rows), self._outputs)
         shown = None if ensemble.link is Link.RAW else found
         if not ensemble.classes:

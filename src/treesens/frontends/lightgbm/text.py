@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.numbers import whole_of
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, bits_of
 from treesens.frontends.lightgbm.model import LightGBMHeader, LightGBMTree
@@ -36,10 +37,10 @@ class Block:
         return self.values[key]
 
     def integer(self, key: str) -> int:
-        try:
-            return int(self.text(key))
-        except ValueError:
-            raise self.error(f"`{key}` is not a whole number") from None
+        whole = whole_of(self.text(key))
+        if whole is None:
+            raise self.error(f"`{key}` is not a whole number")
+        return whole
 
     def array(self, key: str, dtype: Any, count: int) -> NDArray[Any]:
         """Numbers separated by blanks, exactly `count` of them."""

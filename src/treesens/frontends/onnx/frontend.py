@@ -217,6 +217,7 @@ class NativeONNX:
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """The scores after the transform, and the label."""
         found = self._run(rows, transformed=True)
-        shown = np.asarray(found[-1]).reshape(len(rows), -1)
-        shown = None if ensemble.link is Link.RAW else shown[:, -1:] if self._outputs == 1 else shown
+        scores = np.asarray(found[-1]).reshape(len(rows), -1)
+        scores = scores[:, -1:] if self._outputs == 1 else scores
+        shown = None if ensemble.link is Link.RAW else scores
         return Predicted(shown, positions(np.asarray(found[0]), ensemble.classes) if ensemble.classes else None)

@@ -128,9 +128,7 @@ def _positive(a: Attributes) -> bool:
     return bool((a.floats("class_weights") >= 0).all())
 
 
-def _one_score(
-    a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]
-) -> Read:
+def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
     """Two classes from one score s of the first: 1 - s and s if no weight is negative, a margin otherwise."""
     nodes, output, given = _nodes(a, "class", 1)
     if len(base) > 1:
@@ -160,10 +158,8 @@ def _one_score(
     return Read(both, np.full(len(output), -1), np.array([1.0, 0.0]), Link.IDENTITY, Task.BINARY, classes)
 
 
-def _two_scores(
-    a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]
-) -> Read:
-    """Two classes of which the second has scores of its own: it is predicted if its score is above 0, whatever the first one is.
+def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
+    """Two classes, the second with scores of its own: it is predicted if its score is above 0, whatever the first one is.
 
     If the first class has no weights at all, the second one is compared with 1/2 if no weight is negative.
     """
@@ -192,9 +188,7 @@ def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.boo
         raise a.error("base_values", "an output with a base value gets no weight from some leaves")
 
 
-def _nodes(
-    a: Attributes, kind: str, outputs: int
-) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
+def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
     """Nodes, the output of each tree (-1: all), and the outputs that every row gets a weight for."""
     if not 0 < outputs <= _MAX_OUTPUTS:
         raise a.error(kind, f"{outputs} outputs make no sense")

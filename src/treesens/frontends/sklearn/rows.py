@@ -73,8 +73,13 @@ def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], en
     return predicts
 
 
-def predictor(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], call: Callable[[Any, Any], Any], outputs: int | None) -> Any:
-    """float64 rows -> [rows, outputs] (as it comes, if None) by `call(estimator, input)`, in one thread: sums then have one order."""
+def predictor(
+    estimator: Any,
+    make_rows: Callable[[NDArray[np.float64]], Any],
+    call: Callable[[Any, Any], Any],
+    outputs: int | None,
+) -> Any:
+    """float64 rows -> [rows, outputs] (None: as it comes) by `call(estimator, input)`, in one thread: sums have one order."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1

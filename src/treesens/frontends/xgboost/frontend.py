@@ -104,8 +104,9 @@ class XGBoostFrontend:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds)
         library = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
-        # The library has no pred_leaf for vector leaves.
-        leaf_ids = None if (ensemble.tree_output < 0).any() else library.leaf_ids
+        # The library has no pred_leaf for vector leaves, and ends the process without any tree.
+        vector = bool((ensemble.tree_output < 0).any())
+        leaf_ids = None if vector or not ensemble.n_trees else library.leaf_ids
         return LoadedModel(
             ensemble,
             self.name,
