@@ -27,9 +27,11 @@ from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, Model
 from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.catboost_fields import TABLE
 from treesens.frontends.columns import Nodes, ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
 
 _MAX_DEPTH = 20
 _MAX_OUTPUTS = 100_000
@@ -83,6 +85,7 @@ class CatBoostFrontend:
         if scale != 1:
             raise root["scale_and_bias"].error(f"scores are multiplied by {scale}", "call set_scale_and_bias(1, bias)")
         trees, oblivious = _trees(root, columns, nan_left, len(bias))
+        check_document(TABLE, root.value, place)
         source = ModelSource("catboost-json", sha256=hashlib.sha256(data).hexdigest(), path=place)
         nodes = stack_trees(trees)
         ensemble = ensemble_of(

@@ -43,15 +43,6 @@ class Field:
         """The field, or None if it is absent."""
         return self[key] if isinstance(self.value, dict) and key in self.value else None
 
-    def only(self, known: frozenset[str]) -> None:
-        """Refuses fields that this reader does not know."""
-        if not isinstance(self.value, dict):
-            raise self.error(f"expected an object, found {_kind(self.value)}")
-        for key in self.value.keys() - known:
-            raise self[key].error(
-                "this field is not known here", "it may change the model's meaning; report the version"
-            )
-
     def items(self) -> Iterator[Field]:
         """The elements of a list."""
         if not isinstance(self.value, list):

@@ -37,6 +37,8 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.treelite_fields import TABLE
 
 _LINKS = {
     "identity": Link.IDENTITY,
@@ -134,6 +136,7 @@ class TreeliteFrontend:
             root = Field(_parsed(text), place)
         except (ValueError, RecursionError, LookupError, TypeError):
             raise ModelError("treelite's dump of the model is not JSON", place=place, remedy="save it again") from None
+        check_document(TABLE, root.value, place)
         kind, leaf_kind = (_type(root[key]) for key in ("threshold_type", "leaf_output_type"))
         outputs, task, link = _outputs(root)
         width = root["num_feature"].integer()

@@ -12,6 +12,8 @@ from treesens.compiler.base.floats import NumberType, next_down_array
 from treesens.compiler.model import Link, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes
+from treesens.frontends.known_fields import check_names
+from treesens.frontends.onnx.known import TABLE
 
 _LINKS = {"NONE": Link.IDENTITY, "LOGISTIC": Link.LOGISTIC, "SOFTMAX": Link.SOFTMAX}
 _MODES = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_GT", b"LEAF")
@@ -33,6 +35,10 @@ class Attributes:
         return ModelError(
             message, place=f"{self.place}: {self.node.op_type}.{name}", remedy="the file is damaged; convert again"
         )
+
+    def values(self) -> dict[str, Any]:
+        """Every attribute with what is in it: a list, a number, a text or a tensor."""
+        return {name: a.t.dims if a.HasField("t") else a for name, a in self._found.items()}
 
     def has(self, name: str) -> bool:
         return name in self._found
@@ -72,6 +78,7 @@ class Read:
 
 def read_trees(operator: str, a: Attributes) -> Read:
     """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. ModelError names the attribute."""
+    check_names(TABLE, a.values(), a.place, operator)
     transform = a.text("post_transform", "NONE")
     base = a.floats("base_values")
     if operator == "TreeEnsembleRegressor":

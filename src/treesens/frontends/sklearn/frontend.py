@@ -59,6 +59,7 @@ class SklearnFrontend:
 
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.columns import ensemble_of
+        from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
         from treesens.frontends.sklearn.pipeline import read_pipeline
         from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
@@ -81,7 +82,10 @@ class SklearnFrontend:
         margins = predictor(obj, rows, read.margins, ensemble.n_outputs)
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         predicts = replayer(obj, rows, ensemble)
-        return LoadedModel(ensemble, self.name, margins, leaf_ids, read.notes, predicts=predicts, inputs=rows)
+        unknown = unknown_attributes(obj)
+        note = f"attributes that are not known here, and are taken for settings of training: {', '.join(unknown)[:200]}"
+        notes = (*read.notes, note) if unknown else read.notes
+        return LoadedModel(ensemble, self.name, margins, leaf_ids, notes, predicts=predicts, inputs=rows)
 
     @staticmethod
     def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
 from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.xgboost.known import TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees
 
 # More would only be a damaged number.
@@ -77,6 +79,7 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         raise root["version"].error(
             f"files of XGBoost {version[0]} are not known here", "save the model with XGBoost 3, or update treesens"
         )
+    check_document(TABLE, root.value, root.place)
     learner = root["learner"]
     parameters = learner["learner_model_param"]
     named = learner["objective"]["name"]

@@ -23,32 +23,6 @@ _KINDS = {
 }
 
 
-# Fields of later versions may change what a tree means; they are refused until someone has looked.
-_TREE_FIELDS = frozenset(
-    [
-        "base_weights",
-        "categories",
-        "categories_nodes",
-        "categories_segments",
-        "categories_sizes",
-        "default_left",
-        "id",
-        "leaf_child_cnt",
-        "leaf_weights",
-        "left_children",
-        "loss_changes",
-        "parents",
-        "right_children",
-        "split_conditions",
-        "split_indices",
-        "split_type",
-        "sum_hessian",
-        "tree_param",
-    ]
-)
-_MODEL_FIELDS = frozenset(["cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"])
-
-
 class InexactDecimalError(Exception):
     """A decimal lies so close to halfway between two float32 that its text must be rounded directly."""
 
@@ -99,8 +73,6 @@ def read_trees(
         raise booster["name"].error(f"booster `{kind[:40]}` is not a tree ensemble", "gbtree and dart are supported")
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
     trees = list(model["trees"].items())
-    for field, known in ((model, _MODEL_FIELDS), *((tree, _TREE_FIELDS) for tree in trees)):
-        field.only(known)
     info = model["tree_info"].integers()
     if len(info) != len(trees):
         raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
