@@ -1,7 +1,7 @@
 """Third set, faults 15, 17 and 22: what a table and a declaration say.
 
 `1_000` and digits of other scripts were numbers, as they are to Python and to nobody else; `domain from DATA` wanted columns
-that no tree asks about; text of a column that a pipeline drops could not be declared; several labels at once were called damage.
+that no tree asks about; text of a column that a pipeline drops could not be declared; several labels were called damage.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_questions_and_options_know_ascii_digits_alone(tmp_path: Path) -> None:
     for arguments in [*options, ["audit", "m.json", "--data", "m.json", "--time-limit", "1_0"]]:
         command = [sys.executable, "-m", "treesens", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 2
+        assert done.returncode != 0
         assert f"{arguments[-1]}` is no" in done.stderr
 
 

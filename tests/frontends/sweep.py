@@ -1,8 +1,8 @@
 """Random models of every library, read and compared with what the library itself predicts: `python -m tests.frontends.sweep`.
 
 Every model has random data, hyper-parameters, labels and an objective of its library, all in turn. On 100 rows, many of them
-on thresholds and one float beside, margins are equal bit for bit, labels are those of the library's own `predict`, and probabilities
-differ by rounding alone; or the model is refused, for a reason that the library's list here names.
+on thresholds and one float beside, margins are equal bit for bit, labels are those of the library's own `predict`, and
+probabilities differ by rounding alone; or the model is refused, for a reason that the library's list here names.
 """
 
 from __future__ import annotations

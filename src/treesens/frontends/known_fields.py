@@ -55,7 +55,7 @@ def check_document(table: Table, document: Any, place: str, kind: str = "model")
     while todo:
         value, kind, path = todo.pop()
         if isinstance(value, list):
-            todo += [(item, kind, path) for item in value if isinstance(item, dict | list)]
+            todo += [(item, kind, f"{path}[{i}]") for i, item in enumerate(value) if isinstance(item, dict | list)]
             continue
         if not isinstance(value, dict):
             continue

@@ -79,7 +79,6 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         raise root["version"].error(
             f"files of XGBoost {version[0]} are not known here", "save the model with XGBoost 3, or update treesens"
         )
-    check_document(TABLE, root.value, root.place)
     learner = root["learner"]
     parameters = learner["learner_model_param"]
     named = learner["objective"]["name"]
@@ -103,6 +102,7 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
     if trees.in_file == 0 and estimated is not None and estimated.integer() != 0:
         objective = replace(objective, inverse=_Inverse.NONE)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
+    check_document(TABLE, root.value, root.place)
     classes = tuple(range(outputs)) if outputs > 1 else (0, 1)
     return Ensemble(
         name=name,
