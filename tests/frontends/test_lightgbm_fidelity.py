@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
@@ -110,9 +111,8 @@ def test_no_cut_lies_inside_the_zero_band(tmp_path: Path) -> None:
     tree = text.split(b"threshold=")[1].split(b"\n")[0].split(b" ")
     for threshold in (b"5e-36", b"-5e-36", b"0", b"-1e-35", b"1e-35"):
         path = tmp_path / "model.txt"
-        path.write_bytes(
-            text.replace(b" ".join(tree), b" ".join([threshold, *tree[1:]]), 1).replace(b"tree_sizes", b"x")
-        )
+        changed = text.replace(b" ".join(tree), b" ".join([threshold, *tree[1:]]), 1)
+        path.write_bytes(re.sub(rb"tree_sizes=.*\n", b"", changed))
         loaded = load(path)
         conformance.check(loaded, rows=50).raise_if_wrong()
         blind = conformance.check(replace(loaded, ensemble=mutants.no_zero_band(loaded.ensemble)), rows=50)

@@ -199,10 +199,15 @@ def _name_columns(found: Declarations) -> None:
             found.diagnostics.note("E406", message + (", …" if len(renamed) > 8 else ""))
 
 
+def _asked_about(found: Declarations) -> set[str]:
+    """The features that a tree of some model asks about."""
+    return {name for model in found.models.values() if model is not None for name in model.ensemble.used_features}
+
+
 def _leave_out_unused_text(found: Declarations) -> None:
     """Text in columns that no tree asks about (a pipeline drops them) becomes 0: no answer depends on it."""
     models = [model.ensemble for model in found.models.values() if model is not None]
-    used = {name for ensemble in models for name in ensemble.used_features} | set(found.features)
+    used = _asked_about(found) | set(found.features)
     unused = {f.name for ensemble in models for f in ensemble.features if not f.categories} - used
     for name, table in found.tables.items():
         text = [c for c in table.inputs if c in unused and table.columns[c].dtype == object] if table else []
@@ -273,10 +278,12 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
     """`domain from DATA` must give a domain to every feature that has none of its own."""
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
+    used = _asked_about(found)
+    # No answer depends on a feature that no tree asks for; it stands at every number.
     absent = [
         f.name
         for f in features
-        if not (f.categories or f.name in named or any(f.name in table for _, table in sources))
+        if f.name in used and not (f.categories or f.name in named or any(f.name in table for _, table in sources))
     ]
     if sources and absent:
         data, table = sources[0]
@@ -421,8 +428,8 @@ def _category(
     """Declared categories; names and numbers by which the model calls them are looked up there."""
     pairs: list[tuple[float, Label]] = []
     spans: list[Span] = []
-    for item in kind.items:
-        pairs.append(_category_value(found, item, feature, number_type))
+    for place, item in enumerate(kind.items):
+        pairs.append(_category_value(found, item, place, feature, number_type))
         spans.append(item.span)
     for i, (value, label) in enumerate(pairs):
         if any(value == v or label == t for v, t in pairs[:i]):
@@ -448,7 +455,7 @@ def _category(
 
 
 def _category_value(
-    found: Declarations, item: ast.CategoryItem, feature: Feature, number_type: NumberType
+    found: Declarations, item: ast.CategoryItem, place: int, feature: Feature, number_type: NumberType
 ) -> tuple[float, Label]:
     """The stored value of a declared category, and what it is called in questions and answers."""
     labels = feature.labels or ()
@@ -461,6 +468,9 @@ def _category_value(
         if names:
             remedy = did_you_mean(item.name.text, names)
             raise found.fail("E106", f"`{feature.name}` has no category `{item.name.text}`", item.span, remedy)
+        if feature.name not in _asked_about(found):
+            # Nothing depends on the numbers of a column that a pipeline drops: the names count.
+            return float(place), item.name.text
         message = f"the model has no names for the categories of `{feature.name}`, so `{item.name.text}` needs a number"
         raise found.fail("E310", message, item.span, f"write `{item.span.text} = value`")
     number, span = item.value.value, item.value.span

@@ -24,9 +24,9 @@ from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
-from treesens.compiler.verify import LibraryPredict
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import frontend
@@ -62,13 +62,13 @@ class ResolvedQuestion:
         """The model that sees a point."""
         return self.models[self.query.points[point].model]
 
-    def library_predicts(self, replay: str) -> list[LibraryPredict] | None:
+    def library_predicts(self, replay: str) -> list[LibraryReplay] | None:
         """The library's own predict per model: if `replay` asks for it, or (auto) if the library is imported already."""
         if replay == "emulated":
             return None
         if replay == "auto" and not all(frontend(m.frontend).library in sys.modules for m in self.models):
             return None
-        return [model.margins for model in self.models]
+        return [model.replay for model in self.models]
 
 
 @dataclass(frozen=True, eq=False)

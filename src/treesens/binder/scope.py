@@ -56,6 +56,7 @@ def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> Loaded
         loaded,
         ensemble=replace(ensemble, features=tuple(own.get(f.name, f) for f in features), node_feature=node_feature),
         margins=lambda x: loaded.margins(np.asarray(x)[:, columns]),
+        predicts=loaded.replay.on(lambda x: np.asarray(x)[:, columns]).predicts,
         leaf_ids=(lambda x: leaf_ids(np.asarray(x)[:, columns])) if leaf_ids else None,
     )
 

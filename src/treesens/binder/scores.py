@@ -253,6 +253,11 @@ def class_wins(
         if bounds:
             parts.append(_leads(scope, point, wanted, factor, margin, positive))
         return (all_of if positive else any_of)(parts)
+    if ensemble.decides_at is not None:
+        parts = [_past_score(scope, point, wanted, ensemble.decides_at, positive)]
+        if bounds:
+            parts.append(_leads(scope, point, wanted, factor, margin, positive))
+        return (all_of if positive else any_of)(parts)
     return _leads(scope, point, wanted, factor, margin, positive)
 
 
@@ -279,6 +284,13 @@ def _past_threshold(scope: Scope, point: int, wanted: int, threshold: Fraction, 
         votes = {ScoreAtom(point, 1): Fraction(1)}
         return compare(scope, votes, operator, LogRational(threshold), positive, f"class.{scope.points[point]}")
     return _one_linked(scope, LinkedAtom(point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
+
+
+def _past_score(scope: Scope, point: int, wanted: int, decides_at: float, positive: bool) -> Pending:
+    """The last margin is above what the library compares it with, or (the first class is wanted) it is not."""
+    last = {ScoreAtom(point, scope.model(point).ensemble.n_outputs - 1): Fraction(1)}
+    operator: ast.Operator = ">" if wanted == 1 else "<="
+    return compare(scope, last, operator, LogRational(Fraction(decides_at)), positive, f"class.{scope.points[point]}")
 
 
 def _leads(scope: Scope, point: int, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:

@@ -12,6 +12,7 @@ from treesens.commands.common import (
     INTERNAL,
     INTERRUPTED,
     SECONDS,
+    Whole,
     certificate_option,
     quiet_option,
     seed_option,
@@ -30,8 +31,8 @@ from treesens.report.terminal import say, say_json
 @click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
 @seed_option()
 @certificate_option
-@click.option("--sample", type=click.IntRange(min=1), help="Take this many instances, evenly spread over the list.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Instances at a time.")
+@click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
+@click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a cactus plot (SVG).")
 @click.option(

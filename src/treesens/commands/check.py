@@ -23,6 +23,7 @@ from treesens.commands.common import (
     INTERRUPTED,
     UNREADABLE,
     VIOLATED,
+    Whole,
     certificate_option,
     checked_folder,
     chosen,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     "whatever the library rounds.",
 )
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
+@click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Questions at a time.")
 @journal_option
 @ci_options
 @trust_option

@@ -13,6 +13,7 @@ import click
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.numbers import float_of, whole_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -26,13 +27,23 @@ Option = Callable[[Any], Any]
 """What `click.option` makes: a decorator."""
 
 
+class Whole(click.IntRange):
+    """A whole number in a range, in the digits 0 to 9."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, str) and whole_of(value) is None:
+            self.fail(f"`{value}` is no whole number", param, ctx)
+        return int(super().convert(value, param, ctx))
+
+
 class Number(click.FloatRange):
     """A number in a range; `nan` is in none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
+        known = not isinstance(value, str) or float_of(value) is not None
+        number = float(super().convert(value, param, ctx)) if known else math.nan
         if math.isnan(number):
-            self.fail("nan is no number", param, ctx)
+            self.fail(f"`{value}` is no number", param, ctx)
         return number
 
 
@@ -42,7 +53,7 @@ _MOST_SEED = 2**31 - 1
 
 def seed_option(default: int | None = 0, words: str | None = None) -> Option:
     """`--seed`: what every solver takes."""
-    kind = click.IntRange(min=0, max=_MOST_SEED)
+    kind = Whole(min=0, max=_MOST_SEED)
     return click.option("--seed", type=kind, default=default, show_default=default is not None, help=words)
 
 
@@ -58,10 +69,8 @@ def engine_options(function: Function) -> Function:
             help="kant, ensense, independent, bounded, default, or passes.",
         ),
         _time_limit(60.0, "Seconds each."),
-        click.option(
-            "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of one solver."
-        ),
-        click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes per solver process."),
+        click.option("--threads", type=Whole(min=1), default=1, show_default=True, help="Threads of one solver."),
+        click.option("--memory-limit", type=Whole(min=1), help="Megabytes per solver process."),
         *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
     )
 
@@ -157,9 +166,7 @@ def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
     return lambda function: _decorated(
         study_options(seconds, "Seconds per set.")(function),
         vary_option,
-        click.option(
-            "--jobs", "-j", type=click.IntRange(min=1), default=jobs, show_default=True, help="Sets at a time."
-        ),
+        click.option("--jobs", "-j", type=Whole(min=1), default=jobs, show_default=True, help="Sets at a time."),
     )
 
 

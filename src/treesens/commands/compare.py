@@ -112,7 +112,7 @@ def command(
                         seed=seed,
                         tolerance=tolerance,
                         absolute_tolerance=absolute_tolerance,
-                        library_predict=None if replay == "emulated" else [model.margins for model in bound.models],
+                        library_predict=None if replay == "emulated" else [model.replay for model in bound.models],
                     )
                     cells.append(Cell(name, text, _answered(bound, options, interruption.event)))
             progress.clear()

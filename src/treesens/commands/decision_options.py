@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from treesens.commands.common import EXPECTED, VIOLATED, split
+from treesens.compiler.base.numbers import fraction_of
 from treesens.grammar.tree.words import TYPICAL_WAYS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -22,7 +23,7 @@ class Cutoff(click.ParamType[Fraction]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
         try:
-            number = Fraction(value)
+            number = fraction_of(str(value))
         except (ValueError, ZeroDivisionError):
             self.fail(f"`{value}` is no number; write e.g. 0.2", param, ctx)
         if not 0 < number < 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import EXPECTED, chosen, exit_code_of, file_argument, load_file, trust_option
+from treesens.commands.common import EXPECTED, Whole, chosen, exit_code_of, file_argument, load_file, trust_option
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
@@ -30,9 +30,7 @@ FORMATS = {
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; with several questions, a folder.")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
-@click.option(
-    "--precision", type=click.IntRange(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md."
-)
+@click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
 def command(
     file: Path,
     queries: tuple[str, ...],

@@ -12,6 +12,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     Number,
+    Whole,
     certificate_option,
     replays_in_library,
     set_options,
@@ -33,7 +34,7 @@ from treesens.report.terminal import say, say_json
     show_default=True,
     help="Stop at this relative gap.",
 )
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
+@click.option("--threads", type=Whole(min=1), default=2, show_default=True, help="Threads of one search.")
 @decision_options
 @typical_options
 @trust_option

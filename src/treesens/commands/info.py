@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, seed_option, trust_option
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, Whole, seed_option, trust_option
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json, say_wrapped
 
@@ -18,7 +18,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
-@click.option("--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Random rows of --check.")
+@click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")
 @seed_option(words="Seed of these rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(

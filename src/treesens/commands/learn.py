@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from treesens.commands.common import Number, Whole
 from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say, say_json
 
@@ -16,15 +17,13 @@ from treesens.report.terminal import say, say_json
 @click.option("--label", help="The column that is no input; no rule is about it.")
 @click.option(
     "--exceptions",
-    type=click.FloatRange(0, 0.5),
+    type=Number(0, 0.5),
     default=0.0,
     show_default=True,
     help="The share of the rows of a rule that may break it.",
 )
-@click.option("--rows", type=click.IntRange(min=1), default=30, show_default=True, help="The least support, in rows.")
-@click.option(
-    "--share", type=click.FloatRange(0, 1), default=0.01, show_default=True, help="The least support, as a share."
-)
+@click.option("--rows", type=Whole(min=1), default=30, show_default=True, help="The least support, in rows.")
+@click.option("--share", type=Number(0, 1), default=0.01, show_default=True, help="The least support, as a share.")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="A file for the text (or the JSON)."
 )

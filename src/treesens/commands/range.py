@@ -10,6 +10,7 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
+    Whole,
     certificate_option,
     quiet_option,
     replays_in_library,
@@ -35,7 +36,7 @@ from treesens.report.terminal import say, say_json
 @click.option(
     "--classes", callback=lambda _context, _option, text: split(text), help="Classes, as A,B. Default: all of them."
 )
-@click.option("--threads", type=click.IntRange(min=1), default=2, show_default=True, help="Threads of one search.")
+@click.option("--threads", type=Whole(min=1), default=2, show_default=True, help="Threads of one search.")
 @trust_option
 @certificate_option
 @tolerance_options

@@ -23,6 +23,7 @@ from treesens.commands.common import (
 )
 from treesens.commands.memory import journal_option, remembered
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
 
@@ -140,12 +141,16 @@ def command(
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE
 
 
+def _is_row(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
 def rows_of(text: str) -> list[int]:
     """The rows that `0,5,10-19` names, in its order. UsageError for what is no number or range."""
     rows: list[int] = []
     for part in split(text):
         first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+        if not _is_row(first) or (dash and not _is_row(last)) or (dash and int(last) < int(first)):
             raise UsageError(f"`{part}` is no row and no range of rows", remedy="write --rows 0,5,10-19")
         if dash and int(last) - int(first) > 10_000_000:
             raise UsageError(f"`{part}` is too long a range", remedy="name fewer rows")
@@ -162,7 +167,7 @@ def interval_of(given: tuple[str, str] | None) -> tuple[Fraction, Fraction] | No
 
 def _number(text: str, option: str) -> Fraction:
     try:
-        return Fraction(text)
+        return fraction_of(text)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"{option}: `{text}` is no number", remedy="write a number such as 0.5") from None
 

@@ -12,6 +12,7 @@ from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
     INTERRUPTED,
+    Whole,
     quiet_option,
     replays_in_library,
     split,
@@ -36,7 +37,7 @@ from treesens.report.terminal import say, say_json
 @click.option(
     "--features", help="The features, as a,b,c, whose sets are asked about. Default: all that the model uses."
 )
-@click.option("--most", type=click.IntRange(min=1), help="Stop after so many sets that flip.")
+@click.option("--most", type=Whole(min=1), help="Stop after so many sets that flip.")
 @click.option("--threshold", type=Cutoff(), help="The decision is probability >= THRESHOLD (default: the model's own).")
 @click.option("--classes", help="Classes, as A,B. One: its score alone; several: changes between them. Default: all.")
 @click.option(

@@ -19,6 +19,7 @@ from treesens.commands.common import (
     SECONDS,
     VIOLATED,
     Number,
+    Whole,
     certificate_option,
     checked_folder,
     quiet_option,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--journal", type=click.Path(path_type=Path, dir_okay=False), help="Default: SPEC with the ending .sqlite."
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes here. Default: one per core.")
+@click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @click.option("--backend", "-b", help="auto or the name of a solver.")
 @click.option("--pipeline", "-p", help="kant, ensense, independent, bounded, default, or passes.")

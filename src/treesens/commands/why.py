@@ -14,6 +14,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERRUPTED,
     SECONDS,
+    Whole,
     quiet_option,
     seed_option,
     split,
@@ -30,7 +31,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @click.option("--label", help="The column that is no input.")
 @click.option("--row", "chosen", required=True, help="The row, several as 0,5,10-19, or all.")
 @click.option("--smallest", is_flag=True, help="As few features as possible, not only none too many.")
-@click.option("--all", "most", type=click.IntRange(min=2), metavar="K", help="The K smallest reasons.")
+@click.option("--all", "most", type=Whole(min=2), metavar="K", help="The K smallest reasons.")
 @click.option("--out", type=click.Path(path_type=Path), help="A CSV file with a line per reason.")
 @click.option("--without", "barred", help="Features, as a,b, that no reason may use.")
 @click.option(

@@ -84,7 +84,9 @@ class Witness:
     """Verified concrete points.
 
     `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
-    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band.
+    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
+    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
+    classes the library's own rounding chooses.
     """
 
     values: FloatArray
@@ -94,6 +96,7 @@ class Witness:
     exact: tuple[tuple[Fraction, ...], ...]
     replay: Replay
     in_band: bool
+    classes: tuple[int | None, ...] = ()
 
 
 Masks = tuple[BoolArray, ...]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.predicted import LibraryReplay, Predicted
 from treesens.compiler.query.concretise import NoValues, concretise
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
@@ -22,13 +24,11 @@ from treesens.compiler.query.evaluate import (
     scores_of_margins,
     slack,
 )
-from treesens.compiler.query.predicted_classes import blurred, told_apart
+from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, told_apart
 from treesens.compiler.query.propagation import CHOICES
 from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
 from treesens.compiler.query.values import Place
 from treesens.compiler.result import Replay, Witness
-
-LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ def verify_cells(
     cells: Int32Array,
     *,
     near: FloatArray | None = None,
-    library_predict: Sequence[LibraryPredict] | None = None,
+    library_predict: Sequence[LibraryReplay] | None = None,
     pins: Mapping[Place, float] | None = None,
     choices: int = CHOICES,
 ) -> Witness | Rejected:
     """Turns cells int32[points, features] into a witness, or says why they are none.
 
     `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `library_predict` holds, per
-    model, the library's own predict for the second level of replay; `pins` are values that are chosen already;
+    model, the library itself for the second level of replay; `pins` are values that are chosen already;
     `choices` limits how many others are tried.
     """
     for point in range(len(query.points)):
@@ -68,7 +68,7 @@ def verify_cells(
 
 
 def verify_values(
-    query: Query, values: FloatArray, *, library_predict: Sequence[LibraryPredict] | None = None
+    query: Query, values: FloatArray, *, library_predict: Sequence[LibraryReplay] | None = None
 ) -> Witness | Rejected:
     """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
 
@@ -89,15 +89,20 @@ def verify_values(
     if broken is not None:
         return Rejected(f"in the arithmetic of the library {broken} does not hold", numerical=True)
     replay = Replay.EMULATED
+    said: list[Predicted | None] = [None] * len(query.points)
     if library_predict is not None:
         margins = _margins(query, values, library_predict)
         broken = _library_breaks(query, x, margins)
         if broken is not None:
             return Rejected(f"in the library itself {broken} does not hold", numerical=True)
+        said = _predicted(query, values, library_predict)
+        other = _another_class(query, margins, said)
+        if other is not None:
+            return Rejected(f"the library itself {other}", numerical=True)
         replay = Replay.LIBRARY
     probabilities = tuple(
-        tuple(float(p) for p in np.ravel(query.models[point.model].ensemble.probabilities(row[None, :])))
-        for point, row in zip(query.points, margins, strict=True)
+        tuple(float(p) for p in np.ravel(_probabilities(query.models[point.model].ensemble, row, own)))
+        for point, row, own in zip(query.points, margins, said, strict=True)
     )
     return Witness(
         values=values,
@@ -107,7 +112,55 @@ def verify_values(
         exact=x.scores,
         replay=replay,
         in_band=_inside_band(query, x),
+        classes=tuple(
+            _class_of(query.models[point.model].ensemble, row, own)
+            for point, row, own in zip(query.points, margins, said, strict=True)
+        ),
     )
+
+
+def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:
+    """What the libraries predict for the points; None for a library that has margins alone."""
+    return [
+        None if (predicts := library_predict[point.model].predicts) is None else predicts(values[number : number + 1])
+        for number, point in enumerate(query.points)
+    ]
+
+
+def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
+    """A point that a constraint asks the class of, and of which the library predicts another class than its margins say."""
+    asked = {
+        row.form.scores[0].point
+        for row in rows_in(query.constraints)
+        if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
+    }
+    for number in sorted(asked):
+        own, ensemble = said[number], query.models[query.points[number].model].ensemble
+        if own is None or own.classes is None:
+            continue
+        scores = np.asarray(margins[number], np.float64)[None, :]
+        sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
+        # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
+        derived = int(replace(ensemble, ranks_scores=True).predicted_classes(scores)[0]) if sure is None else sure
+        if derived != found:
+            name = str(ensemble.classes[found]) if found >= 0 else "no class of the model"
+            return f"predicts {name} for `{query.points[number].name}`, and not {ensemble.classes[derived]}"
+    return None
+
+
+def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> NDArray[Any]:
+    if said is not None and said.probabilities is not None:
+        return said.probabilities
+    return ensemble.probabilities(margins[None, :])
+
+
+def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
+    """The class of a point: what the library predicts, or what its rule makes of margins that it surely tells apart."""
+    if not ensemble.classes:
+        return None
+    if said is not None and said.classes is not None:
+        return int(said.classes[0]) if said.classes[0] >= 0 else None
+    return sure_classes(ensemble, np.asarray(margins, np.float64)[None, :])[0]
 
 
 def _outside(query: Query, values: FloatArray) -> str | None:
@@ -120,7 +173,7 @@ def _outside(query: Query, values: FloatArray) -> str | None:
     return None
 
 
-def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryPredict] | None) -> list[NDArray[Any]]:
+def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay] | None) -> list[NDArray[Any]]:
     # A model is asked once for all of its points.
     rows: dict[int, NDArray[Any]] = {}
     for model in {point.model for point in query.points}:

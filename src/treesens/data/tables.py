@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.numbers import float_of, is_decimal
 from treesens.errors import DataError
 
 Column = NDArray[Any]
@@ -142,20 +143,13 @@ def with_zeros(table: Table, columns: Iterable[str]) -> Table:
     return replace(table, columns={**table.columns, **added}) if added else table
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 _MOST_DIGITS = 400
 """Before or after the point of a number that names a category; its exact value would have as many."""
 
 
 def decimal_of(text: str) -> Fraction | None:
     """The number that a text is, exactly; None if it is none, not finite, or too long to be a name."""
-    if "_" in text or len(text) > _MOST_DIGITS:
+    if not is_decimal(text) or len(text) > _MOST_DIGITS:
         return None
     try:
         number = Decimal(text)
@@ -168,7 +162,7 @@ def _stored(text: str, known: Categories) -> float | None:
     """What a text stands for; a number stands for itself only if categories are not called by numbers or names."""
     if text in known.names:
         return known.names[text]
-    number = _number(text)
+    number = float_of(text)
     if number is None or not (known.digits or known.numbers):
         return None
     if known.numbers:
@@ -182,9 +176,20 @@ def _listed(known: Categories) -> str:
     return ", ".join(shown) + (", …" if len(known.numbers) > 8 else "")
 
 
+def _looks_like_a_number(text: str) -> bool:
+    """Whether Python takes a text for a number that tables do not: `1_000`, digits of other scripts."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
     if known:
         return did_you_mean(text, known)
+    if _looks_like_a_number(text):
+        return "write a number in the digits 0 to 9, without separators: 1000 or 1e3"
     return (
         f"declare its categories in a `.sens` file, `feature {column}: category {{NAME = code, ..}}` (audit and its like read "
         "it with --domain), or encode it as for training"
@@ -349,7 +354,8 @@ def _column(fields: Sequence[str]) -> Column:
     """Numbers where every field is one or is missing, 1 and 0 where every one is `True` or `False`, text otherwise."""
     if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
         return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
-    try:
-        return np.array([np.nan if f in MISSING_MARKS else float(f) for f in map(str.strip, fields)], dtype=np.float64)
-    except ValueError:
-        return _texts(None if f in MISSING_MARKS else f for f in map(str.strip, fields))
+    stripped = [f.strip() for f in fields]
+    numbers = [np.nan if f in MISSING_MARKS else float_of(f) for f in stripped]
+    if None in numbers:
+        return _texts(None if f in MISSING_MARKS else f for f in stripped)
+    return np.array(numbers, dtype=np.float64)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
+from treesens.compiler.model.predicted import LibraryReplay, Predicted
 from treesens.visible import visible
 
 LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -24,7 +25,8 @@ class LoadedModel:
 
     `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in
     the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both
-    import the library on first use. `notes` are sentences a user should see.
+    import the library on first use. `predicts(X)` is what its own predict and predict_proba say (None if it has margins
+    alone); `inputs(X)` are the rows as that predict takes them (None: as they are). `notes` are sentences a user should see.
     """
 
     ensemble: Ensemble
@@ -33,6 +35,13 @@ class LoadedModel:
     leaf_ids: LibraryPredict | None = None
     notes: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
+    inputs: Callable[[NDArray[np.float64]], Any] | None = None
+
+    @property
+    def replay(self) -> LibraryReplay:
+        """The library itself, for the second level of replay."""
+        return LibraryReplay(self.margins, self.predicts)
 
     def __repr__(self) -> str:
         e = self.ensemble

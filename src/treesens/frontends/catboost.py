@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
-from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.base.numbers import float_of
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.catboost_fields import TABLE
 from treesens.frontends.columns import Nodes, ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
 
 _MAX_DEPTH = 20
 _MAX_OUTPUTS = 100_000
@@ -73,10 +80,12 @@ class CatBoostFrontend:
         root = Field(parse_document(data, place), place)
         features, columns, nan_left = _features(root["features_info"])
         task, link, classes = _objective(root["model_info"])
+        cut = _threshold(root["model_info"], task)
         scale, bias = _scale_and_bias(root["scale_and_bias"])
         if scale != 1:
             raise root["scale_and_bias"].error(f"scores are multiplied by {scale}", "call set_scale_and_bias(1, bias)")
         trees, oblivious = _trees(root, columns, nan_left, len(bias))
+        check_document(TABLE, root.value, place)
         source = ModelSource("catboost-json", sha256=hashlib.sha256(data).hexdigest(), path=place)
         nodes = stack_trees(trees)
         ensemble = ensemble_of(
@@ -95,9 +104,18 @@ class CatBoostFrontend:
             accumulation=Accumulation.FLOAT64_BASE_LAST,
             ranks_scores=True,
             classes=classes,
+            # 1/2 is the margin 0, as for every other model.
+            decides_at=None if cut is None else -math.log(1 / float(cut) - 1) + 0.0,
+            probability_cut=cut,
         )
         library = NativeCatBoost(data, nodes.leaf_value[nodes.left < 0], bias)
-        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids if oblivious else None)
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            library.leaf_ids if oblivious else None,
+            predicts=partial(library.predicts, ensemble=ensemble),
+        )
 
 
 def _features(info: Field) -> tuple[tuple[Feature, ...], dict[int, int], NDArray[np.bool_]]:
@@ -143,9 +161,28 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
     if not isinstance(given.value, list) or not all(isinstance(c, (int, str, float)) for c in given.value):
         raise given.error("expected a list of class names")
     classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in given.value)
+    if loss == "CrossEntropy" and not classes:
+        classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
         raise given.error(f"{len(classes)} classes for `{loss}`")
     return task, link, classes
+
+
+def _threshold(info: Field, task: Task) -> Fraction | None:
+    """The probability above which the second of two classes is predicted (`set_probability_threshold`), if it is not 1/2.
+
+    CatBoost compares the raw score with -log(1 / p - 1), in float64.
+    """
+    given = info.get("binclass_probability_threshold")
+    if given is None or task is not Task.BINARY:
+        return None
+    cut = float_of(str(given.value)) if isinstance(given.value, (str, int, float)) else None
+    if cut is None or not 0 < cut < 1:
+        raise given.error(
+            f"the threshold `{str(given.value)[:40]}` is no probability between 0 and 1",
+            "call set_probability_threshold with such a number",
+        )
+    return None if cut == 0.5 else Fraction(repr(cut))
 
 
 def _scale_and_bias(field: Field) -> tuple[float, NDArray[np.float64]]:
@@ -284,6 +321,15 @@ class NativeCatBoost:
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Raw formula values float64[rows, n_outputs]."""
         return self._call("predict", rows, prediction_type="RawFormulaVal").reshape(len(rows), len(self._bias))
+
+    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+        """Probabilities, exponents or raw values, and the class, as CatBoost names these kinds of prediction."""
+        kind = {Link.EXP: "Exponent", Link.IDENTITY: "RawFormulaVal"}.get(ensemble.link, "Probability")
+        found = self._call("predict", rows, prediction_type=kind).reshape(len(rows), -1)
+        if not ensemble.classes:
+            return Predicted(found, None)
+        labels = self._call("predict", rows, prediction_type="Class")
+        return Predicted(found[:, -len(self._bias) :], positions(labels, ensemble.classes))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Leaf numbers int32[rows, trees]."""

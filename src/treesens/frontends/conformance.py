@@ -8,24 +8,29 @@ Ships with the package, so that the author of a frontend runs it on their own mo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel
 from treesens.frontends.probes import Probe, probes
 
 # Rows on which exact sums (Python integers) are compared with the library's.
 _EXACT_ROWS = 50
+_ROUNDINGS = 4
+"""A library may sum up many exponentials, or know a faster one; each is rounded in the last places."""
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One disagreement: `what` is leaf, margin, cell or band; `where` is the tree or the output."""
+    """One disagreement: `what` is leaf, margin, class, probability, cell or band; `where` is the tree or the output."""
 
     what: str
     probe: str
@@ -49,13 +54,15 @@ class Report:
     count: int
     mismatches: tuple[Mismatch, ...]
     refused: tuple[str, ...]
+    compared: tuple[str, ...] = ("margins",)
 
     @property
     def ok(self) -> bool:
         return self.count == 0 and self.rows > 0
 
     def __str__(self) -> str:
-        checked = f"{self.rows} rows, margins{' and leaf ids' if self.leaf_ids_checked else ''}"
+        *first, last = self.compared
+        checked = f"{self.rows} rows, {', '.join(first)}{' and ' if first else ''}{last}"
         if self.ok:
             return f"equal on {checked}"
         if not self.rows:
@@ -71,18 +78,23 @@ class Report:
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
     """Checks a loaded model against its own library."""
-    return check_ensemble(model.ensemble, model.margins, model.leaf_ids, rows=rows, seed=seed)
+    return check_ensemble(model.ensemble, model.margins, model.leaf_ids, model.predicts, rows=rows, seed=seed)
 
 
 def check_ensemble(
     ensemble: Ensemble,
     margins: LibraryPredict,
     leaf_ids: LibraryPredict | None = None,
+    predicts: Callable[[NDArray[np.float64]], Predicted] | None = None,
     *,
     rows: int = 1000,
     seed: int = 0,
 ) -> Report:
-    """Checks an ensemble against the library's `margins` and, where it has them, `leaf_ids` (see LoadedModel)."""
+    """Checks an ensemble against the library's `margins` and, where it has them, `leaf_ids` and `predicts` (see LoadedModel).
+
+    Labels are compared where the library surely tells two classes apart (`sure_classes`), probabilities up to what an
+    exponential and a division are rounded.
+    """
     found: list[Mismatch] = []
     refused: list[str] = []
     count = checked = 0
@@ -92,20 +104,56 @@ def check_ensemble(
         try:
             expected = margins(probe.rows)
             expected_leaves = leaf_ids(probe.rows) if leaf_ids else None
+            said = predicts(probe.rows) if predicts else None
         except ModelError as error:
             # A library that rejects infinities, say, cannot be misread on them.
             refused.append(f"{probe.name}: {error.message}")
             todo += _milder(probe, ensemble)
             continue
         checked += len(probe.rows)
-        for what, right, ours in _comparisons(ensemble, probe, expected, expected_leaves):
+        compared = _comparisons(ensemble, probe, expected, expected_leaves)
+        compared += _predictions(ensemble, expected, said) if said is not None else []
+        for what, right, ours in compared:
             wrong = ~((right == ours) | (np.isnan(right) & np.isnan(ours)))
             count += int(wrong.sum())
             for row, where in np.argwhere(wrong)[:2]:
                 values = tuple(probe.rows[row].tolist())
                 pair = (right[row, where].item(), ours[row, where].item())
                 found.append(Mismatch(what, probe.name, values, int(where), *pair))
-    return Report(checked, leaf_ids is not None, count, tuple(found[:10]), tuple(refused))
+    words = ["margins", *(["leaf ids"] if leaf_ids else []), *_predicted_words(ensemble, predicts is not None)]
+    return Report(checked, leaf_ids is not None, count, tuple(found[:10]), tuple(refused), tuple(words))
+
+
+def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
+    if not asked:
+        return []
+    return ["probabilities", "labels"] if ensemble.classes else ["predictions"]
+
+
+def _predictions(
+    ensemble: Ensemble, margins: NDArray[Any], said: Predicted
+) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """What the library predicts, beside what the ensemble makes of the library's own margins."""
+    result = []
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(margins.astype(np.float64)).all(axis=1))
+    if said.probabilities is not None:
+        kind = said.probabilities.dtype if said.probabilities.dtype.kind == "f" else np.dtype(np.float64)
+        right = np.asarray(said.probabilities, np.float64)
+        ours = np.asarray(ensemble.probabilities(margins), np.float64)
+        if right.shape != ours.shape:
+            raise ModelError(f"the library predicted an array of shape {right.shape}, the ensemble {ours.shape}")
+        unit = np.maximum(np.abs(right), 0.0 if ensemble.link is Link.EXP else 1.0)
+        with np.errstate(invalid="ignore"):
+            near = (
+                np.abs(right - ours) <= _ROUNDINGS * max(4 * np.finfo(kind).eps, float(resolution_of(ensemble))) * unit
+            )
+        result.append(("probability", right, np.where(near | ~finite[:, None], right, ours)))
+    if said.classes is not None:
+        sure = sure_classes(ensemble, np.where(finite[:, None], margins, 0.0).astype(np.float64))
+        right = np.asarray(said.classes, np.float64)[:, None]
+        ours = np.array([float(c) if c is not None else r for c, r in zip(sure, right[:, 0], strict=True)])[:, None]
+        result.append(("class", right, np.where(finite[:, None], ours, right)))
+    return result
 
 
 def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:

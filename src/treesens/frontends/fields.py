@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.numbers import whole_of
 from treesens.errors import ModelError
 
 _LARGEST = 2**62
@@ -42,15 +43,6 @@ class Field:
         """The field, or None if it is absent."""
         return self[key] if isinstance(self.value, dict) and key in self.value else None
 
-    def only(self, known: frozenset[str]) -> None:
-        """Refuses fields that this reader does not know."""
-        if not isinstance(self.value, dict):
-            raise self.error(f"expected an object, found {_kind(self.value)}")
-        for key in self.value.keys() - known:
-            raise self[key].error(
-                "this field is not known here", "it may change the model's meaning; report the version"
-            )
-
     def items(self) -> Iterator[Field]:
         """The elements of a list."""
         if not isinstance(self.value, list):
@@ -67,10 +59,10 @@ class Field:
         """An integer, also one written as a text."""
         value = self.value
         if isinstance(value, str):
-            try:
-                value = int(value)
-            except ValueError:  # thousands of digits included
-                raise self.error(f"`{value[:40]}` is not a whole number") from None
+            whole = whole_of(value)
+            if whole is None:  # thousands of digits included
+                raise self.error(f"`{value[:40]}` is not a whole number")
+            value = whole
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer)):
             raise self.error(f"expected a whole number, found {_kind(value)}")
         if not -_LARGEST <= value <= _LARGEST:

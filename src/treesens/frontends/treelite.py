@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
 from treesens.compiler.base.processes import environment
 from treesens.compiler.model import Accumulation, Link, ModelSource, Task
+from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -36,6 +37,8 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.treelite_fields import TABLE
 
 _LINKS = {
     "identity": Link.IDENTITY,
@@ -133,6 +136,7 @@ class TreeliteFrontend:
             root = Field(_parsed(text), place)
         except (ValueError, RecursionError, LookupError, TypeError):
             raise ModelError("treelite's dump of the model is not JSON", place=place, remedy="save it again") from None
+        check_document(TABLE, root.value, place)
         kind, leaf_kind = (_type(root[key]) for key in ("threshold_type", "leaf_output_type"))
         outputs, task, link = _outputs(root)
         width = root["num_feature"].integer()
@@ -169,7 +173,14 @@ class TreeliteFrontend:
         )
         library = NativeTreelite(data, kind, outputs)
         note = "read as treelite evaluates it, which may differ from the library that trained the model"
-        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids, (note,))
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            library.leaf_ids,
+            (note,),
+            predicts=None if link is Link.RAW else library.predicts,
+        )
 
 
 def _treelite() -> Any:
@@ -330,6 +341,12 @@ class NativeTreelite:
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Margins [rows, n_outputs] in the leaf type of the model."""
         return self._call("predict", rows, pred_margin=True).reshape(len(rows), self._outputs)
+
+    def predicts(self, rows: NDArray[np.float64]) -> Predicted:
+        """What its postprocessor makes of the margins; treelite predicts no classes."""
+        found = self._call("predict", rows).reshape(len(rows), self._outputs)
+        # Its exponentials of several classes are of float32 in models of float64, too.
+        return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Node numbers of leaves int32[rows, trees]."""

@@ -13,7 +13,6 @@ import numpy as np
 import treesens
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
-from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import ExplainedRow, Query
@@ -61,21 +60,27 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
     }
 
 
-def scores_of(ensemble: Ensemble, margins: tuple[float, ...], probabilities: tuple[float, ...]) -> dict[str, Any]:
-    """Raw outputs and predictions of one point, by the words of the language."""
+def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
+    """Raw outputs and predictions of one point, by the words of the language.
+
+    The class is the one that the library predicts. It stands where it does not follow from the scores at a glance, and is left
+    out if only the library's own rounding decides between two.
+    """
+    ensemble = query.models[query.points[point].model].ensemble
+    margins, probabilities = witness.margins[point], witness.probabilities[point]
+    predicted = witness.classes[point] if witness.classes else None
+    named: dict[str, Any] = {} if predicted is None else {"class": ensemble.classes[predicted]}
     shown: dict[str, Any]
     if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and len(margins) == 1:
-        shown = {"margin": margins[0], "prob": probabilities[-1]}
-        if ensemble.cutoff is not None:
-            shown["class"] = ensemble.classes[int(ensemble.predicted_classes(np.array([margins]))[0])]
-        return shown
+        elsewhere = ensemble.cutoff is not None or ensemble.decides_at is not None
+        return {"margin": margins[0], "prob": probabilities[-1], **(named if elsewhere else {})}
     if ensemble.link is Link.RAW and len(margins) == 1:
-        return {"margin": margins[0]}
+        return {"margin": margins[0], **(named if ensemble.decides_at is not None else {})}
     if len(margins) == 1:
         return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
-    best = names[int(ensemble.predicted_classes(np.array([margins]))[0])]
-    shown = {"class": best, "margin": dict(zip(names, margins, strict=True))}
+    best = {} if predicted is None else {"class": names[predicted]}
+    shown = {**best, "margin": dict(zip(names, margins, strict=True))}
     if ensemble.link is not Link.RAW:
         shown["prob"] = dict(zip(names, probabilities, strict=True))
     return shown
@@ -281,10 +286,7 @@ def _found(query: Query, result: Result) -> dict[str, Any]:
         data["raw_points"] = {
             p.name: [None if math.isnan(v) else float(v) for v in witness.values[i]] for i, p in enumerate(query.points)
         }
-        data["scores"] = {
-            p.name: scores_of(query.models[p.model].ensemble, witness.margins[i], witness.probabilities[i])
-            for i, p in enumerate(query.points)
-        }
+        data["scores"] = {p.name: scores_of(query, witness, i) for i, p in enumerate(query.points)}
         data["replay"] = str(witness.replay)
         data["in_numerical_band"] = witness.in_band
     if result.objective is not None:

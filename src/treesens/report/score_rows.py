@@ -28,7 +28,7 @@ def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, lis
     shown: set[str] = set()
     for i, point in enumerate(query.points):
         ensemble = query.models[point.model].ensemble
-        scores = scores_of(ensemble, witness.margins[i], witness.probabilities[i])
+        scores = scores_of(query, witness, i)
         of_points.append(scores)
         shown |= _shown(scores, ensemble.classes, labels)
     flat = [_flat(scores, wanted, shown) for scores in of_points]
@@ -65,7 +65,7 @@ def _shown(scores: dict[str, Any], classes: Sequence[str | int], labels: Sequenc
     if len(names) <= ALL_SHOWN:
         return set(names)
     places = {position_of_class(classes, label) for label in labels} - {None}
-    return {name for place, name in enumerate(names) if place in places or name == scores["class"]}
+    return {name for place, name in enumerate(names) if place in places or name == scores.get("class")}
 
 
 def _flat(scores: dict[str, Any], wanted: set[str], shown: set[str]) -> dict[str, Any]:

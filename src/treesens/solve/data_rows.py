@@ -83,10 +83,10 @@ def sweep_rows(
     model = query.models[question.model]
     if walks is not None:
         asked = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
-        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (asked * model.n_trees)))
+        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (asked * max(1, model.n_trees))))
         if len(index) > most:
             index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
-        combinations = max(1, min(asked, walks // (max(1, len(index)) * model.n_trees)))
+        combinations = max(1, min(asked, walks // (max(1, len(index)) * max(1, model.n_trees))))
     cells = cells_of_rows(query.space.grid, rows[index])
     legal = query.space.legal
     return flips(model, cells, question.features, legal, index=index, output=question.output, limit=combinations)

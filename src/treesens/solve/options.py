@@ -10,7 +10,7 @@ from typing import Any
 from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
-from treesens.compiler.verify import LibraryPredict
+from treesens.compiler.model.predicted import LibraryReplay
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Options:
     threads: int = 1
     memory_limit: int | None = None
     seed: int = 0
-    library_predict: Sequence[LibraryPredict] | None = None
+    library_predict: Sequence[LibraryReplay] | None = None
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False

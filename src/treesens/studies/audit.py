@@ -84,7 +84,7 @@ def audit(
     result.query = questions[0].swing.query if questions else None
     result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
     halt = stop or threading.Event()
-    library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    library_predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     done: dict[int, list[dict[str, Any]]] = {}
     for number, records in as_finished(
         [SetAudit(q, options, library_predict, halt).run for q in questions], options.jobs

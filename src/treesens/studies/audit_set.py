@@ -16,10 +16,11 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import USUAL, Tolerance
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import LibraryPredict, verify_values
+from treesens.compiler.verify import verify_values
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
@@ -79,7 +80,7 @@ class SetAudit:
         self,
         questions: Questions,
         options: AuditOptions,
-        library_predict: list[LibraryPredict] | None,
+        library_predict: list[LibraryReplay] | None,
         stop: threading.Event,
     ) -> None:
         self.questions = questions

@@ -23,7 +23,7 @@ Kind = Literal["gap", "margin"]
 """The unit of a size: probability (of a regressor: its value), or raw score."""
 
 _A, _B = ast.Name("a"), ast.Name("b")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 
 
 def label_of_class(ensemble: Ensemble, index: int) -> ast.Label:
@@ -225,8 +225,8 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     """The decisions of a model that a study is about. UsageError, with a remedy, for those that have no meaning."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         return [_of_regressor(ensemble, asked)]
-    if ensemble.cutoff is not None and asked.threshold is None and asked.kind == "gap":
-        asked = replace(asked, threshold=ensemble.cutoff)
+    if asked.threshold is None and asked.kind == "gap":
+        asked = replace(asked, threshold=cut_of(ensemble))
     chosen = [_class_number(ensemble, name) for name in asked.classes]
     if len(set(chosen)) < len(chosen):
         raise UsageError("a class is named twice", remedy="name each class once")
@@ -247,11 +247,16 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     return [Between(ensemble, one, two) for one, two in pairs]
 
 
+def cut_of(ensemble: Ensemble) -> Fraction | None:
+    """The probability around which a model decides, if it is another than 1/2 by what the model itself says."""
+    return ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
+
+
 def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
     """The sizes of an audit that names none. UsageError for regressors, whose values have units of their own."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
-    threshold = threshold or ensemble.cutoff
+    threshold = threshold or cut_of(ensemble)
     if len(ensemble.classes) > 2 and len(classes) != 1:
         return "margin", ["0"]
     if threshold is not None:
@@ -265,7 +270,7 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     """What the largest gap of a model is measured in, where nobody says it: probabilities of forests, values of regressors,
     raw scores of all others.
     """
-    threshold = threshold or ensemble.cutoff
+    threshold = threshold or cut_of(ensemble)
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
     linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
     linear = linear or ensemble.link is Link.CALIBRATED
@@ -279,6 +284,11 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
         raise UsageError("the model has two classes", remedy="name the one whose probability counts, or none")
     positive = chosen[0] if chosen else 1
     votes = predicts_probabilities(ensemble)
+    if ensemble.decides_at is not None and asked.threshold is None:
+        raise UsageError(
+            f"the model predicts its second class if a score is above {ensemble.decides_at:g}, and not around 0 or 1/2",
+            remedy="give --gap with --threshold, or ask in a file: `class(a) = C`, `margin(a) >= m`",
+        )
     if not votes and ensemble.n_outputs > 1:
         if asked.threshold is None and asked.kind == "margin":
             return Between(ensemble, 0, 1)

@@ -27,10 +27,11 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Certified, Verdict, Witness
-from treesens.compiler.verify import LibraryPredict, verify_cells
+from treesens.compiler.verify import verify_cells
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
@@ -172,7 +173,7 @@ def largest_gaps(
     halt = stop or threading.Event()
     diagnostics = Diagnostics()
     questions = questions_of(model, table, groups, options, diagnostics)
-    library_predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    library_predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     found: dict[int, LargestGap] = {}
     tasks = [partial(_one, *unit, options, library_predict, halt) for unit in questions]
     for number, result in as_finished(tasks, options.jobs):
@@ -188,7 +189,7 @@ def _one(
     decision: Decision,
     question: ResolvedQuestion,
     options: LargestOptions,
-    library_predict: list[LibraryPredict] | None,
+    library_predict: list[LibraryReplay] | None,
     stop: threading.Event,
 ) -> LargestGap | None:
     if stop.is_set():

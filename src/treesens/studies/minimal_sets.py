@@ -123,7 +123,7 @@ def minimal_sets(
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     queries = [ast.Query(ast.Name(f"q{number}"), find) for number, find in enumerate(finds)]
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
-    predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     how = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
     results = []
     for decision, find, question in zip(decisions, finds, bound, strict=True):

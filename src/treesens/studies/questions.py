@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.numbers import fraction_of
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -61,7 +62,7 @@ def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
     found = {}
     for text in gaps or margins:
         try:
-            value = Fraction(text)
+            value = fraction_of(text)
         except (ValueError, ZeroDivisionError):
             raise UsageError(f"`{text}` is no number", remedy=remedy) from None
         if value < 0:

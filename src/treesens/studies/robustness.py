@@ -21,9 +21,9 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.result import Verdict
-from treesens.compiler.verify import LibraryPredict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -276,7 +276,7 @@ def robustness(
     if beyond:
         raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
     truth = _labels(model, table)
-    predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     result = Robustness(warnings=tuple(item.render() for item in questions.session.warnings))
     for row in wanted:
         if stop is not None and stop.is_set():
@@ -309,7 +309,7 @@ def _one(
     questions: RowQuestions,
     row: int,
     truth: list[str] | None,
-    predict: list[LibraryPredict] | None,
+    predict: list[LibraryReplay] | None,
     memory: Memory | None,
     stop: threading.Event | None,
 ) -> RowRobustness:

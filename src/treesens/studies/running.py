@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.verify import LibraryPredict
+from treesens.compiler.model.predicted import LibraryReplay, Predicted
 
 _Done = TypeVar("_Done")
 
@@ -45,12 +45,17 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
         pool.shutdown()
 
 
-def one_at_a_time(predict: LibraryPredict) -> LibraryPredict:
+def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
     """Libraries load lazily and not all predict in several threads at once."""
-    lock = threading.Lock()
+    lock, predicts = threading.Lock(), replay.predicts
 
     def locked(rows: NDArray[np.float64]) -> NDArray[Any]:
         with lock:
-            return predict(rows)
+            return replay.margins(rows)
 
-    return locked
+    def predicted(rows: NDArray[np.float64]) -> Predicted:
+        assert predicts is not None
+        with lock:
+            return predicts(rows)
+
+    return LibraryReplay(locked, None if predicts is None else predicted)

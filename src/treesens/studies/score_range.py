@@ -81,9 +81,7 @@ class RangeEnd:
             "tolerance": None if goal is None else goal.tolerance.record(),
             "reason": self._reason,
             "points": None if witness is None else points_of(query, witness),
-            "scores": None
-            if witness is None
-            else scores_of(query.models[0].ensemble, witness.margins[0], witness.probabilities[0]),
+            "scores": None if witness is None else scores_of(query, witness, 0),
             "replay": None if witness is None else str(witness.replay),
             **({"certificates": made} if made else {}),
             "seconds": round(self.seconds, 6),
@@ -131,7 +129,7 @@ def score_ranges(
     queries = [ast.Query(ast.Name(f"q{i}"), _asked(model.ensemble, *unit)) for i, unit in enumerate(units)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     questions = bind_study(model, table, (*declared, *queries), diagnostics)
-    predict = [one_at_a_time(model.margins)] if options.replay_in_library else None
+    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     asked = Options(backend="native", seed=options.seed, threads=options.threads, library_predict=predict)
     asked = replace(asked, time_limit=options.time_limit, certificates=options.certificates, regions=False)
     asked = asked.asking_for(options.tolerance)

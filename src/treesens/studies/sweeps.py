@@ -85,6 +85,6 @@ class RowSweep:
             cells = cells_of_rows(self.query.space.grid, self.rows[index])
             outputs = self.decision.classes if isinstance(self.decision, Between) else (self.decision.output,)
             return joint_flips(self.query, model, cells, self.features, outputs, index=index, walks=walks, ties=ties)
-        most = walks / (max(1, len(self.rows)) * model.n_trees)
+        most = walks / (max(1, len(self.rows)) * max(1, model.n_trees))
         combinations = max(LEAST_COMBINATIONS, min(MOST_COMBINATIONS, int(most)))
         return sweep_rows(self.query, self.widest, self.rows, combinations=combinations)

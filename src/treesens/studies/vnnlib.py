@@ -80,7 +80,7 @@ def decide_property(
             return Outcome("unsat", reason="no input satisfies the assertions about inputs")
         raise
     budget = Budget.of(time_limit, stop)
-    predict = [one_at_a_time(model.margins)]
+    predict = [one_at_a_time(model.replay)]
     result = answer(
         question.query, Options(time_limit=time_limit, seed=seed, library_predict=predict, regions=False), budget
     )

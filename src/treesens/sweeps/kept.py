@@ -16,6 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.measure.sampler import Estimate
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
@@ -33,7 +34,7 @@ from treesens.compiler.result import (
     Verdict,
     Witness,
 )
-from treesens.compiler.verify import LibraryPredict, verify_values
+from treesens.compiler.verify import verify_values
 from treesens.solve.bounds import left_open, shown_value
 
 _CLOSE = 1e-9
@@ -118,7 +119,7 @@ def _share(query: Query, kept: Mapping[str, Any], verdict: Verdict) -> ShareFoun
 
 
 def from_json(
-    query: Query, kept: Mapping[str, Any], answered: float, library_predict: Sequence[LibraryPredict] | None
+    query: Query, kept: Mapping[str, Any], answered: float, library_predict: Sequence[LibraryReplay] | None
 ) -> Result | None:
     """The result of a question that has been answered at a time (of `time.time`); None if its points do not pass verification
     again, or do not have the value that is told of them. Raises ValueError, KeyError or TypeError if it is damaged.
@@ -208,7 +209,7 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
 
 
 def _verified(
-    query: Query, points: Sequence[Sequence[float | None]], library_predict: Sequence[LibraryPredict] | None
+    query: Query, points: Sequence[Sequence[float | None]], library_predict: Sequence[LibraryReplay] | None
 ) -> Witness | None:
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):

@@ -159,7 +159,7 @@ class CellEnsemble:
         at = np.flatnonzero(self.feature < 0).astype(np.int32)
         at = at[np.argsort(self.leaf[at], kind="stable")]
         # The decisions above all leaves together take ten times the memory of the boxes.
-        chunks = [self._literals(at[i : i + _LEAVES_AT_ONCE]) for i in range(0, len(at), _LEAVES_AT_ONCE)]
+        chunks = [self._literals(at[i : i + _LEAVES_AT_ONCE]) for i in range(0, max(1, len(at)), _LEAVES_AT_ONCE)]
         owner, feature, lo, hi, missing, mask = (
             np.concatenate(parts) for parts in zip(*(chunk[:6] for chunk in chunks), strict=True)
         )

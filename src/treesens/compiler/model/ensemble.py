@@ -61,7 +61,8 @@ class Ensemble:
     greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
     A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more.
     With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
-    probability is above 1/2.
+    probability is above 1/2. With `decides_at` the library itself compares one score: the second of two classes is predicted
+    if the last margin is above it, whatever the others are (`probability_cut` is the probability there, as users give it).
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -94,6 +95,8 @@ class Ensemble:
     class_at_zero: int = 0
     ranks_scores: bool = False
     cutoff: Fraction | None = None
+    decides_at: float | None = None
+    probability_cut: Fraction | None = None
     calibration: Calibration | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)

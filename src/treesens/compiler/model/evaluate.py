@@ -219,6 +219,8 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
         return np.array([Fraction(repr(float(p))) >= ensemble.cutoff for p in shown[:, -1]], np.int64)
     if ensemble.calibration is not None:
         return np.asarray(shown[:, -1] > 1 - shown[:, -1], np.int64)
+    if ensemble.decides_at is not None:
+        return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
     if ensemble.n_outputs > 1:
         return np.asarray(best.argmax(axis=1), np.int64)

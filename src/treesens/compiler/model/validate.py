@@ -42,6 +42,11 @@ def validate(e: Ensemble) -> None:
     require(
         e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
     )
+    require(
+        e.decides_at is None
+        or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),
+        "a score that decides is for two classes, and for them alone",
+    )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
     kinds = e.accumulation.number_type
     require(e.accumulation.base_type.holds(e.base).all(), "base is not of the type of the library's sums")

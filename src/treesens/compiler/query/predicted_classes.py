@@ -6,13 +6,14 @@ division. Of two margins that differ in their last digit both probabilities are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import exp
 
 import numpy as np
 
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.bounds import LogRational
@@ -41,7 +42,41 @@ def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
 
 def compares_scores(ensemble: Ensemble) -> bool:
     """Whether the library predicts a class by the scores that it has added up, and not by probabilities."""
+    if ensemble.decides_at is not None:
+        return True
     return ensemble.link is Link.IDENTITY or (ensemble.ranks_scores and ensemble.cutoff is None)
+
+
+def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
+    """The classes that the library predicts for its margins [rows, n_outputs]; None if only its own rounding decides.
+
+    A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
+    """
+    classes = ensemble.predicted_classes(margins)
+    if compares_scores(ensemble):
+        return [int(c) for c in classes]
+    shown = np.asarray(ensemble.probabilities(margins), np.float64)
+    near = float(resolution_of(ensemble))
+    result: list[int | None] = []
+    for row, best, own in zip(shown, classes.tolist(), margins, strict=True):
+        if ensemble.n_outputs > 1:
+            unsure = ((row[best] - row <= near) & (own != own[best])).any()
+        else:
+            cut = 0.5 if ensemble.cutoff is None else float(ensemble.cutoff)
+            exactly = ensemble.cutoff is None and ensemble.calibration is None and own[0] == 0
+            unsure = ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and abs(row[-1] - cut) <= near and not exactly
+        result.append(None if unsure else int(best))
+    return result
+
+
+def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | ProbabilitySum]:
+    """All rows of scores and sums of probabilities in constraints."""
+    for constraint in constraints:
+        match constraint:
+            case AtLeast() | ProbabilitySum():
+                yield constraint
+            case AllOf(parts) | AnyOf(parts):
+                yield from rows_in(parts)
 
 
 def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:

@@ -77,7 +77,9 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
 
 
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
-    return replace(row, bound=row.bound + LogRational(-slack), strict=False) if slack else row
+    # A row that is easier than its class asks no longer for that class: replay then compares no labels.
+    name = f"about.{row.name}" if row.name.startswith(CLASS_ROW) else row.name
+    return replace(row, bound=row.bound + LogRational(-slack), strict=False, name=name) if slack else row
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:

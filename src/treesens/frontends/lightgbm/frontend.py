@@ -12,13 +12,15 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Link, ModelSource
+from treesens.compiler.model import Ensemble, Link, ModelSource
+from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, parse_document
@@ -79,7 +81,14 @@ class LightGBMFrontend:
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
         library = NativeLightGBM(data if text else None, ensemble.n_outputs, ensemble.average)
-        return LoadedModel(ensemble, self.name, library.margins, library.leaf_ids if text else None, tuple(notes))
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            library.leaf_ids if text else None,
+            tuple(notes),
+            predicts=partial(library.predicts, ensemble=ensemble),
+        )
 
 
 class NativeLightGBM:
@@ -113,6 +122,15 @@ class NativeLightGBM:
         """Raw scores float64[rows, n_outputs]; of random forests the average, which their link is applied to."""
         raw = self._predict(rows, raw_score=True).reshape(len(rows), self._outputs)
         return raw / self._average if self._average > 1 else raw
+
+    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+        """What Booster.predict returns, and LGBMClassifier's class: that of the greatest probability."""
+        found = self._predict(rows).reshape(len(rows), self._outputs)
+        shown = None if ensemble.link is Link.RAW else found
+        if not ensemble.classes:
+            return Predicted(shown, None)
+        both = np.column_stack([1.0 - found[:, 0], found[:, 0]]) if self._outputs == 1 else found
+        return Predicted(shown, both.argmax(axis=1).astype(np.int64))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Leaf numbers int32[rows, trees], trees in the order of the model."""

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.lightgbm.known import TABLE
 from treesens.frontends.lightgbm.model import (
     MISSING_NAN,
     MISSING_NONE,
@@ -35,7 +37,9 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
         categories=[_known_codes(infos.get(name) if infos else None) for name in names],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
     )
-    return header, [_tree(tree, len(names)) for tree in root["tree_info"].items()]
+    trees = [_tree(tree, len(names)) for tree in root["tree_info"].items()]
+    check_document(TABLE, root.value, root.place)
+    return header, trees
 
 
 def _known_codes(info: Field | None) -> NDArray[np.int64] | None:

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.numbers import whole_of
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, bits_of
+from treesens.frontends.known_fields import check_names
+from treesens.frontends.lightgbm.known import TABLE
 from treesens.frontends.lightgbm.model import LightGBMHeader, LightGBMTree
 
 _VERSIONS = ("v2", "v3", "v4")
@@ -36,10 +39,10 @@ class Block:
         return self.values[key]
 
     def integer(self, key: str) -> int:
-        try:
-            return int(self.text(key))
-        except ValueError:
-            raise self.error(f"`{key}` is not a whole number") from None
+        whole = whole_of(self.text(key))
+        if whole is None:
+            raise self.error(f"`{key}` is not a whole number")
+        return whole
 
     def array(self, key: str, dtype: Any, count: int) -> NDArray[Any]:
         """Numbers separated by blanks, exactly `count` of them."""
@@ -74,7 +77,11 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
     if sizes is not None and len(sizes.split()) != len(blocks) - 1:
         raise head.error(f"{len(sizes.split())} trees are announced, {len(blocks) - 1} are there")
     features = head.integer("max_feature_idx") + 1
-    return _header(head, features, rest), [_tree(block, features) for block in blocks[1:]]
+    header, trees = _header(head, features, rest), [_tree(block, features) for block in blocks[1:]]
+    check_names(TABLE, head.values, place, "header")
+    for block in blocks[1:]:
+        check_names(TABLE, block.values, f"{place}:{block.line}", "tree")
+    return header, trees
 
 
 def _blocks(text: str, place: str) -> tuple[list[Block], list[str]]:

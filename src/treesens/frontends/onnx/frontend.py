@@ -8,6 +8,7 @@ order of the trees, then averaged if asked for, then base_values are added, then
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, ModelSource
+from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource
+from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 
 _OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 # What may stand behind the trees: it repeats the scores, or turns them into labels.
 _HARMLESS = ("Cast", "Identity", "ZipMap", "Reshape", "ArrayFeatureExtractor")
-_FLOAT = 1
+_FLOAT, _INTEGER, _TEXT = 1, 7, 8
 
 
 class ONNXFrontend:
@@ -74,11 +76,21 @@ class ONNXFrontend:
             accumulation=Accumulation.FLOAT32_BASE_LAST,
             average=read.average,
             classes=read.classes,
+            decides_at=read.decides_at,
+            ranks_scores=True,
             source=ModelSource(
                 "onnx", version=str(model.ir_version), sha256=hashlib.sha256(data).hexdigest(), path=place
             ),
         )
-        return LoadedModel(ensemble, self.name, NativeONNX(data, ensemble.n_outputs).margins, None, read.notes)
+        library = NativeONNX(data, ensemble.n_outputs)
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            None,
+            read.notes,
+            predicts=partial(library.predicts, ensemble=ensemble),
+        )
 
 
 def _onnx(place: str) -> Any:
@@ -150,13 +162,14 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
 
 
 class NativeONNX:
-    """Scores of onnxruntime before the transform: the model with post_transform NONE, in one thread."""
+    """What onnxruntime makes of the operator with the trees alone, in one thread."""
 
     def __init__(self, data: bytes, outputs: int) -> None:
         self._data, self._outputs = data, outputs
-        self._session: Any = None
+        self._sessions: dict[bool, Any] = {}
 
-    def _open(self) -> None:
+    def _open(self, *, transformed: bool) -> Any:
+        """A session: the operator with its own post_transform, or with NONE."""
         onnx = _onnx("")
         try:
             import onnxruntime
@@ -166,33 +179,45 @@ class NativeONNX:
             ) from None
         model = onnx.load_model_from_string(self._data)
         node = next(n for n in model.graph.node if n.op_type in _OPERATORS)
-        scores = node.output[-1]
-        kept = [a for a in node.attribute if a.name != "post_transform"]
         alone = onnx.helper.make_node(node.op_type, list(node.input), list(node.output), domain=node.domain)
-        alone.attribute.extend(kept)
-        alone.attribute.append(onnx.helper.make_attribute("post_transform", "NONE"))
+        alone.attribute.extend(a for a in node.attribute if transformed or a.name != "post_transform")
+        if not transformed:
+            alone.attribute.append(onnx.helper.make_attribute("post_transform", "NONE"))
         constants = {i.name for i in model.graph.initializer}
+        text = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
+        kinds = [_FLOAT] if len(node.output) == 1 else [_TEXT if text else _INTEGER, _FLOAT]
         graph = onnx.helper.make_graph(
             [alone],
             "trees",
             [i for i in model.graph.input if i.name not in constants],
-            [onnx.helper.make_tensor_value_info(scores, _FLOAT, None)],
+            [onnx.helper.make_tensor_value_info(n, kind, None) for n, kind in zip(node.output, kinds, strict=True)],
         )
         made = onnx.helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
         try:
-            self._session = onnxruntime.InferenceSession(made.SerializeToString(), options)
+            return onnxruntime.InferenceSession(made.SerializeToString(), options)
         except onnxruntime.capi.onnxruntime_pybind11_state.Fail as error:
             raise ModelError(f"onnxruntime refused the model: {error}") from None
 
-    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores float32[rows, n_outputs]; of two classes with one score the second column."""
-        if self._session is None:
-            self._open()
+    def _run(self, rows: NDArray[np.float64], *, transformed: bool) -> list[Any]:
+        if transformed not in self._sessions:
+            self._sessions[transformed] = self._open(transformed=transformed)
+        session = self._sessions[transformed]
         with np.errstate(over="ignore"):
             x = np.asarray(rows, dtype=np.float64).astype(np.float32)
-        found = np.asarray(self._session.run(None, {self._session.get_inputs()[0].name: x})[0])
-        found = found.reshape(len(rows), -1)
+        return list(session.run(None, {session.get_inputs()[0].name: x}))
+
+    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Scores float32[rows, n_outputs] before the transform; of two classes with one score the second column."""
+        found = np.asarray(self._run(rows, transformed=False)[-1]).reshape(len(rows), -1)
         return found[:, -1:] if self._outputs == 1 else found
+
+    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+        """The scores after the transform, and the label."""
+        found = self._run(rows, transformed=True)
+        scores = np.asarray(found[-1]).reshape(len(rows), -1)
+        scores = scores[:, -1:] if self._outputs == 1 else scores
+        shown = None if ensemble.link is Link.RAW else scores
+        return Predicted(shown, positions(np.asarray(found[0]), ensemble.classes) if ensemble.classes else None)

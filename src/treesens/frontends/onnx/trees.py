@@ -12,6 +12,8 @@ from treesens.compiler.base.floats import NumberType, next_down_array
 from treesens.compiler.model import Link, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes
+from treesens.frontends.known_fields import check_names
+from treesens.frontends.onnx.known import TABLE
 
 _LINKS = {"NONE": Link.IDENTITY, "LOGISTIC": Link.LOGISTIC, "SOFTMAX": Link.SOFTMAX}
 _MODES = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_GT", b"LEAF")
@@ -33,6 +35,10 @@ class Attributes:
         return ModelError(
             message, place=f"{self.place}: {self.node.op_type}.{name}", remedy="the file is damaged; convert again"
         )
+
+    def values(self) -> dict[str, Any]:
+        """Every attribute with what is in it: a list, a number, a text or a tensor."""
+        return {name: a.t.dims if a.HasField("t") else a for name, a in self._found.items()}
 
     def has(self, name: str) -> bool:
         return name in self._found
@@ -66,55 +72,87 @@ class Read:
     task: Task
     classes: tuple[str | int, ...] = ()
     average: int = 1
+    decides_at: float | None = None
     notes: tuple[str, ...] = ()
 
 
 def read_trees(operator: str, a: Attributes) -> Read:
     """The trees of a TreeEnsembleClassifier or TreeEnsembleRegressor. ModelError names the attribute."""
+    check_names(TABLE, a.values(), a.place, operator)
     transform = a.text("post_transform", "NONE")
     base = a.floats("base_values")
     if operator == "TreeEnsembleRegressor":
-        outputs = a.integer("n_targets", 1)
-        how = a.text("aggregate_function", "SUM")
-        if how not in ("SUM", "AVERAGE"):
-            raise a.error("aggregate_function", f"`{how[:20]}` over trees is not a sum")
-        if transform not in ("NONE", "LOGISTIC"):
-            raise a.error("post_transform", f"`{transform[:20]}` of a regressor is not supported")
-        nodes, output, given = _nodes(a, "target", outputs)
-        trees = len(nodes.tree_offset) - 1
-        base = _base(a, base, outputs)
-        _check_bases(a, base, given)
-        return Read(nodes, output, base, _LINKS[transform], Task.REGRESSION, average=trees if how == "AVERAGE" else 1)
-
+        return _regressor(a, transform, base)
     classes: tuple[str | int, ...] = tuple(s.decode("utf-8", "replace") for s in a.strings("classlabels_strings"))
-    classes = classes or tuple(a.ints("classlabels_int64s").tolist())
-    if not 2 <= len(classes) <= _MAX_OUTPUTS:
-        raise a.error("classlabels_int64s", f"{len(classes)} classes")
-    link = _LINKS.get(transform, Link.RAW)
-    ids = np.unique(a.ints("class_ids"))
-    if len(classes) == 2 and len(ids) == 1:
-        return _one_score(a, classes, link, base)
+    numbers = tuple(a.ints("classlabels_int64s").tolist())
+    if classes and numbers:
+        raise a.error("classlabels_int64s", "the classes are called by texts and by numbers")
+    named, classes = bool(classes), classes or numbers
+    if not 2 <= len(classes) <= _MAX_OUTPUTS or len(set(classes)) < len(classes):
+        raise a.error("classlabels_int64s", f"{len(classes)} classes, or one of them twice")
+    if transform not in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+        raise a.error("post_transform", f"`{transform[:20]}` of a classifier is not supported")
+    if len(classes) > 2:
+        return _many_classes(a, classes, _LINKS.get(transform, Link.RAW), base)
+    ids = set(a.ints("class_ids").tolist())
+    if ids == {0, 1} and not named and classes != (0, 1):
+        # The runtime then returns 0 and 1, whatever the labels are.
+        raise a.error("classlabels_int64s", f"the runtime predicts 0 and 1 here, and not {classes[0]} and {classes[1]}")
+    return (_one_score if ids == {0} else _two_scores)(a, classes, transform, base)
+
+
+def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read:
+    """Sums per target. The runtime applies no LOGISTIC or SOFTMAX to a regressor of one target."""
+    outputs = a.integer("n_targets", 1)
+    how = a.text("aggregate_function", "SUM")
+    if how not in ("SUM", "AVERAGE"):
+        raise a.error("aggregate_function", f"`{how[:20]}` over trees is not a sum")
+    known = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO") if outputs == 1 else ("NONE", "LOGISTIC")
+    if transform not in known:
+        raise a.error("post_transform", f"`{transform[:20]}` of a regressor is not supported")
+    nodes, output, given = _nodes(a, "target", outputs)
+    trees = len(nodes.tree_offset) - 1
+    base = _base(a, base, outputs)
+    _check_bases(a, base, given)
+    link = Link.IDENTITY if outputs == 1 else _LINKS[transform]
+    return Read(nodes, output, base, link, Task.REGRESSION, average=trees if how == "AVERAGE" else 1)
+
+
+def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
+    """One score per class; the label is the first of the greatest, of those classes that have a weight or a base."""
     nodes, output, given = _nodes(a, "class", len(classes))
+    # A class without any weight has no score, and is not predicted even if all others are negative.
+    if not len(base) and not given.all() and not (a.floats("class_weights") > 0).all():
+        missing = classes[int(np.flatnonzero(~given)[0])]
+        raise a.error("class_ids", f"class {missing!r} gets no weight from some leaves, and so no score there")
     base = _base(a, base, len(classes))
     _check_bases(a, base, given)
-    if link is Link.LOGISTIC and len(classes) == 2:
-        link = Link.RAW
-    task = Task.BINARY if len(classes) == 2 else Task.MULTICLASS
-    return Read(nodes, output, base, link, task, classes)
+    return Read(nodes, output, base, link, Task.MULTICLASS, classes)
 
 
-def _one_score(a: Attributes, classes: tuple[str | int, ...], link: Link, base: NDArray[np.float64]) -> Read:
-    """Two classes from one score s: 1 - s and s if no weight is negative, a margin otherwise."""
-    nodes, output, _ = _nodes(a, "class", 1, one=True)
-    base = base[-1:] if len(base) else np.zeros(1)
-    positive = bool((a.floats("class_weights") >= 0).all())
-    if link is Link.SOFTMAX:
+def _positive(a: Attributes) -> bool:
+    """Whether no weight is negative: a single score is then one of probabilities, and compared with 1/2."""
+    return bool((a.floats("class_weights") >= 0).all())
+
+
+def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
+    """Two classes from one score s of the first: 1 - s and s if no weight is negative, a margin otherwise."""
+    nodes, output, given = _nodes(a, "class", 1)
+    if len(base) > 1:
+        raise a.error("base_values", "two base values where the trees give one score are not supported")
+    if transform in ("SOFTMAX", "SOFTMAX_ZERO"):
         raise a.error("post_transform", "the softmax of one score is not supported")
-    if link is Link.LOGISTIC or not positive:
-        return Read(nodes, output, base, Link.RAW if link is Link.IDENTITY else link, Task.BINARY, classes)
+    base = base if len(base) else np.zeros(1)
+    _check_bases(a, base, given)
+    if not _positive(a):
+        link = Link.LOGISTIC if transform == "LOGISTIC" else Link.RAW
+        return Read(nodes, output, base, link, Task.BINARY, classes)
+    if transform == "LOGISTIC":
+        return Read(nodes, output, base, Link.LOGISTIC, Task.BINARY, classes, decides_at=0.5)
     if base.any():
         raise a.error("base_values", "probabilities with a base value are not supported")
-    # The runtime subtracts the whole sum from 1; adding up negated weights and then 1 rounds in the same way.
+    # The runtime subtracts the whole sum from 1; adding up negated weights and then 1 rounds in the same way. The second score
+    # is the greater one if it is above 1/2.
     both = Nodes(
         nodes.tree_offset,
         nodes.left,
@@ -125,6 +163,24 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], link: Link, base: 
         np.concatenate([-nodes.leaf_value, nodes.leaf_value], axis=1),
     )
     return Read(both, np.full(len(output), -1), np.array([1.0, 0.0]), Link.IDENTITY, Task.BINARY, classes)
+
+
+def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
+    """Two classes, the second with scores of its own: it is predicted if its score is above 0, whatever the first one is.
+
+    If the first class has no weights at all, the second one is compared with 1/2 if no weight is negative.
+    """
+    nodes, output, given = _nodes(a, "class", 2)
+    alone = set(a.ints("class_ids").tolist()) == {1}
+    if not given[1] or (len(base) == 1 and not alone and not given[0]):
+        raise a.error("class_ids", "a class gets no weight from some leaves, and the runtime then has another rule")
+    if len(base) > 1:
+        raise a.error("base_values", "two base values where both classes have scores are not supported")
+    # Of a single base value only the first class gets one, if it has a score.
+    base = np.array([base[0] if len(base) and not alone else 0.0, 0.0])
+    link = {"NONE": Link.IDENTITY, "SOFTMAX": Link.SOFTMAX}.get(transform, Link.RAW)
+    decides_at = 0.5 if alone and _positive(a) else 0.0
+    return Read(nodes, output, base, link, Task.BINARY, classes, decides_at=decides_at)
 
 
 def _base(a: Attributes, base: NDArray[np.float64], outputs: int) -> NDArray[np.float64]:
@@ -139,9 +195,7 @@ def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.boo
         raise a.error("base_values", "an output with a base value gets no weight from some leaves")
 
 
-def _nodes(
-    a: Attributes, kind: str, outputs: int, *, one: bool = False
-) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
+def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
     """Nodes, the output of each tree (-1: all), and the outputs that every row gets a weight for."""
     if not 0 < outputs <= _MAX_OUTPUTS:
         raise a.error(kind, f"{outputs} outputs make no sense")
@@ -187,7 +241,7 @@ def _nodes(
     threshold = np.where(strict, next_down_array(values, NumberType.FLOAT32), values)
     if np.isnan(values[inner]).any() or (strict & inner & np.isneginf(values)).any():
         raise a.error("nodes_values", "a threshold is NaN or -infinity")
-    leaf_value, output, given = _weights(a, kind, place, offset, inner, 1 if one else outputs, one=one)
+    leaf_value, output, given = _weights(a, kind, place, offset, inner, outputs)
     nodes = Nodes(
         tree_offset=offset,
         left=np.where(flipped, no, yes),
@@ -208,15 +262,11 @@ def _weights(
     offset: NDArray[np.int64],
     inner: NDArray[np.bool_],
     outputs: int,
-    *,
-    one: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
     trees, ids = a.ints(f"{kind}_treeids"), a.ints(f"{kind}_nodeids")
     which, weight = a.ints(f"{kind}_ids"), a.floats(f"{kind}_weights")
     if not len(trees) == len(ids) == len(which) == len(weight):
         raise a.error(f"{kind}_ids", "the weights differ in length")
-    if one:
-        which = np.zeros_like(which)
     if ((which < 0) | (which >= outputs)).any():
         raise a.error(f"{kind}_ids", "an output does not exist")
     at = np.array([place.get(k, -1) for k in zip(trees.tolist(), ids.tolist(), strict=True)], dtype=np.int64)

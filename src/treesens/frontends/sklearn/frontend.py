@@ -59,14 +59,15 @@ class SklearnFrontend:
 
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.columns import ensemble_of
+        from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
         from treesens.frontends.sklearn.pipeline import read_pipeline
-        from treesens.frontends.sklearn.rows import RowMaker, predictor
+        from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
         from treesens.frontends.sklearn.wrappers import unwrap
 
         outside = unwrap(obj, place)
         if outside.wrappers:
-            return self._inside(outside, place, name, form)
+            return self._inside(obj, outside, place, name, form)
         if type(obj) is Pipeline:
             # Imported here: the registry knows this module.
             from treesens.frontends.registry import load
@@ -80,13 +81,18 @@ class SklearnFrontend:
         rows = RowMaker(read.categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
         margins = predictor(obj, rows, read.margins, ensemble.n_outputs)
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
-        return LoadedModel(ensemble, self.name, margins, leaf_ids, read.notes)
+        predicts = replayer(obj, rows, ensemble)
+        unknown = unknown_attributes(obj)
+        note = f"attributes that are not known here, and are taken for settings of training: {', '.join(unknown)[:200]}"
+        notes = (*read.notes, note) if unknown else read.notes
+        return LoadedModel(ensemble, self.name, margins, leaf_ids, notes, predicts=predicts, inputs=rows)
 
     @staticmethod
-    def _inside(outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
+    def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
         """A wrapped model, of any library, that decides by the cut-off of its wrapper."""
         from treesens.frontends.registry import load
         from treesens.frontends.sklearn.calibrated import calibrated
+        from treesens.frontends.sklearn.rows import replayer
 
         model = load(outside.model)
         if outside.calibration is not None:
@@ -95,7 +101,9 @@ class SklearnFrontend:
             raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
         source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
         ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
-        return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes))
+        # What predicts is the wrapper itself, with its cut-off and its calibration.
+        predicts = replayer(obj, model.inputs or (lambda rows: rows), ensemble)
+        return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes), predicts=predicts)
 
 
 def _from_skops(data: bytes, place: str) -> Any:

@@ -20,7 +20,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
 from treesens.frontends.sklearn.columns import Column, transform_columns
-from treesens.frontends.sklearn.rows import RowMaker, predictor
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
 Float64 = NDArray[np.float64]
 # Floats by their rank: 0 is 0, this is infinity; negative floats have the negative rank.
@@ -65,6 +65,8 @@ def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str)
         before(model.margins, ensemble.n_outputs),
         before(model.leaf_ids, ensemble.n_trees) if model.leaf_ids else None,
         model.notes,
+        predicts=replayer(pipeline, rows, ensemble),
+        inputs=rows,
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
 
 
@@ -56,8 +58,28 @@ def _decoded(codes: NDArray[np.float64], values: Sequence[Any]) -> NDArray[Any]:
     return result
 
 
-def predictor(estimator: Any, make_rows: RowMaker, call: Callable[[Any, Any], Any], outputs: int) -> Any:
-    """float64 rows -> [rows, outputs] by `call(estimator, input)`, in one thread: sums then have one order."""
+def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], ensemble: Ensemble) -> Any:
+    """float64 rows -> Predicted, by the estimator's own `predict` and `predict_proba`."""
+    labels = predictor(estimator, make_rows, lambda e, x: e.predict(x), None)
+    shown = labels
+    if ensemble.classes:
+        known = ensemble.link is not Link.RAW and hasattr(estimator, "predict_proba")
+        shown = predictor(estimator, make_rows, lambda e, x: e.predict_proba(x), None) if known else None
+
+    def predicts(rows: NDArray[np.float64]) -> Predicted:
+        found = None if shown is None else shown(rows).reshape(len(rows), -1)[:, -ensemble.n_outputs :]
+        return Predicted(found, positions(labels(rows), ensemble.classes) if ensemble.classes else None)
+
+    return predicts
+
+
+def predictor(
+    estimator: Any,
+    make_rows: Callable[[NDArray[np.float64]], Any],
+    call: Callable[[Any, Any], Any],
+    outputs: int | None,
+) -> Any:
+    """float64 rows -> [rows, outputs] (None: as it comes) by `call(estimator, input)`, in one thread: sums have one order."""
     fixed = copy.copy(estimator)
     if getattr(fixed, "n_jobs", 1) not in (1, None):
         fixed.n_jobs = 1
@@ -67,7 +89,8 @@ def predictor(estimator: Any, make_rows: RowMaker, call: Callable[[Any, Any], An
             # Warnings about unknown categories and overflowing casts are about rows that are asked for on purpose.
             warnings.simplefilter("ignore")
             try:
-                return np.asarray(call(fixed, make_rows(rows))).reshape(len(rows), outputs)
+                found = np.asarray(call(fixed, make_rows(rows)))
+                return found if outputs is None else found.reshape(len(rows), outputs)
             except ValueError as error:
                 raise ModelError(f"scikit-learn refused to predict: {str(error).splitlines()[0]}") from None
 

@@ -16,6 +16,7 @@ import math
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,17 @@ class XGBoostFrontend:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds)
         library = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
-        # The library has no pred_leaf for vector leaves.
-        leaf_ids = None if (ensemble.tree_output < 0).any() else library.leaf_ids
-        return LoadedModel(ensemble, self.name, library.margins, leaf_ids, _notes(root, ensemble, rounds))
+        # The library has no pred_leaf for vector leaves, and ends the process without any tree.
+        vector = bool((ensemble.tree_output < 0).any())
+        leaf_ids = None if vector or not ensemble.n_trees else library.leaf_ids
+        return LoadedModel(
+            ensemble,
+            self.name,
+            library.margins,
+            leaf_ids,
+            _notes(root, ensemble, rounds),
+            predicts=partial(library.predicts, ensemble=ensemble),
+        )
 
 
 def _best_iteration(root: Field) -> int | None:

@@ -4,7 +4,7 @@ xgboost_trees.py."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
 from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
 from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.xgboost.known import TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees
 
 # More would only be a damaged number.
@@ -86,11 +88,21 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
             f"objective `{named.text()[:80]}` is not supported", f"supported: {', '.join(sorted(_OBJECTIVES))}"
         )
     outputs = _count_outputs(parameters)
+    if objective.task is Task.BINARY and outputs > 1:
+        raise parameters["num_target"].error(
+            f"models of several labels at once are not supported: `{named.text()}` with {outputs} targets",
+            "train one model per label",
+        )
     if (objective.task is Task.MULTICLASS) != (outputs > 1) and objective.task is not Task.REGRESSION:
         raise parameters.error(f"objective `{named.text()}` with {outputs} outputs makes no sense")
-    base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
     features = read_features(learner, parameters["num_feature"])
     trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
+    # A base that was to be estimated in training, and never was, is no prediction: the library takes it as a margin.
+    estimated = parameters.get("boost_from_average")
+    if trees.in_file == 0 and estimated is not None and estimated.integer() != 0:
+        objective = replace(objective, inverse=_Inverse.NONE)
+    base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
+    check_document(TABLE, root.value, root.place)
     classes = tuple(range(outputs)) if outputs > 1 else (0, 1)
     return Ensemble(
         name=name,
@@ -118,6 +130,8 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         set_offset=trees.set_offset,
         set_codes=trees.set_codes,
         classes=classes if objective.task in (Task.BINARY, Task.MULTICLASS) else (),
+        # XGBClassifier compares whatever is predicted with 1/2; here that is the raw score.
+        decides_at=0.5 if named.text() == "binary:logitraw" else None,
     ).validate()
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64
@@ -71,6 +73,21 @@ class NativeXGBoost:
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Raw margins float32[rows, n_outputs]."""
         return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)
+
+    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+        """What Booster.predict returns, and the class that XGBClassifier.predict makes of it (sklearn.py of XGBoost).
+
+        Of two classes that is the second one above 1/2, whatever the number is: the raw score of `binary:logitraw`, too.
+        `multi:softmax` returns the class itself.
+        """
+        found = self._predict(rows).reshape(len(rows), -1)
+        if not ensemble.classes:
+            return Predicted(found, None)
+        if ensemble.n_outputs == 1:
+            return Predicted(None if ensemble.link is Link.RAW else found, (found[:, 0] > 0.5).astype(np.int64))
+        if found.shape[1] == 1:
+            return Predicted(None, found[:, 0].astype(np.int64))
+        return Predicted(found, found.argmax(axis=1).astype(np.int64))
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Leaf node ids int32[rows, trees], trees in the order of the model."""

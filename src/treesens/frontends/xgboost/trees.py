@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,39 +23,13 @@ _KINDS = {
 }
 
 
-# Fields of later versions may change what a tree means; they are refused until someone has looked.
-_TREE_FIELDS = frozenset(
-    [
-        "base_weights",
-        "categories",
-        "categories_nodes",
-        "categories_segments",
-        "categories_sizes",
-        "default_left",
-        "id",
-        "leaf_child_cnt",
-        "leaf_weights",
-        "left_children",
-        "loss_changes",
-        "parents",
-        "right_children",
-        "split_conditions",
-        "split_indices",
-        "split_type",
-        "sum_hessian",
-        "tree_param",
-    ]
-)
-_MODEL_FIELDS = frozenset(["cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"])
-
-
 class InexactDecimalError(Exception):
     """A decimal lies so close to halfway between two float32 that its text must be rounded directly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Everything an Ensemble needs of the trees; shapes as there."""
+    """Everything an Ensemble needs of the trees; shapes as there. `in_file` counts all trees of the file."""
 
     features: tuple[Feature, ...]
     order: Order
@@ -68,6 +42,7 @@ class Trees:
     category_set: NDArray[np.int32]
     set_offset: NDArray[np.int64]
     set_codes: NDArray[np.int32]
+    in_file: int = 0
 
 
 def read_features(learner: Field, count: Field) -> tuple[Feature, ...]:
@@ -98,8 +73,6 @@ def read_trees(
         raise booster["name"].error(f"booster `{kind[:40]}` is not a tree ensemble", "gbtree and dart are supported")
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
     trees = list(model["trees"].items())
-    for field, known in ((model, _MODEL_FIELDS), *((tree, _TREE_FIELDS) for tree in trees)):
-        field.only(known)
     info = model["tree_info"].integers()
     if len(info) != len(trees):
         raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
@@ -112,12 +85,14 @@ def read_trees(
     weight = booster["weight_drop"].floats() if kind == "dart" else np.ones(len(trees))
     if len(weight) != len(trees):
         raise booster["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+    in_file = len(trees)
     if iteration_end is not None:
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
         trees, info, weight = trees[:keep], info[:keep], weight[:keep]
-    return _columns(
+    made = _columns(
         trees, info, _float32(weight, booster), features=features, outputs=outputs, model=model, version=version
     )
+    return replace(made, in_file=in_file)
 
 
 def _check_rounds(model: Field, trees: int) -> None:

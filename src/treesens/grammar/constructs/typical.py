@@ -19,7 +19,7 @@ GRAMMAR = r"""typical: point_name ("," point_name)* "typical" "of" name [typical
 typical_level: "at" (PERCENT | NUMBER)
 typical_way: "by" (CHOW_LIU | name)
 CHOW_LIU.3: /chow-liu(?![\w-])/
-PERCENT.3: /(\d+(\.\d*)?|\.\d+)[ \t]*%(?![ \t]*([\d.(`]|[^\W\d]\w*\.))/
+PERCENT.3: /([0-9]+(\.[0-9]*)?|\.[0-9]+)[ \t]*%(?![ \t]*([\d.(`]|[^\W\d]\w*\.))/
 """
 DEFAULT_LEVEL = Fraction(95)
 LEVEL_OUT_OF_RANGE = Code(

@@ -24,7 +24,7 @@ _DEEPEST: Final = 64
 _LONGEST_NUMBER: Final = 400
 _MOST_VARIABLES: Final = 1_000_000
 _TOKEN: Final = re.compile(
-    r"""(?P<skip>\s+|;[^\n]*)|(?P<version><\d+\.\d+>)|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"""
+    r"""(?P<skip>\s+|;[^\n]*)|(?P<version><[0-9]+\.[0-9]+>)|(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"""
     r"""|(?P<text>"[^"\n]*")|(?P<symbol><=|>=|==|!=|=>|[<>=+*/-]|[A-Za-z_][\w.-]*)|(?P<mark>[()\[\],])"""
 )
 
@@ -222,7 +222,7 @@ class _Reader:
     def _constant(self, item: _List) -> None:
         """`(declare-const X_0 Real)`"""
         name = item.items[1] if len(item.items) >= 3 else None
-        found = re.fullmatch(r"([XY])_(\d{1,7})", name.text) if isinstance(name, _Atom) else None
+        found = re.fullmatch(r"([XY])_([0-9]{1,7})", name.text) if isinstance(name, _Atom) else None
         if found is None or int(found[2]) >= _MOST_VARIABLES:
             raise self.fail("variables are X_0, X_1, .. and Y_0, Y_1, ..", item.start)
         self.counts["X" if found[1] == "X" else "Y"].add(int(found[2]))
@@ -294,7 +294,7 @@ class _Reader:
         return Fraction(atom.text)
 
     def _variable(self, atom: _Atom) -> Linear:
-        found = re.fullmatch(r"([XY])_(\d{1,7})", atom.text) if atom.index is None else None
+        found = re.fullmatch(r"([XY])_([0-9]{1,7})", atom.text) if atom.index is None else None
         if found is not None and int(found[2]) in self.counts["X" if found[1] == "X" else "Y"]:
             return Linear({("X" if found[1] == "X" else "Y", int(found[2])): Fraction(1)})
         if atom.kind == "symbol" and atom.text in self.tensors:

@@ -1,0 +1,101 @@
+"""Every attribute of the estimators of scikit-learn that are read, 1.4 to 1.9.
+
+Later versions have more of them, most of which are about training: an attribute that is not here is named in a note, and
+`treesens info MODEL --check` compares what is read with the estimator's own predict.
+"""
+
+from treesens.frontends.known_fields import Table, irrelevant, used
+
+_READ = used(
+    "_baseline_prediction",
+    "_bin_mapper",
+    "_loss",
+    "_predictors",
+    "_preprocessor",
+    "algorithm",
+    "classes_",
+    "estimator_weights_",
+    "estimators_",
+    "feature_names_in_",
+    "init_",
+    "is_categorical_",
+    "learning_rate",
+    "loss",
+    "n_features_in_",
+    "n_trees_per_iteration_",
+    "tree_",
+)
+_SETTINGS = irrelevant(
+    "a setting of training",
+    (
+        "alpha",
+        "bootstrap",
+        "categorical_features",
+        "ccp_alpha",
+        "class_weight",
+        "criterion",
+        "early_stopping",
+        "estimator",
+        "estimator_params",
+        "init",
+        "interaction_cst",
+        "l2_regularization",
+        "max_bins",
+        "max_depth",
+        "max_features",
+        "max_iter",
+        "max_leaf_nodes",
+        "max_samples",
+        "min_impurity_decrease",
+        "min_samples_leaf",
+        "min_samples_split",
+        "min_weight_fraction_leaf",
+        "monotonic_cst",
+        "n_estimators",
+        "n_iter_no_change",
+        "n_jobs",
+        "oob_score",
+        "quantile",
+        "random_state",
+        "scoring",
+        "splitter",
+        "subsample",
+        "tol",
+        "validation_fraction",
+        "verbose",
+        "warm_start",
+    ),
+)
+_FITTED = irrelevant(
+    "what training has counted, or what the trees and the classes say, too",
+    (
+        "_feature_subsample_rng",
+        "_is_categorical_remapped",
+        "_label_encoder",
+        "_n_features",
+        "_n_samples",
+        "_n_samples_bootstrap",
+        "_random_seed",
+        "_rng",
+        "_sample_weight",
+        "_scorer",
+        "_use_validation_data",
+        "do_early_stopping_",
+        "estimator_",
+        "estimator_errors_",
+        "max_features_",
+        "n_classes_",
+        "n_estimators_",
+        "n_outputs_",
+        "train_score_",
+        "validation_score_",
+    ),
+)
+TABLE: Table = {"estimator": {**_READ, **_SETTINGS, **_FITTED}}
+
+
+def unknown_attributes(estimator: object) -> list[str]:
+    """The attributes of an estimator that the table does not have."""
+    return sorted(
+        set(vars(estimator)) - set(TABLE["estimator"]) - {"__sklearn_output_config", "_sklearn_output_config"}
+    )
