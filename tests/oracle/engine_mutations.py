@@ -107,6 +107,8 @@ def built_with(mutation: Mutation, text: str) -> Path:
     """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
     tree = BUILD / "tree"
     source = ROOT / "src" / "treesens" / "engine"
+    for path in (ROOT / "tests" / "cpp").rglob("*.?pp"):
+        _bring(path, tree / path.relative_to(ROOT), None)
     _bring(ROOT / "CMakeLists.txt", tree / "CMakeLists.txt", None)
     for path in source.rglob("*.?pp"):
         place = path.relative_to(source.parent)
@@ -118,10 +120,18 @@ def built_with(mutation: Mutation, text: str) -> Path:
         ).stdout.strip()
         _run(
             "cmake", "-S", str(tree), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON",
-            "-DSKBUILD_SABI_COMPONENT=", f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind}",
-        )  # fmt: skip
+            "-DSKBUILD_SABI_COMPONENT=", "-DTREESENS_CPP_TESTS=ON", f"-DPython_EXECUTABLE={sys.executable}",
+            f"-Dnanobind_DIR={nanobind}",
+)  # fmt: skip
     _run("cmake", "--build", str(folder), "--target", "_engine")
     return next(folder.glob("_engine*.so"))
+
+
+def fails_by_itself(problems: Path) -> bool:
+    """Whether the engine that was built last fails on random problems beside brute force (tests/cpp/modules)."""
+    folder = BUILD / "build"
+    _run("cmake", "--build", str(folder), "--target", "run_modules")
+    return subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode != 0
 
 
 def _bring(source: Path, target: Path, text: str | None) -> None:

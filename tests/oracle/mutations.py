@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.engine_mutations import ENGINE_MUTATIONS, built_with
+from tests.oracle.engine_mutations import BUILD, ENGINE_MUTATIONS, built_with, fails_by_itself
 from tests.oracle.mutation import Mutation
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
@@ -138,6 +138,8 @@ def find(mutation: Mutation, seconds: float, seed: int) -> tuple[bool, float, st
     start, said = time.monotonic(), "no failure"
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         mutate(mutation, Path(folder))
+        if mutation.file.startswith("engine/") and fails_by_itself(random_problems()):
+            return True, time.monotonic() - start, "brute force over random problems of the engine (make cpp-test)"
         while (left := seconds - (time.monotonic() - start)) > 1:
             told = failures(["--seconds", str(left), "--seed", str(seed), "--stop"], folder)
             if not told:
@@ -164,6 +166,17 @@ def failures(options: Sequence[str], sources: str | None) -> list[dict[str, Any]
         if done.returncode not in (0, 1):
             raise SystemExit(f"the oracle ended with {done.returncode}: {done.stderr[-1000:]}")
         return [json.loads(line) for line in (Path(out) / "failures.jsonl").read_text().splitlines()]
+
+
+def random_problems() -> Path:
+    """300 problems as `make cpp-test` draws them, made once."""
+    place = BUILD / "modules.txt"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.cpp.modules.write", "300", "1", place], check=True, cwd=SOURCES.parents[1]
+        )
+    return place
 
 
 def words(said: str) -> str:

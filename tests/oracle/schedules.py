@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import numpy as np
 
 SHORT_TURNS = (
-    "local_turn=300,local_turn_2=50,local_turn_3=50,prove_turn=1,prove_turn_2=4000,optimum_local_turn=300,"
-    "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=50"
+    "local_turn=1,local_turn_2=1,local_turn_3=1,prove_turn=1,prove_turn_2=4000,optimum_local_turn=1,"
+    "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=1"
 )
 WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0"
 

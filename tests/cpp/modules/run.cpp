@@ -14,6 +14,7 @@
 #include "ensemble/flip_profiles.hpp"
 #include "problem/box_trees.hpp"
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 #include "search.hpp"
 
 using namespace treesens;
@@ -24,6 +25,24 @@ namespace {
 using Arrays = std::map<std::string, std::vector<std::int64_t>>;
 constexpr double kMostPoints = 20'000;
 constexpr std::int64_t kTogether = 30;
+
+// Numbers of the schedule that bring the code of long and shared searches to small problems, with who proves there.
+struct Forced {
+    const char* schedule;
+    Method method;
+    int threads;
+};
+const std::string kShort =
+    "local_turn=1,local_turn_2=1,local_turn_3=1,optimum_local_turn=1,optimum_local_turn_2=1,optimum_local_turn_3=1,"
+    "prove_turn=1,optimum_prove_turn=1,prove_turn_2=3000,optimum_prove_turn_2=3000,";
+const std::string kWeak = kShort + "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,";
+const Forced kForced[] = {
+    {"part_early=1,part_late=2,part_long=0,part_turn=300", Method::messages, 1},
+    {"share_from_turn=1,share_unsettled=1,share_quantum=20", Method::messages, 3},
+    {"open_node_megabytes=0", Method::messages, 1},
+    {"overlap_idle=1,overlap_point=3", Method::boxes, 1},
+    {"overlap_pairs=4,messages_every=2,deep_tree=1", Method::both, 1},
+};
 
 bool read(std::istream& in, Arrays& arrays) {
     arrays.clear();
@@ -123,14 +142,17 @@ void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, 
     Search search(p, mode, seed, -1);
     search.set_threads(threads);
     search.set_method(method);
-    if (parts > 0) search.set_together(schedule.together);
+    if (parts > 0) search.set_together(kTogether);
     search.set_parts(parts);
     search.set_audit(1);
-    for (int i = 0; i < 3; ++i) search.run(0.0002, -1, -1);  // pauses, and goes on
+    const bool possible = best.hard >= 0 && (mode != Mode::decide || best.soft >= 0);
+    for (int i = 0; i < 3; ++i) {
+        search.run(0.0002, -1, -1);  // pauses, and goes on
+        if (small && possible && mode != Mode::decide) CHECK(search.upper() >= best.soft);
+    }
     search.run(-1, 20, -1);
     CHECK(search.fault().empty());
     if (!small || search.status() == Status::open) return;
-    const bool possible = best.hard >= 0 && (mode != Mode::decide || best.soft >= 0);
     CHECK((search.status() != Status::infeasible) == possible);
     if (search.status() == Status::optimal) {
         CHECK(search.incumbent().score == best && search.upper() == best.soft);
@@ -235,6 +257,15 @@ int main(int argc, char** argv) {
                 if (p.has_objective)
                     run_mode(p, forest, Mode::objective, Method::messages, threads, number, small, depth);
             }
+        }
+        const Schedule standard = schedule;
+        for (const Forced& forced : kForced) {
+            set_schedule(kWeak + forced.schedule);
+            for (const Mode mode : {Mode::decide, Mode::slack, Mode::objective}) {
+                if (mode != Mode::objective || p.has_objective)
+                    run_mode(p, forest, mode, forced.method, forced.threads, number, small);
+            }
+            schedule = standard;
         }
         fix(p, forest, small);
         run_kernels(arrays, number);
