@@ -26,7 +26,7 @@ from treesens.compiler.model import Link
 from treesens.compiler.model.calibration import Sigmoid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.calibrated import least_margin
+from treesens.compiler.query.calibrated import bound_of_second, least_margin
 from treesens.grammar.tree import ast
 
 Terms = Mapping[ScoreAtom, Fraction]
@@ -84,7 +84,11 @@ def compare_linked(
     if len(atoms) == 1:
         factor = terms[atoms[0]]
         found = operator if factor > 0 else MIRRORED[operator]
-        return _one_linked(scope, atoms[0], found, number / factor, positive, span)
+        number /= factor
+        calibration = scope.model(atoms[0].point).ensemble.calibration
+        if factor < 0 and calibration is not None:
+            number = bound_of_second(calibration, number)
+        return _one_linked(scope, atoms[0], found, number, positive, span)
     if len(atoms) == 2 and number == 0 and terms[atoms[0]] * terms[atoms[1]] < 0:
         return _ratio(scope, terms, operator, positive, span)
     return compare_probabilities(scope, terms, operator, number, positive, span)

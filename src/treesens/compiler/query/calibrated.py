@@ -35,6 +35,18 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
     return _margin_of(least) if calibration.of_probability and isinstance(least, LogRational) else least
 
 
+def bound_of_second(calibration: Calibration, probability: Fraction) -> Fraction:
+    """A bound of the second class's probability that was asked of the first one's, as 1 minus it.
+
+    A library prints 1 - p of the first class, rounded once more. A bound that is such a number means the knot it is of.
+    """
+    if isinstance(calibration, Isotonic):
+        for value in calibration.values:
+            if Fraction(repr(1.0 - value)) == 1 - probability:
+                return Fraction(repr(value))
+    return probability
+
+
 def _least_score(calibration: Isotonic, probability: Fraction, strict: bool) -> LogRational | bool:
     values = [Fraction(repr(v)) for v in calibration.values]
     # The knots before `place` are those of which the comparison does not hold.
