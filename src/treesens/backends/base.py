@@ -107,7 +107,7 @@ class Artifact:
     variables: int
     objective_shift: int = 0
     objective_constant: int = 0
-    objective_scale: float = 1.0
+    objective_dropped: int = 0
     has_objective: bool = False
     surrogate: bool = False
     relaxed: bool = False

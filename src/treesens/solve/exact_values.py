@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.concretise import Alternatives
 from treesens.compiler.query.propagation import Choice, Ranges
 from treesens.compiler.query.query import Objective
@@ -280,7 +281,7 @@ class _Square:
     def refuting(self, model: Any) -> Iterator[Any]:
         """What a model gets wrong about the square, as lemmas; none if it is as good as right."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
-        close = (self.high - self.low + 1) ** 2 / (1 << _FINE)
+        close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
         if given < x * x - (0 if self.whole else close):
             yield self._tangent(at)
