@@ -261,7 +261,7 @@ class _NearestPair:
         bound = min(
             float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
         )
-        return math.sqrt(bound) if norm == "l2" else bound
+        return most if bound >= limit else math.sqrt(bound) if norm == "l2" else bound
 
     def _largest(
         self, engine: IncrementalSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
@@ -296,27 +296,30 @@ class _NearestPair:
         return int(group[np.argmin(self.rows.to_point(points)[group])])
 
     def _search(self, engine: IncrementalSearch) -> float:
-        """Best first over groups of rows; returns the least bound of what is left."""
+        """Best first over groups of rows; returns the least bound of what is left, or was not looked at any further."""
         number = itertools.count()
+        # What is as near to the best as the tolerance says needs no more work, and keeps its bound.
+        enough = 1 - min(_CLOSE, self.options.closeness.relative)
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
         stuck = math.inf
         while queue:
             bound, _, _, group = queue[0]
-            if bound >= self.best.value * (1 - _CLOSE):
+            if bound >= self.best.value * enough:
+                stuck = min(stuck, bound)
                 break
             if self.budget.over:
                 return min(stuck, bound)
             heapq.heappop(queue)
             mine = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, self.budget.left()))))
-            if mine >= self.best.value * (1 - _CLOSE):
+            if mine >= self.best.value * enough:
+                stuck = min(stuck, mine)
                 continue
             one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
             if len(other) == 0:
                 if not relates_values(self.plain):
                     # Nothing to split, and still open: a question of its own closes it.
                     mine = max(mine, self._row_on_values(int(group[0]), self.budget.share(1 / 4)))
-                if mine < self.best.value * (1 - _CLOSE):
-                    stuck = min(stuck, mine)
+                stuck = min(stuck, mine)
                 continue
             for part in (one, other):
                 heapq.heappush(queue, (mine, len(part), next(number), part))
