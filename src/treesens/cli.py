@@ -137,7 +137,7 @@ def main(args: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(1)
-    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+    except Exception as error:
         own = unexpected(error)
         say(f"error[{own.code}]: {own}", err=True)
         if os.environ.get(TRACEBACK):

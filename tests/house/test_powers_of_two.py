@@ -50,13 +50,23 @@ def scalings(source: str) -> Iterator[int]:
 def test_powers_of_two_are_formed_exactly() -> None:
     paths = {path.relative_to(SOURCES).as_posix(): path for path in SOURCES.rglob("*.py")}
     assert paths.keys() >= EXACT
-    found = [f"{name}:{line}" for name, path in paths.items() if name not in EXACT for line in scalings(path.read_text())]
+    found = [
+        f"{name}:{line}" for name, path in paths.items() if name not in EXACT for line in scalings(path.read_text())
+    ]
     assert found == [], "use compiler/base/units.Unit"
 
 
 @pytest.mark.parametrize(
     "source",
-    ["x * 2**shift", "x * 2.0 ** -row.shift", "Fraction(2) ** s", "np.ldexp(x, s)", "x / (1 << s)", "0.5**n", "exp2(x)"],
+    [
+        "x * 2**shift",
+        "x * 2.0 ** -row.shift",
+        "Fraction(2) ** s",
+        "np.ldexp(x, s)",
+        "x / (1 << s)",
+        "0.5**n",
+        "exp2(x)",
+    ],
 )
 def test_a_power_of_two_is_seen(source: str) -> None:
     assert list(scalings(source)) == [1]

@@ -1,4 +1,4 @@
-"""What comes after an answer: regions, nearest rows, shares, certificates, cores. Whatever fails there never costs the answer."""
+"""What comes after an answer: regions, nearest rows, shares, certificates, cores. What fails there never costs the answer."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _are_equal(old: Ensemble, new: Ensemble) -> bool:
 
 def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
     return bool(one == other)
 
 

@@ -14,7 +14,9 @@ inline constexpr int kScoreBits = 60;
 inline constexpr std::int64_t kMostScore = std::int64_t{1} << kScoreBits;
 
 // Whether a number is in the range of a score.
-inline bool is_score(std::int64_t value) { return value >= -kMostScore && value <= kMostScore; }
+inline bool is_score(std::int64_t value) {
+    return value >= -kMostScore && value <= kMostScore;
+}
 
 // Whether `trees` leaves of these `count` values sum to a score. (Not by absolute values: that of INT64_MIN is none.)
 inline bool sum_to_scores(const std::int64_t* value, std::size_t count, std::int64_t trees) {

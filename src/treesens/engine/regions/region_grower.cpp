@@ -42,7 +42,8 @@ bool RegionTerms::Row::fits() const {
     for (const Score& term : scores) add(term.weight, static_cast<__int128>(kMostScore) * 4);
     for (const Cost& term : costs) {
         __int128 most = 0;
-        for (const std::int64_t cost : term.of_cell) most = std::max<__int128>(most, cost < 0 ? -static_cast<__int128>(cost) : cost);
+        for (const std::int64_t cost : term.of_cell)
+            most = std::max<__int128>(most, cost < 0 ? -static_cast<__int128>(cost) : cost);
         add(term.weight, most);
     }
     return total < kMost;
