@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+SCORE_BITS: int
+
 def reach_leaves(
     root: NDArray[np.int32],
     feature: NDArray[np.int32],

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from treesens import __version__
-from treesens.errors import TreesensError
+from treesens.errors import TreesensError, unexpected
 from treesens.report.terminal import say, use_any_encoding
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -47,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }
 INTERRUPTED = 130
+TRACEBACK = "TREESENS_TRACEBACK"
+"""A variable of the environment: with it an internal error shows where it comes from."""
 CLEANING_SECONDS = 0.7
 """After a Ctrl-C, for what libraries do at the end of a process."""
 COLLECT_EVERY = 50_000
@@ -135,3 +137,9 @@ def main(args: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(1)
+    except Exception as error:
+        own = unexpected(error)
+        say(f"error[{own.code}]: {own}", err=True)
+        if os.environ.get(TRACEBACK):
+            raise
+        sys.exit(own.exit_code)

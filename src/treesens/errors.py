@@ -5,6 +5,7 @@ Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check,
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from treesens.visible import visible
@@ -80,9 +81,29 @@ class UsageError(TreesensError):
     code = "U001"
 
 
+class MissingPackageError(UsageError):
+    """Something asked for needs a package that is not installed here."""
+
+    code = "U002"
+
+
 class InternalError(TreesensError):
     """An internal invariant is violated; never the user's fault."""
 
     exit_code = 6
     several_lines = True
     code = "X001"
+
+
+def unexpected(error: Exception) -> InternalError:
+    """An error that nothing in treesens has foreseen as a typed one, with its innermost place; the cause is chained."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+    made = InternalError(
+        f"internal error: {type(error).__name__}: {error}{where}",
+        remedy="please report this with the command and, if you can, the model and the question",
+    )
+    made.__cause__ = error
+    return made

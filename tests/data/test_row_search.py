@@ -146,7 +146,7 @@ def test_the_questions_are_not_trivial() -> None:
     [
         ("norm", lambda _: 4, "no such norm"),
         ("leaf_value", lambda v: v[:-1], "a leaf is out of range"),
-        ("leaf_value", lambda v: np.full_like(v, 1 << 59), "2\\^5|2\\^6"),
+        ("leaf_value", lambda v: np.full_like(v, 1 << 59), "sum to no score"),
         ("varied", np.zeros_like, "no feature is varied"),
         ("own", lambda v: v[:-1], "differ in their rows"),
         ("top", lambda _: 1 << 60, "a goal is too large"),

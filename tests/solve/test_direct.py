@@ -81,7 +81,7 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
     """With whole numbers of a few bits nearly every row is rounded: proofs still hold, and points are looked at exactly."""
     from treesens.backends.native import direct
 
-    monkeypatch.setattr(direct, "_BITS", bits)
+    monkeypatch.setattr(direct, "SCORE_BITS", bits)
     monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
     rng = np.random.default_rng(70 + bits)
     rounded = none = found = 0
@@ -260,7 +260,7 @@ def test_optima_are_those_of_trying_every_input(seed: int) -> None:
 def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from treesens.backends.native import direct
 
-    monkeypatch.setattr(direct, "_BITS", bits)
+    monkeypatch.setattr(direct, "SCORE_BITS", bits)
     monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
     rng = np.random.default_rng(170 + bits)
     rounded = away = 0

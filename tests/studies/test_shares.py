@@ -191,7 +191,7 @@ def test_scores_too_long_for_exact_sums_leave_the_interval_true(
     make: Any, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer bits than a model has: what rounding leaves open stays open, and nothing else changes."""
-    monkeypatch.setattr("treesens.compiler.measure.sides._BITS", bits)
+    monkeypatch.setattr("treesens.compiler.measure.sides.SCORE_BITS", bits)
     open_ones = 0
     for seed in range(4):
         case = make(np.random.default_rng(500 + seed))

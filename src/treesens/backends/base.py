@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.ir import Module
@@ -107,7 +108,7 @@ class Artifact:
     variables: int
     objective_shift: int = 0
     objective_constant: int = 0
-    objective_scale: float = 1.0
+    objective_dropped: int = 0
     has_objective: bool = False
     surrogate: bool = False
     relaxed: bool = False
@@ -224,7 +225,5 @@ def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
     """The reason of `available` for a backend that needs the module `name`: of an extra, or of a package that a plain
     installation brings and a slim one leaves out.
     """
-    from importlib.util import find_spec
-
     wanted = f"'treesens[{extra}]'" if extra else package or name
-    return None if find_spec(name) is not None else f"{name} is not installed: pip install {wanted}"
+    return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

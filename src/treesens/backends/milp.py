@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +19,8 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, Proof, RawOutcome
 from treesens.backends.text.mps import write_mps
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 
 FEASIBILITY = 1e-6
@@ -76,4 +79,5 @@ def upper_bound(minimised: float, artifact: Artifact) -> float | None:
         return None
     # Tolerances of the solver are relative to the objective: the bound is widened by more than they cost.
     slack = 1e-6 * max(1.0, abs(minimised))
-    return -minimised + slack + artifact.objective_constant * 2.0**-artifact.objective_shift
+    constant = Unit(artifact.objective_shift).value(artifact.objective_constant)
+    return ceil_to(constant - Fraction(minimised) + Fraction(slack), NumberType.FLOAT64)

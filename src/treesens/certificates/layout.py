@@ -9,6 +9,7 @@ from math import lcm
 from treesens.backends.native.direct_proof import DirectProof
 from treesens.certificates.statement import NoCertificate, Statement
 from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
 
 
@@ -44,7 +45,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
             raise NoCertificate("a row of the engine that the statement has not")
         odd = lcm(1, *(t.coefficient.denominator for t in statement.rows[at].form.scores))
         odd //= odd & -odd
-        rows.append((at, Fraction(2) ** (row.shift - dropped) * odd))
+        rows.append((at, odd / Unit(row.shift - dropped).size))
         at += 1
     return Layout(
         [(b.points[0], b.feature) for b in orders],

@@ -22,6 +22,7 @@ from treesens.certificates.layout import Layout, layout_of_module, layout_of_tre
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
@@ -99,7 +100,7 @@ def _beyond(form: q.LinearForm, limit: Fraction) -> q.AtLeast:
     """The form is more than the limit: of costs alone at least the next whole unit, for which the engine's proof is, too."""
     if form.scores or not form.costs:
         return q.AtLeast(form, LogRational(limit), strict=True, name="objective")
-    unit = Fraction(1, 2 ** max(cost.shift for cost in form.costs))
+    unit = Unit(max(cost.shift for cost in form.costs)).size
     return q.AtLeast(form, LogRational((limit // unit + 1) * unit), name="objective")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from treesens.certificates.layout import Layout
 from treesens.certificates.statement import NoCertificate, Statement
+from treesens.compiler.base.units import Unit
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
 """What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
@@ -110,7 +111,7 @@ class ProofText:
     def _units(self, row_shift: list[int]) -> list[tuple[int, Fraction]]:
         """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
         return [
-            (row, unit * Fraction(2) ** shift / self.problem.units[row])
+            (row, unit / Unit(shift).size / self.problem.units[row])
             for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)
         ]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from treesens.certificates.trees import trees_file
 from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q
@@ -217,7 +218,7 @@ class _Parts:
     def _cost(self, cost: q.CellCost) -> list[Any]:
         """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
         grid = self.grid[cost.feature]
-        numbers = [str(Fraction(int(c), 2**cost.shift)) for c in cost.costs]
+        numbers = [str(Unit(cost.shift).value(c)) for c in cost.costs]
         steps: list[list[Any]] = []
         for cell in range(grid.present_cells):
             if steps and steps[-1][1] == numbers[cell]:

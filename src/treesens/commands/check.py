@@ -37,8 +37,9 @@ from treesens.commands.common import (
 from treesens.commands.memory import journal_option
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import InternalError, TreesensError
+from treesens.errors import InternalError, TreesensError, unexpected
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import has_own_fault
 from treesens.solve.question import result_of_error, result_of_interruption
 
 if TYPE_CHECKING:
@@ -209,6 +210,7 @@ class Run:
                 result = answered
                 with self.faults.kept(query), interruption.giving_up():
                     result = explain_none(query, answered, mine, stop=interruption.event, always=self.core)
+                self.faults.own |= has_own_fault(result)
                 here.results.append((query, result))
                 if not self.silent:
                     progress.clear()
@@ -267,6 +269,11 @@ def _one_by_one(
         except TreesensError as error:
             result = result_of_error(query, mine, error)
             faults.note(query, error)
+        except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+            # One question's failure never costs another one's answer.
+            own = unexpected(error)
+            result = result_of_error(query, mine, own)
+            faults.note(query, own)
         yield query, result
 
 

@@ -148,11 +148,19 @@ quiet_option = click.option(
 )
 """For commands that show a table; nothing arrives."""
 
+
+def _named(text: str) -> list[str]:
+    """A set of features, which is not empty."""
+    if not (names := split(text)):
+        raise UsageError("--vary names no feature", remedy="name one, or a set as a,b; without --vary each is tried")
+    return names
+
+
 vary_option = click.option(
     "--vary",
     "-v",
     multiple=True,
-    callback=lambda _context, _option, texts: [split(text) for text in texts] or None,
+    callback=lambda _context, _option, texts: [_named(text) for text in texts] or None,
     help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
 )
 """`vary` arrives as a list of sets, None if none is named."""

@@ -44,6 +44,8 @@ class Proof(StrEnum):
     """Floating-point arithmetic of a solver, with its tolerances."""
     BOUND = "bound"
     """The proved bound of another question: nothing reaches what this one asks for."""
+    LIBRARY = "library"
+    """The rounded sums of the library that made the model: exact arithmetic has inputs, within the numerical band."""
 
     def __str__(self) -> str:
         return self.value

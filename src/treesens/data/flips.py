@@ -11,7 +11,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from weakref import WeakKeyDictionary
 
@@ -20,9 +19,11 @@ from numpy.typing import NDArray
 
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import base_units, leaf_values
-from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.model.scores import UNTRIED, base_units, leaf_values
+from treesens.compiler.query.bounds import LogRational, least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, SameExcept
 
 MOST_COMBINATIONS = 1024
@@ -70,20 +71,20 @@ class Flips:
 
     def ends(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> tuple[int, int]:
         """The least score that passes `high` and the greatest that passes `low`, in units of 2**-shift."""
-        return high.ceil(self.shift, strict=strict[0]), -((-low).ceil(self.shift, strict=strict[1]))
+        return least_units(high, self.shift, strict=strict[0]), -least_units(-low, self.shift, strict=strict[1])
 
     def swings(self, least: LogRational) -> BoolArray:
         """Rows whose highest and lowest scores differ by at least `least`, bool[rows]."""
-        return np.asarray(self.highest - (self.lowest + self.slack) >= least.ceil(self.shift), dtype=bool)
+        return np.asarray(self.highest - (self.lowest + self.slack) >= least_units(least, self.shift), dtype=bool)
 
     def falling(self, high: LogRational, strict: bool = False) -> BoolArray:
         """Rows that are at or above `high` as they are, bool[rows]: a flip takes them down."""
-        return np.asarray(self.own >= high.ceil(self.shift, strict=strict), dtype=bool)
+        return np.asarray(self.own >= least_units(high, self.shift, strict=strict), dtype=bool)
 
     def rising(self, low: LogRational, strict: bool = False) -> BoolArray:
         """Rows that are at or below `low` as they are, bool[rows]: a flip takes them up."""
         own = self.own if self.own_low is None else self.own_low
-        return np.asarray(own + self.slack <= -((-low).ceil(self.shift, strict=strict)), dtype=bool)
+        return np.asarray(own + self.slack <= -least_units(-low, self.shift, strict=strict), dtype=bool)
 
     def clearance(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> Int64Array:
         """By how much each row passes both thresholds, the lesser of the two, in units of 2**-shift."""
@@ -98,7 +99,7 @@ class Flips:
 
     def score(self, units: int) -> float:
         """A score of this record as a number."""
-        return float(Fraction(int(units), 1 << self.shift))
+        return Unit(self.shift).nearest(units)
 
 
 def flips(
@@ -123,7 +124,7 @@ def flips(
     others = [f for f in chosen if f != widest]
     options, complete = _thinned([np.flatnonzero(legal[f]) for f in others], limit)
     rows = len(cells)
-    highest, lowest = np.full(rows, np.iinfo(np.int64).min), np.full(rows, np.iinfo(np.int64).max)
+    highest, lowest = np.full(rows, -UNTRIED), np.full(rows, UNTRIED)
     high_cells = np.zeros((rows, len(chosen)), np.int32)
     low_cells = np.zeros((rows, len(chosen)), np.int32)
     work = np.ascontiguousarray(cells, np.int32).copy()
@@ -228,7 +229,7 @@ def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -
     asks = np.zeros(model.n_trees, bool)
     asks[model.ensemble.node_tree[np.isin(model.ensemble.node_feature, list(features))]] = True
     units = int(ranges[asks].sum()) + slack
-    return float(np.nextafter(float(Fraction(units) / Fraction(2) ** shift / model.ensemble.average), np.inf))
+    return ceil_to(Unit(shift).value(units) / model.ensemble.average, NumberType.FLOAT64)
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ class FlipQuestion:
     def clearance(self, found: Flips) -> Int64Array:
         """By how much rows meet the bounds (or fail to, below 0), in units of the sweep."""
         if self.swing is not None:
-            return found.highest - found.lowest - found.slack - self.swing.ceil(found.shift)
+            return found.highest - found.lowest - found.slack - least_units(self.swing, found.shift)
         assert self.high is not None
         assert self.low is not None
         return found.clearance(self.high, self.low, self.strict)

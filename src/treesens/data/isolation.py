@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.packages import imported
+from treesens.compiler.base.units import Unit
 from treesens.compiler.measure.cell_forest import ForestBuilder
 from treesens.compiler.measure.pair_tables import SHIFT
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.kinds import Feature
 from treesens.compiler.query.forest import Forest
-from treesens.errors import UsageError
 
 TREES, SEED = 100, 0
 _ROUNDED = 1e-9
@@ -36,20 +37,15 @@ def isolation_forest(cells: Int32Array, grid: Grid, features: tuple[Feature, ...
         scores = library.score_samples(grid.cells(rows).astype(np.float64))
         lengths = -np.log2(-scores) * mean_depth(np.array([most]))[0] * len(library.estimators_)
         # Every leaf of ours is rounded to half a unit.
-        slack = len(library.estimators_) * 2.0 ** -(SHIFT + 1) + _ROUNDED * (1 + lengths)
+        slack = len(library.estimators_) * float(Unit(SHIFT + 1).size) + _ROUNDED * (1 + lengths)
         return lengths - slack, lengths + slack
 
     return Forest("isolation forest", builder.finish("typical by isolation", features), judge)
 
 
 def _fit(cells: Int32Array) -> Any:
-    try:
-        from sklearn.ensemble import IsolationForest
-    except ImportError:
-        raise UsageError(
-            "isolation forests are scikit-learn's, which is not installed", remedy="pip install 'treesens[sklearn]'"
-        ) from None
-    return IsolationForest(n_estimators=TREES, random_state=SEED).fit(cells.astype(np.float64))
+    ensemble = imported("sklearn.ensemble", "isolation forests are scikit-learn's")
+    return ensemble.IsolationForest(n_estimators=TREES, random_state=SEED).fit(cells.astype(np.float64))
 
 
 def mean_depth(rows: Any) -> FloatArray:

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.scores import BEYOND, SCORE_BITS, UNTRIED
 from treesens.compiler.query.query import OneHot, Query
 from treesens.data.flips import Flips
 
-_BITS = 56
 _CHUNK = 4096
-_FAR = 1 << 59
-"""Beyond every score: what rows have that no legal combination was tried for."""
 
 Sides = Callable[[Int64Array], tuple[Int64Array, Int64Array]]
 """From all scores int64[rows, outputs] to what has to be high for one point, and what has to be low for the other."""
@@ -60,7 +59,8 @@ def scores_of_leaves(model: CellEnsemble) -> Scores:
         exact[mine, output] = [int(v) << (shift - scaled.shift) for v in column.tolist()]
     bases = [int(v) * ensemble.average << (shift - base.shift) for v in base.values.tolist()]
     most = max(map(abs, exact.ravel().tolist()), default=0) * (ensemble.n_trees + 1) + max(map(abs, bases), default=0)
-    drop = max(0, most.bit_length() - _BITS)
+    # What decides is the lead of one score over another one.
+    drop = max(0, most.bit_length() - (SCORE_BITS - 1))
     leaves = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
     slack = 0 if drop == 0 else ensemble.n_trees + 1
     return Scores(leaves, np.array([v >> drop for v in bases], np.int64), shift - drop, slack)
@@ -75,7 +75,7 @@ def leads(first: int, second: int, slack: int, *, ties: bool) -> Sides:
     def lead(scores: Int64Array, wanted: int) -> Int64Array:
         # An integer greater than another one is so by a unit.
         behind = scores + (np.arange(scores.shape[1]) < wanted) * ties
-        behind[:, wanted] = -_FAR
+        behind[:, wanted] = -BEYOND
         return np.asarray(scores[:, wanted] - behind.max(axis=1) - slack)
 
     return lambda scores: (lead(scores, first), -lead(scores, second))
@@ -108,7 +108,7 @@ def joint_flips(
     fixed, asking = _trees_about(model, features)
     known = _add_up(model, scores, cells, fixed) + scores.base
     options, complete = _options(query, features, walks / max(1, len(cells) * max(1, len(asking))))
-    high, low = np.full(len(cells), -_FAR), np.full(len(cells), _FAR)
+    high, low = np.full(len(cells), -UNTRIED), np.full(len(cells), UNTRIED)
     high_cells, low_cells = (np.zeros((len(cells), len(features)), np.int32) for _ in range(2))
     work = np.ascontiguousarray(cells, np.int32).copy()
     for combination in product(*options):
@@ -189,4 +189,4 @@ def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, se
     start = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees))
     ranges = np.maximum.reduceat(values, start) - np.minimum.reduceat(values, start)
     units = int(ranges[_trees_about(model, features)[1]].sum()) + 2 * scores.slack
-    return Fraction(units, 1 << scores.shift) / model.ensemble.average
+    return Unit(scores.shift).value(units) / model.ensemble.average

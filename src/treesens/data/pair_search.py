@@ -14,13 +14,12 @@ import numpy as np
 
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.model.scores import BEYOND, base_units, clipped, leaf_values
 from treesens.compiler.query.query import Query
 from treesens.data.clusters import Rows
 from treesens.data.flips import FlipQuestion
 
 _NORMS = {"l0": 0, "l1": 1, "l2": 2, "linf": 3}
-_LARGEST_SUM = 1 << 59
 _BOXES = 250
 _MORE_BOXES = 8
 _RADII = (1 / 64, 1 / 16, 1 / 4, 1 / 2)
@@ -48,10 +47,10 @@ class RowSearch:
         self.values_of_leaves, shift, self.slack = leaf_values(self.model, question.output)
         base = base_units(self.model, question.output, shift)
         sides = question.high is not None and question.low is not None
-        self.top = question.high.ceil(shift) - base if question.high is not None and sides else 0
-        self.bottom = -((-question.low).ceil(shift)) - base if question.low is not None and sides else 0
+        self.top = clipped(question.high.ceil(shift) - base) if question.high is not None and sides else 0
+        self.bottom = clipped(-((-question.low).ceil(shift)) - base) if question.low is not None and sides else 0
         self.sides = sides
-        self.swing = None if question.swing is None else question.swing.ceil(shift)
+        self.swing = None if question.swing is None else clipped(question.swing.ceil(shift))
         features = len(space.names)
         self.varied = np.zeros(features, np.uint8)
         self.varied[list(question.features)] = 1
@@ -110,7 +109,7 @@ class RowSearch:
         """Whether the numbers of the question fit the native search."""
         leaves = int(np.abs(self.values_of_leaves).max(initial=0)) * self.model.n_trees
         sums = (self.top, self.bottom, self.swing or 0, self.slack, leaves)
-        return (self.sides or self.swing is not None) and all(abs(each) <= _LARGEST_SUM for each in sums)
+        return (self.sides or self.swing is not None) and all(abs(each) <= BEYOND for each in sums)
 
     def run(
         self,

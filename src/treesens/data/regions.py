@@ -22,15 +22,15 @@ import numpy as np
 
 from treesens import _engine
 from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
-from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.model.scores import BEYOND, base_units, leaf_values
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, AvoidBoxes, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Region
 
-_BOUND_SHIFT = 64
-"""Bounds are rounded to multiples of 2**-_BOUND_SHIFT, so that regions are not larger than they should be."""
-_WIDEST = 60
-"""Bits of a weight that the engine takes."""
+_WEIGHT_BITS = 60
+_ROW_BITS = 124
+"""The engine takes weights below 2**_WEIGHT_BITS, and rows whose terms sum to less than 2**_ROW_BITS."""
 
 
 @lru_cache(maxsize=8)
@@ -153,20 +153,22 @@ class RegionFinder:
             (len(self.keys) + self.forests.index(replace(t, coefficient=1)), Fraction(t.coefficient))
             for t in row.form.forests
         ]
-        shift = max([0, *(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)])
-        scale = lcm(*(c.denominator for _, c in terms)) << shift
-        scores = [(i, int(c * scale * Fraction(2) ** -shifts[i])) for i, c in terms]
+        unit = Unit(max([*(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)]))
+        whole = lcm(*(c.denominator for _, c in terms))
+        scores = [(i, int(unit.count(c * whole * Unit(shifts[i]).size))) for i, c in terms]
+        most = sum(abs(weight) * 4 * BEYOND for _, weight in scores)
         costs: list[Any] = []
         for cost in row.form.costs:
             if cost.costs.dtype == object:
                 return None
-            place = cost.point * features + cost.feature
-            costs.append((place, scale >> cost.shift, np.ascontiguousarray(cost.costs, np.int64)))
-        if any(abs(part[1]).bit_length() > _WIDEST for part in (*scores, *costs)):
+            place, weight = cost.point * features + cost.feature, int(unit.count(whole * Unit(cost.shift).size))
+            costs.append((place, weight, np.ascontiguousarray(cost.costs, np.int64)))
+            most += weight * max(int(cost.costs.max(initial=0)), -int(cost.costs.min(initial=0)))
+        if most >= 1 << _ROW_BITS or any(abs(part[1]).bit_length() > _WEIGHT_BITS for part in (*scores, *costs)):
             return None
-        wanted = Fraction(row.bound.ceil(_BOUND_SHIFT, strict=row.strict), 1 << _BOUND_SHIFT) * scale
-        most = 1 << 124
-        bound = min(max(-((-wanted).__floor__()), -most), most)
+        # Sums are whole numbers: they meet the bound if they meet the least whole number that does.
+        bound = (row.bound * Fraction(whole)).ceil(unit.shift, strict=row.strict)
+        bound = min(max(bound, -1 << _ROW_BITS), 1 << _ROW_BITS)
         return scores, costs, bound >> 62, bound & ((1 << 62) - 1)
 
 

@@ -26,6 +26,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.numbers import float_of, is_decimal
+from treesens.compiler.base.packages import imported
 from treesens.errors import DataError
 
 Column = NDArray[Any]
@@ -244,12 +245,8 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
 
 
 def _read_parquet(path: Path, place: str) -> dict[str, Column]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise DataError(
-            "Parquet files are read with pyarrow, which is not installed", place=place, remedy="pip install pyarrow"
-        ) from None
+    parquet = imported("pyarrow.parquet", "Parquet files are read with pyarrow", place=place)
+    ArrowException = imported("pyarrow", "Parquet files are read with pyarrow").ArrowException
     try:
         return _read_frame(parquet.read_table(path), place)
     except (OSError, ValueError, TypeError, LookupError, NotImplementedError, ArrowException) as error:

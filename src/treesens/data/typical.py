@@ -16,6 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.measure.cell_forest import forest_of_pairs
 from treesens.compiler.measure.pair_tables import SHIFT, PairTables, learn_pairs
 from treesens.compiler.model.grid import FeatureGrid, Grid, category_codes
@@ -38,7 +39,7 @@ class TypicalScore:
     def least(self, outside: Fraction) -> Fraction | None:
         """The least score of the region that a fresh input misses with at most this probability; None if rows are too few."""
         place = (outside * (len(self.held_out) + 1)).__floor__()
-        return None if place < 1 else Fraction(int(self.held_out[place - 1]), 1 << SHIFT)
+        return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
 
 
 def rows_needed(outside: Fraction) -> int:
@@ -69,7 +70,7 @@ def _by_pairs(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> F
     pairs = learn_pairs(cells, grid)
 
     def judge(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        scores = np.ldexp(scores_of_values(pairs, grid, rows).astype(np.float64), -SHIFT)
+        scores = Unit(SHIFT).doubles(scores_of_values(pairs, grid, rows))
         return scores, scores
 
     return Forest("Chow-Liu tree", forest_of_pairs(pairs, grid, features), judge)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from treesens.compiler.base.files import write_atomically
+from treesens.compiler.base.packages import imported
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
 from treesens.report import audit_words
@@ -49,15 +50,10 @@ def attachment_of(path: Path) -> Path:
 
 def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     """The page; UsageError where jinja2 is not installed."""
-    try:
-        from jinja2 import Environment, StrictUndefined, select_autoescape
-    except ImportError:
-        raise UsageError(
-            "reports are written with jinja2, which is not installed", remedy="pip install 'treesens[report]'"
-        ) from None
-    environment = Environment(
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
+    jinja2 = imported("jinja2", "reports are written with jinja2")
+    environment = jinja2.Environment(
+        autoescape=jinja2.select_autoescape(default=True),
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=seen,
@@ -74,7 +70,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     groups = audit_words.grouped(records)
     gaps = list(dict.fromkeys(gap_of(r) for r in records))
     certificates = certificates_of(records)
-    return template.render(
+    text: str = template.render(
         style=(source / _STYLE).read_text(encoding="utf-8"),
         facts=facts,
         purpose=facts.get("purpose", {}),
@@ -98,6 +94,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         certificates=certificates,
         check_command=check_command(certificates, facts["model"]["file"]),
     )
+    return text
 
 
 def certificates_of(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

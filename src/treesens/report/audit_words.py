@@ -133,6 +133,8 @@ def trusted(records: Sequence[Record]) -> list[str]:
         lines.append("Proofs marked exact: the compiler and the engine of treesens, which count in whole numbers.")
     if "bound" in kinds:
         lines.append("Proofs marked bound: the proved bound of the largest swing, by the same engine.")
+    if "library" in kinds:
+        lines.append("Proofs marked library: the rounded sums of the library that made the model; exact sums differ.")
     if "tolerance" in kinds:
         lines.append("Proofs marked tolerance: a floating-point solver, whose rows were relaxed outward.")
     return lines

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.packages import imported
 from treesens.errors import UsageError
 from treesens.visible import visible
 
@@ -115,11 +116,7 @@ def new_picture(axes: Any, height: float) -> Any:
 
 def import_pyplot() -> Any:
     """matplotlib's pyplot; UsageError without it."""
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise UsageError("matplotlib is not installed", remedy="pip install 'treesens[plot]'") from None
-    return pyplot
+    return imported("matplotlib.pyplot", "pictures are drawn with matplotlib")
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ FIRST = 2.0
 CASES_SHARE = 0.5
 """Of the time that is left, for the cases."""
 
-_PROOFS = (Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
+_PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
 """The weakest first."""
 
 Search = Callable[[Query, Budget], Result]

@@ -16,6 +16,7 @@ from math import nextafter, sqrt
 from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly, is_rounded
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
@@ -90,7 +91,7 @@ def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutc
     if not isinstance(witness, Witness):
         return None
     value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
-    bound = Fraction(found.low, 1 << costs.shift)
+    bound = Unit(costs.shift).value(found.low)
     if value < bound or (found.closed and value - bound > _CLOSE * value):
         return None  # values fall short of what their cells allow
     notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()

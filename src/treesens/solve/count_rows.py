@@ -25,6 +25,7 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.clashes import without_clashes
 from treesens.compiler.query.concretise import firm_relations
 from treesens.compiler.query.dependencies import points_in
@@ -214,7 +215,7 @@ class _Counter:
             factor = partner[0].coefficient
             # Rounded down by less than `slack`: the true score may be higher than it is recorded.
             best = found.highest + found.slack if factor > 0 else found.lowest
-            unit = Fraction(2) ** -found.shift * factor
+            unit = Unit(found.shift).size * factor
             low = row.bound.enclose(128)[0]
             for i, place in enumerate(found.index):
                 if Fraction(int(fixed[i]), whole << shift) + int(best[i]) * unit < low:

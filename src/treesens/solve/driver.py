@@ -20,8 +20,8 @@ from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, check_in, working_within
-from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
@@ -389,7 +389,7 @@ def _reached(module: Module, outcome: RawOutcome) -> float | None:
         return None
     taken = outcome.assignment[goal.variables]
     total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
-    return ceil_to(Fraction(total, 2**goal.shift), NumberType.FLOAT64)
+    return Unit(goal.shift).above(total)
 
 
 def not_compiled(query: Query, options: Options, budget: Budget) -> Result:

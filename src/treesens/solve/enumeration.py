@@ -10,21 +10,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.combinations import Combinations, Exact, loosen
-from treesens.compiler.query.concretise import NoValues, alternatives_of, concretise
+from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
-from treesens.errors import InternalError
+from treesens.errors import InternalError, MissingPackageError
 from treesens.solve.bounds import left_open, shown_value
-from treesens.solve.exact_values import bound_objective, decide_values
+from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
 
@@ -68,6 +68,8 @@ class Enumeration:
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
     """Whether a combination that is done with may hold values, and only bounds the objective."""
+    asked_z3: bool = False
+    """Whether something is ruled out by z3, which decides values inside cells."""
     open_bound: Fraction | None = None
     """The best value that a combination which is done with may still hold, if that is not known exactly."""
 
@@ -126,7 +128,7 @@ class Enumeration:
         alive[number] = False
         if self.combinations.leaves_ranges and self.value is not None:
             asked = alternatives_of(self.better_question(), cells, self.options.near, pins)
-            if decide_values(asked, self.left).none:
+            if self.decide(asked).none:
                 return
         verdict = verify_cells(
             self.query,
@@ -137,7 +139,7 @@ class Enumeration:
             choices=_CHOICES,
         )
         if isinstance(verdict, Rejected) and verdict.none is not None and not verdict.none.proved:
-            inside = decide_values(alternatives_of(self.query, cells, self.options.near, pins), self.left)
+            inside = self.decide(alternatives_of(self.query, cells, self.options.near, pins))
             if inside.none:
                 return
             if inside.values is not None:
@@ -151,6 +153,12 @@ class Enumeration:
         goal = self.query.objective
         if goal is not None and goal.values and key is not None:
             self._improve_inside(goal, number, verdict, key)
+
+    def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
+        """What values in some cells there are. What z3 rules out is noted."""
+        inside = decide_values(asked, lambda: min(seconds, self.left()))
+        self.asked_z3 |= inside.by_z3 and inside.none
+        return inside
 
     def _reject(self, rejected: Rejected, alive: BoolArray, *, pinned: bool) -> None:
         if rejected.none is not None and rejected.none.proved:
@@ -213,7 +221,7 @@ class Enumeration:
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
         """Better values in the cells than the best known, by halves; what they may be at most."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
-        inside = decide_values(alternatives_of(self.better_question(), cells, self.options.near, pins), self.left)
+        inside = self.decide(alternatives_of(self.better_question(), cells, self.options.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
             if inside.values is None or self._better_values(inside.values) is None:
                 self.stays_possible(goal, self._rational_bound(goal, number, key))
@@ -223,12 +231,10 @@ class Enumeration:
                 return
             middle = (self.value + key) / 2
             asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
-            inside = decide_values(alternatives_of(asked, cells, self.options.near, pins), self.left)
+            inside = self.decide(alternatives_of(asked, cells, self.options.near, pins))
             if inside.none:
                 key = middle
-                inside = decide_values(
-                    alternatives_of(self.better_question(), cells, self.options.near, pins), self.left
-                )
+                inside = self.decide(alternatives_of(self.better_question(), cells, self.options.near, pins))
         if not inside.none:
             self.stays_possible(goal, key)
 
@@ -236,6 +242,7 @@ class Enumeration:
         """What the objective may be at best in a combination over rational values."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
+        self.asked_z3 |= inside.by_z3
         if inside.values is not None:
             self._better_values(inside.values)
         return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
@@ -268,6 +275,14 @@ class Enumeration:
             objective = ObjectiveValue(value, least, Sense.of(goal.maximize), goal.kind)
         notes = ("a constraint holds by less than the numerical band",) if self.witness.in_band else ()
         found = Result(self.query.name, Verdict.FOUND, "verified", witness=self.witness, objective=objective)
+        if objective is not None:
+            leant = self._leant_on()
+            if self.numerical:
+                leant = (
+                    *leant,
+                    "inputs that are better in exact arithmetic are ruled out by the library's rounded sums",
+                )
+            found = replace(found, proof_dependencies=leant)
         return replace(found, notes=notes, backend=_BACKEND)
 
     def _better_open(self, goal: Objective) -> bool:
@@ -275,12 +290,18 @@ class Enumeration:
 
     def _none(self) -> Result:
         reason = f"{_BACKEND}: every one of {self.combinations.total} combinations of cells is ruled out"
-        notes: tuple[str, ...] = ()
+        proof, notes = Proof.EXACT, tuple[str, ...]()
         if self.numerical:
+            proof = Proof.LIBRARY
             notes = (
                 "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
             )
-        return Result(self.query.name, Verdict.NONE, reason, proof=Proof.EXACT, notes=notes, backend=_BACKEND)
+        none = Result(self.query.name, Verdict.NONE, reason, proof=proof, notes=notes, backend=_BACKEND)
+        return replace(none, proof_dependencies=self._leant_on())
+
+    def _leant_on(self) -> tuple[str, ...]:
+        """What a `none` or a bound of this walk rests on beside its own arithmetic."""
+        return (f"values inside cells by {Z3} (exact)",) if self.asked_z3 else ()
 
     def _library_agrees(self) -> bool:
         """Whether the library's own arithmetic accepts no combination either, if it might see one differently."""
@@ -332,14 +353,17 @@ def finish_by_enumeration(
     combinations = Combinations.of(query, MOST)
     if combinations is None:
         return before
-    found = walk(query, options, combinations, budget.left, on_better, before.witness)
+    try:
+        found = walk(query, options, combinations, budget.left, on_better, before.witness)
+    except MissingPackageError as error:
+        return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
     if found is None:
         return before
     seconds = time.monotonic() - start
     words = f"{combinations.total} combinations of cells were gone through"
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
     if found.witness is not None and found.witness is before.witness:
-        found = replace(before, objective=found.objective, proof_dependencies=())
+        found = replace(before, objective=found.objective, proof_dependencies=found.proof_dependencies)
     if left_open(found):
         # Each of the two may know more.
         return better_of(

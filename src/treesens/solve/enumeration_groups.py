@@ -17,7 +17,6 @@ from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.query.combinations import Exact
 from treesens.compiler.query.concretise import relaxation_of
 from treesens.compiler.query.values import Place
-from treesens.solve.exact_values import decide_values
 
 if TYPE_CHECKING:
     from treesens.solve.enumeration import Enumeration
@@ -74,7 +73,7 @@ def _holds_nothing(walk: Enumeration, group: Int64Array) -> tuple[bool, Place | 
     if isinstance(ranges, tuple):
         return False, ranges
     asked = relaxation_of(walk.better_question(), ranges)
-    return decide_values(asked, lambda: min(_SECONDS, walk.left())).none, None
+    return walk.decide(asked, _SECONDS).none, None
 
 
 def _halves(walk: Enumeration, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:

@@ -18,12 +18,15 @@ from typing import Any, Literal
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.packages import imported
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.concretise import Alternatives
 from treesens.compiler.query.propagation import Choice, Ranges
 from treesens.compiler.query.query import Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, sum_of
 from treesens.solve.listed_values import values_listed
 
+Z3 = "z3"
 MOST_SECONDS = 1.0
 """For one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
@@ -44,19 +47,22 @@ class Inside:
     values: FloatArray | None = None
     none: bool = False
     bound: Fraction | None = None
+    by_z3: bool = False
+    """Whether `none` or `bound` rests on z3."""
 
 
 def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Inside:
     """Some values, or the proof that there are none."""
-    open_case = not alternatives.complete
+    open_case, by_z3 = not alternatives.complete, False
     for relations, ranges in alternatives.cases:
         found = values_listed(ranges, relations)
         if found is None:
+            by_z3 = True
             found = _System(ranges, relations, left).values()
         if isinstance(found, dict):
             return Inside(values=alternatives.filled(found))
         open_case = open_case or found is None
-    return Inside(none=not open_case)
+    return Inside(none=not open_case, by_z3=by_z3)
 
 
 def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[[], float]) -> Inside:
@@ -73,7 +79,7 @@ def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[
             continue
         best, chosen = found
         values = None if chosen is None else alternatives.filled(chosen)
-    return Inside(values, best is None, best)
+    return Inside(values, best is None, best, by_z3=True)
 
 
 _Floats = dict[Place, float]
@@ -83,9 +89,7 @@ class _System:
     """One conjunction of relations over ranges of values, as z3 reads it."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
-        import z3
-
-        self.z3: Any = z3
+        self.z3: Any = imported(Z3, "real values that relations tie together are decided with z3")
         self.ranges, self.relations = ranges, relations
         self.deadline = time.monotonic() + min(MOST_SECONDS, left())
         self.squares: dict[Any, _Square] = {}
@@ -280,7 +284,7 @@ class _Square:
     def refuting(self, model: Any) -> Iterator[Any]:
         """What a model gets wrong about the square, as lemmas; none if it is as good as right."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
-        close = (self.high - self.low + 1) ** 2 / (1 << _FINE)
+        close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
         if given < x * x - (0 if self.whole else close):
             yield self._tangent(at)

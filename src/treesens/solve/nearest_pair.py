@@ -22,6 +22,7 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import objective_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.cell_costs import best_of_cells
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.domain import pick_value
@@ -49,6 +50,9 @@ _MOVED_ROWS = 0.65
 
 _TRIED = 50
 _CLOSE = 1e-6
+_CLOSING = 2.0
+"""Most seconds on groups that are as near to the best pair as the tolerance says."""
+
 _MOMENT = 0.02
 """Fewest seconds for one group of rows."""
 
@@ -127,10 +131,11 @@ class _NearestPair:
             bound = min(bound, self._row_on_values(row, self.budget.share(1 / 2)))
         return self._result(bound, "native")
 
-    def _row_on_values(self, row: int, part: Budget) -> float:
-        """The nearest pair to one row if values are related, by a search that chooses them; returns its bound."""
+    def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
+        """The nearest pair to one row, by a search that chooses values; returns its bound."""
         objective = distance_to_row(self.query.space, self.nearest, row)
-        found = self.answer(replace(self.plain, objective=objective), self.options, part.at_least(_MOMENT))
+        question = replace(self.plain, objective=objective)
+        found = self.answer(question, options or self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return math.inf
         if found.witness is not None:
@@ -261,7 +266,7 @@ class _NearestPair:
         bound = min(
             float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
         )
-        return math.sqrt(bound) if norm == "l2" else bound
+        return most if bound >= limit else math.sqrt(bound) if norm == "l2" else bound
 
     def _largest(
         self, engine: IncrementalSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
@@ -296,31 +301,50 @@ class _NearestPair:
         return int(group[np.argmin(self.rows.to_point(points)[group])])
 
     def _search(self, engine: IncrementalSearch) -> float:
-        """Best first over groups of rows; returns the least bound of what is left."""
+        """Best first over groups of rows; returns the least bound of what is left.
+
+        Every group keeps its bound until it is asked about: none is dropped for being close. As soon as all of them are as near
+        to the best as the tolerance says, a moment is spent on closing them.
+        """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
-        stuck = math.inf
+        stuck, closing = math.inf, False
+        part = self.budget
         while queue:
             bound, _, _, group = queue[0]
-            if bound >= self.best.value * (1 - _CLOSE):
+            if bound >= min(self.best.value, stuck if self._is_near(stuck) else math.inf):
                 break
-            if self.budget.over:
-                return min(stuck, bound)
+            if closing != self._is_near(bound):
+                closing = not closing
+                part = self.budget.within(_CLOSING) if closing else self.budget
+            if part.over:
+                break
             heapq.heappop(queue)
-            mine = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, self.budget.left()))))
-            if mine >= self.best.value * (1 - _CLOSE):
-                continue
+            mine = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, part.left()))))
             one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
-            if len(other) == 0:
-                if not relates_values(self.plain):
-                    # Nothing to split, and still open: a question of its own closes it.
-                    mine = max(mine, self._row_on_values(int(group[0]), self.budget.share(1 / 4)))
-                if mine < self.best.value * (1 - _CLOSE):
-                    stuck = min(stuck, mine)
+            if mine >= self.best.value:
                 continue
-            for part in (one, other):
-                heapq.heappush(queue, (mine, len(part), next(number), part))
-        return min(stuck, self.best.value)
+            if len(other) > 0:
+                for half in (one, other):
+                    heapq.heappush(queue, (mine, len(half), next(number), half))
+            else:
+                stuck = min(stuck, self._close_row(int(group[0]), mine, part))
+        least = queue[0][0] if queue else math.inf
+        return min(stuck, least, self.best.value)
+
+    def _is_near(self, bound: float) -> bool:
+        """Whether a bound is as near to the best pair as the tolerance says."""
+        best = self.best.value
+        return best < math.inf and (bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN)
+
+    def _close_row(self, row: int, bound: float, part: Budget) -> float:
+        """A better bound for one row (there is nothing to split), by questions of its own: near enough first, then exact."""
+        if not relates_values(self.plain) and not self._is_near(bound):
+            bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
+        if bound < self.best.value and self._is_near(bound):
+            exact = replace(self.options, tolerance=0.0, absolute_tolerance=0.0)
+            bound = max(bound, self._row_on_values(row, part.within(_CLOSING).share(1 / 2), exact))
+        return bound
 
     def _result(self, bound: float, backend: str) -> Result:
         witness = self.best.witness

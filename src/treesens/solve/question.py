@@ -17,6 +17,7 @@ from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
+from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import left_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.in_library import LIBRARY, confirm_in_library
@@ -190,8 +191,12 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
     from treesens.solve.shares import share_of
 
     start = time.perf_counter()
-    share = share_of(query, result, budget.at_least(SHARE_SECONDS), progress)
-    return replace(result, share=share, seconds={**result.seconds, "share": time.perf_counter() - start})
+
+    def work() -> Result:
+        share = share_of(query, result, budget.at_least(SHARE_SECONDS), progress)
+        return replace(result, share=share, seconds={**result.seconds, "share": time.perf_counter() - start})
+
+    return afterwards(result, "share", work)
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:
@@ -200,8 +205,13 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
         return result
     from treesens.certificates.attach import certified
 
-    seconds = options.time_limit
-    return certified(query, result, options.certificates, seconds=seconds, required=options.require_certificate)
+    folder, seconds, required = options.certificates, options.time_limit, options.require_certificate
+    made = afterwards(
+        result, "certificate", lambda: certified(query, result, folder, seconds=seconds, required=required)
+    )
+    if required and made.verdict is Verdict.NONE and not any(c.path for c in made.certificates):
+        return replace(made, verdict=Verdict.UNKNOWN, reason="no accepted certificate: making it failed", proof=None)
+    return made
 
 
 def _without_certificates(
@@ -248,7 +258,7 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
     if result is None or options.backend != "auto":
         result = answer(query.query, options, budget)
-    result = locate(query, result, options)
+    result = afterwards(result, "region", partial(locate, query, result, options))
     known = sum(result.seconds.values())
     return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
 
@@ -274,13 +284,26 @@ def explain_none(
     from treesens.solve.unsat_core import core_of
 
     mine = replace(options, hints=None)
-    core = core_of(query, lambda q, part: answer(q, mine, part), budget)
-    return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
+
+    def work() -> Result:
+        core = core_of(query, lambda q, part: answer(q, mine, part), budget)
+        return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
+
+    return afterwards(result, "core", work)
+
+
+def leans_on(result: Result, backend: str) -> bool:
+    """Whether a `none` or a bound rests on a backend that did not give the answer."""
+    return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
 
 
 def join_opinions(first: Result, second: Result, backend: str) -> Result:
     """Two opinions as one answer. Raises `InternalError` if they contradict each other."""
     attempts = (*first.attempts, *second.attempts)
+    if leans_on(first, backend):
+        # It would confirm itself.
+        note = f"{backend} does not confirm what rests on {backend}"
+        return replace(first, attempts=attempts, notes=(*first.notes, note))
     if second.verdict is Verdict.UNKNOWN:
         note = f"{backend} could not confirm: {second.reason}"
         return replace(first, attempts=attempts, notes=(*first.notes, note))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.data.rows import cells_of_rows
@@ -40,6 +41,6 @@ def least_untypical(
         value = np.zeros(len(places))
         for term in row.form.forests:
             scores = term.scores(np.ascontiguousarray(cells[:, term.point]))
-            value += term.coefficient * np.ldexp(scores.astype(np.float64), -term.shift)
+            value += term.coefficient * Unit(term.shift).doubles(scores)
         lacking += np.maximum(0.0, float(row.bound.enclose(64)[0]) - value)
     return places[np.argsort(lacking, kind="stable")]

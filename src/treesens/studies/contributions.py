@@ -13,6 +13,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import next_down_array
+from treesens.compiler.base.packages import imported
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError, UsageError
 
@@ -44,12 +45,7 @@ class Contributions:
         return np.asarray(values, np.float64).reshape(-1)
 
     def _explainer(self, output: int) -> Any:
-        try:
-            import shap
-        except ImportError:
-            raise UsageError(
-                "TreeSHAP needs shap, which is not installed", remedy="pip install 'treesens[shap]'"
-            ) from None
+        shap = imported("shap", "TreeSHAP needs shap")
         trees = {
             "trees": [self._tree(t, output) for t in range(self._ensemble.n_trees) if self._has(t, output)],
             "base_offset": float(self._ensemble.base[output]),

@@ -25,7 +25,9 @@ from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
+from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
@@ -273,11 +275,12 @@ def _judged(
     adapted, query = artifact.adapted, bare.query.query
     assert adapted is not None
     assert artifact.postsolve is not None
-    unit = 2.0 ** (adapted.dropped - adapted.gap_shift) / query.models[0].ensemble.average
-    least, most = _rounded_up(query, unit * query.models[0].ensemble.average)
+    whole = Unit(adapted.gap_shift - adapted.dropped).size
+    unit = whole / query.models[0].ensemble.average
+    least, most = _rounded_up(query, whole)
     # A row that is rounded outward has more slack than it should, or up to one unit less.
     upper = None if result.upper is None else result.upper + most + (1 if adapted.relaxed else 0)
-    bound = None if upper is None else upper * unit * (1 + 1e-12)
+    bound = None if upper is None else ceil_to(upper * unit, NumberType.FLOAT64)
     if result.status == "infeasible" or (bound is not None and bound < 0):
         return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
     open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: at bound level `{result.bound_level}`"
@@ -310,7 +313,7 @@ def _score_rows(query: Query) -> list[AtLeast]:
     return [row for row in linear_constraints(query.constraints) if row.form.scores]
 
 
-def _rounded_up(query: Query, unit: float) -> tuple[float, float]:
+def _rounded_up(query: Query, unit: Fraction) -> tuple[Fraction, Fraction]:
     """By how much the engine's whole bounds lie above the bounds of the rows: the least and the most, in units of the sum.
 
     Scores are whole numbers of units, cut-offs need not be.
@@ -322,8 +325,8 @@ def _rounded_up(query: Query, unit: float) -> tuple[float, float]:
             term.coefficient * Fraction(float(ensembles[term.point].base[term.output])) * ensembles[term.point].average
             for term in row.form.scores
         )
-        exact = (row.bound.enclose(_BITS)[0] - sum(bases)) / Fraction(unit)
-        parts.append(float(ceil(exact) - exact))
+        low, high = ((end - sum(bases)) / unit for end in row.bound.enclose(_BITS))
+        parts += [ceil(high) - low, ceil(low) - high]
     return min(parts), max(parts)
 
 
@@ -333,4 +336,4 @@ def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     inputs = inputs_of(query, witness.values)
     rows = _score_rows(query)
     slacks = [form_value(row.form, inputs) - row.bound.enclose(_BITS)[0] for row in rows]
-    return float(min(slacks) / query.models[0].ensemble.average)
+    return nearest_double(min(slacks) / query.models[0].ensemble.average)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
+from treesens.compiler.base.packages import imported
 from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
 from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task, leash
@@ -252,12 +253,11 @@ def parse_executor(text: str | None, jobs: int | None) -> Executor:
 
 @contextmanager
 def _dask_client(address: str) -> Iterator[Any]:
+    distributed = imported("distributed", "clusters of Dask need distributed")
     try:
-        from distributed import Client
-    except ImportError:
-        raise UsageError("distributed is not installed", remedy="pip install 'treesens[dask]'") from None
-    try:
-        client = Client(f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False)
+        client = distributed.Client(
+            f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False
+        )
     except (OSError, ValueError) as error:
         raise UsageError(
             f"no Dask scheduler answers at {address}: {error}",
@@ -327,11 +327,8 @@ def _last_line(error: Exception) -> str:
 
 @contextmanager
 def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise UsageError("ray is not installed", remedy="pip install 'treesens[ray]'") from None
+    ray = imported("ray", "clusters of Ray need ray")
+    register_ray = imported("ray.util.joblib", "clusters of Ray need ray").register_ray
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:

@@ -28,6 +28,7 @@ from treesens.backends.base import (
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.checks import Check, Outcome, Report
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import Case, cases, hard_module
 from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfies
@@ -219,13 +220,13 @@ def _wrong_objective(
         return "optimal without an objective" if outcome.termination is Termination.OPTIMAL else None
     if truth.objective is None:
         return None
-    best = truth.objective / 2**goal.shift
+    best = Unit(goal.shift).nearest(truth.objective)
     slack = 0.0 if backend.capabilities.proof is Proof.EXACT else 1e-5 * max(1.0, abs(best))
     if outcome.bound is not None and not artifact.restricted and outcome.bound < best:
         return f"the bound {outcome.bound!r} is below the optimum {best!r}"
     if outcome.termination is not Termination.OPTIMAL or completed is None or artifact.restricted:
         return None
-    value = objective_value(goal, completed) / 2**goal.shift
+    value = Unit(goal.shift).nearest(objective_value(goal, completed))
     if value > best:
         return f"the value {value!r} is above the optimum {best!r}"
     # A rounded objective may end at a point that is best up to its rounding; then the bound must say so.

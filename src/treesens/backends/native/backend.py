@@ -24,6 +24,7 @@ from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.ir import Equal, Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve
@@ -145,9 +146,9 @@ class NativeBackend(InProcessBackend):
         bound = None
         if adapted.problem.objective and result.upper is not None:
             whole = (int(result.upper) << adapted.objective_dropped) + adapted.objective_constant
-            exact = Fraction(whole, 2**adapted.objective_shift)
+            exact = Unit(adapted.objective_shift).value(whole)
             rounded = result.status != "optimal" or adapted.objective_dropped > 0
-            bound = ceil_to(exact, NumberType.FLOAT64) if rounded else float(exact)
+            bound = ceil_to(exact, NumberType.FLOAT64) if rounded else nearest_double(exact)
         statistics = result.statistics
         numbers = {
             "nodes": float(statistics.nodes),
@@ -158,18 +159,18 @@ class NativeBackend(InProcessBackend):
         near = None
         # Rows that were rounded have units of their own.
         if result.status == "open" and not adapted.problem.objective and not adapted.relaxed:
-            unit = 2.0**-adapted.gap_shift
-            best = None if result.level is None else result.level * unit
-            near = NearMiss(best, None if result.upper is None else result.upper * unit)
+            unit = Unit(adapted.gap_shift)
+            ends = (None if end is None else unit.nearest(end) for end in (result.level, result.upper))
+            near = NearMiss(*ends)
         detail = f"at bound level `{result.bound_level}`" if result.status == "open" else ""
         return RawOutcome(termination, assignment, bound, detail, numbers, near)
 
 
 def set_gap(solver: Solver, adapted: Adapted, limits: Limits) -> None:
     """Says how near a bound is near enough, in units of the engine."""
-    scale = 2.0 ** (adapted.objective_shift - adapted.objective_dropped)
-    reference = (adapted.objective_constant >> adapted.objective_dropped) + int(limits.offset * scale)
-    absolute = int(min(limits.tolerance.absolute * scale, 2.0**62))
+    unit = Unit(adapted.objective_shift - adapted.objective_dropped)
+    reference = (adapted.objective_constant >> adapted.objective_dropped) + unit.floor(Fraction(limits.offset))
+    absolute = min(unit.floor(Fraction(limits.tolerance.absolute)), 2**62)
     # A little less than is allowed: what is shown of it is rounded.
     relative = limits.tolerance.relative * (1 - 1e-6)
     solver.set_gap(relative=relative, absolute=max(1, absolute), reference=max(-(2**62), min(reference, 2**62)))

@@ -25,8 +25,9 @@ from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
+from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.model.scores import SCORE_BITS, base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
@@ -43,8 +44,6 @@ from treesens.compiler.query.query import (
 )
 from treesens.compiler.result import NearMiss
 
-_BITS = 60
-"""Sums of a row stay below 2**_BITS."""
 _MOST_DROPPED = 20
 """Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
 _KEPT = 32
@@ -229,7 +228,8 @@ class DirectQuestion:
         near = None
         if facts["status"] == "open" and facts["reason"] != "internal" and self.unit is not None:
             reached, bound = (
-                None if abs(end) >= _UNKNOWN else float(end * self.unit) for end in (facts["level"], facts["upper"])
+                None if abs(end) >= _UNKNOWN else nearest_double(end * self.unit)
+                for end in (facts["level"], facts["upper"])
             )
             near = NearMiss(reached, bound)
         return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
@@ -279,7 +279,7 @@ class _Row:
     @property
     def unit(self) -> Fraction:
         """What one of the whole numbers is."""
-        return 1 / (self.scale * Fraction(2) ** self.shift)
+        return Unit(self.shift).size / self.scale
 
 
 def _row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> _Row | None:
@@ -306,7 +306,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
         rounded = rounded or slack > 0
         base += factor * base_units(trees, output, min(own, shift))
         parts.append((point, forest, leaves, factor))
-    if (most + short).bit_length() > _BITS:
+    if (most + short).bit_length() > SCORE_BITS:
         return None
     return _Row(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
 
@@ -582,7 +582,7 @@ def known_question(query: Query, *, shared: bool = True, optimises: bool = False
             _KNOWN[key] = known
             _forget_the_oldest()
     bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
-    if any(abs(bound).bit_length() > _BITS for bound in bounds):
+    if any(abs(bound).bit_length() > SCORE_BITS for bound in bounds):
         return None
     question, made_rows, goal, _ = known
     return Known(question, parts, made_rows, np.array(bounds or [0], np.int64), goal)

@@ -61,7 +61,7 @@ def proof_of(asked: Asked, query: Query, seconds: float) -> DirectProof:
         [places[v] for v in left["variable"]],
         [cell[start:end] for start, end in itertools.pairwise(offset)],
         [((trees[g][0],), trees[g][1]) for g in left["group"]],
-        [row.scale * Fraction(2) ** row.shift for row in asked.known.rows],
+        [1 / row.unit for row in asked.known.rows],
     )
 
 

@@ -12,9 +12,10 @@ from treesens.backends.native.variables import Places
 from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
 from treesens.compiler.ir import TRUE, Linear, Module
 from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
+from treesens.compiler.model.scores import SCORE_BITS
 from treesens.compiler.query.forest import FOREST_ROW
 
-_BITS = 59
+_BITS = SCORE_BITS - 1
 """Coefficients, bound and what releases a row sum to less than 2**62, which is what the engine takes."""
 
 

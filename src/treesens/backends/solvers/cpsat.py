@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import inf, isfinite, nextafter
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +20,8 @@ from treesens.backends.base import (
     missing_module,
 )
 from treesens.backends.text.cpsat import write_cpsat
+from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.ir import Module
 
 
@@ -52,8 +56,10 @@ class CpSatBackend(Backend):
         solver.parameters.random_seed = limits.seed
         if artifact.optimises:
             solver.parameters.relative_gap_limit = limits.relative_gap(artifact)
-            scale = artifact.objective_scale * 2.0**-artifact.objective_shift
-            solver.parameters.absolute_gap_limit = limits.tolerance.absolute / scale
+            allowed = Unit(artifact.objective_shift - artifact.objective_dropped).count(
+                Fraction(limits.tolerance.absolute)
+            )
+            solver.parameters.absolute_gap_limit = nearest_double(allowed)
         # A guide orders the search and answers nothing: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.surrogate
         # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
@@ -88,9 +94,7 @@ class CpSatBackend(Backend):
         if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
             told.append(solver.best_objective_bound)
         if artifact.optimises and told:
-            scale = artifact.objective_scale * 2.0**-artifact.objective_shift
-            bound = float(np.nextafter(told[-1] * scale, np.inf))
-            bound += artifact.objective_constant * 2.0**-artifact.objective_shift
+            bound = _bound(told[-1], artifact)
         statistics = {"branches": float(solver.num_branches), "conflicts": float(solver.num_conflicts)}
         return RawOutcome(self._termination(status, artifact), assignment, bound, statistics=statistics)
 
@@ -107,6 +111,15 @@ class CpSatBackend(Backend):
         if status == cp_model.MODEL_INVALID:
             return Termination.CRASH
         return Termination.TIME
+
+
+def _bound(told: float, artifact: Artifact) -> float:
+    """The bound of the objective from CP-SAT's, which is a double near a whole number of rounded units."""
+    if not isfinite(told):
+        return told
+    unit = Unit(artifact.objective_shift)
+    exact = Fraction(nextafter(told, inf)) * Unit(artifact.objective_shift - artifact.objective_dropped).size
+    return ceil_to(exact + unit.value(artifact.objective_constant), NumberType.FLOAT64)
 
 
 BACKEND = CpSatBackend

@@ -119,7 +119,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
         module.variables,
         objective_shift=0 if module.objective is None else module.objective.shift,
         objective_constant=0 if module.objective is None else module.objective.constant,
-        objective_scale=2.0**dropped,
+        objective_dropped=dropped,
         has_objective=module.objective is not None,
         surrogate=module.objective is not None and module.objective.surrogate,
         relaxed=not exact,

@@ -18,6 +18,7 @@ from math import inf
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, IntegerArray
+from treesens.compiler.base.units import Unit
 from treesens.compiler.legalise.rounding import total
 from treesens.compiler.legalise.rows import RowBlock
 
@@ -36,30 +37,20 @@ class FloatRows:
     relaxed: bool
 
 
-def to_doubles(values: IntegerArray, shift: int) -> FloatArray:
-    """values * 2**-shift, each rounded to the nearest double."""
-    if values.dtype == object:
-        return np.array([_ratio(int(v), shift) for v in values], dtype=np.float64)
-    return np.ldexp(values.astype(np.float64), -shift)
-
-
-def _ratio(value: int, shift: int) -> float:
-    return value / 2**shift if abs(value).bit_length() - shift < 1000 else inf * (1 if value > 0 else -1)
-
-
 def float_rows(block: RowBlock, *, relax: bool = True) -> FloatRows:
     """Doubles for a block. Rows of small integers (chains, leaf sums, clauses) are exact and stay as they are."""
     exact = block.shift == 0 and all(_largest(x) < 2**EXACT_BITS for x in (block.coefficients, block.low, block.high))
     # The shift that brings the largest number of the block below 2**EXACT_BITS.
     shift = max(block.shift, _largest(block.coefficients).bit_length() - EXACT_BITS)
-    low = np.where(block.has_low, to_doubles(block.low, shift), -inf)
-    high = np.where(block.has_high, to_doubles(block.high, shift), inf)
+    unit = Unit(shift)
+    low = np.where(block.has_low, unit.doubles(block.low), -inf)
+    high = np.where(block.has_high, unit.doubles(block.high), inf)
     if exact:
-        return FloatRows(to_doubles(block.coefficients, 0), low, high, relaxed=False)
-    size = total(block.coefficients) / 2**shift
+        return FloatRows(Unit(0).doubles(block.coefficients), low, high, relaxed=False)
+    size = unit.nearest(total(block.coefficients))
     slack = size * 2.0**-50 + MARGIN * max(1.0, float(np.max(np.abs(low[np.isfinite(low)]), initial=0.0)))
     slack = slack if relax else -slack
-    return FloatRows(to_doubles(block.coefficients, shift), low - slack, high + slack, relaxed=True)
+    return FloatRows(unit.doubles(block.coefficients), low - slack, high + slack, relaxed=True)
 
 
 def _largest(values: IntegerArray) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import isfinite
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.backends.text.floats import float_rows
 from treesens.backends.text.names import row_name, told
 from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -28,7 +29,7 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
     if module.objective is None:
         lines += ["Minimize", " obj: 0 x0"]
     else:
-        weights = to_doubles(module.objective.coefficients, module.objective.shift)
+        weights = Unit(module.objective.shift).doubles(module.objective.coefficients)
         lines += ["Maximize", f" obj: {_sum(module.objective.variables.tolist(), weights.tolist())}"]
     lines.append("Subject To")
     number = 0

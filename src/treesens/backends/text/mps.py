@@ -7,10 +7,11 @@ from math import isfinite
 import numpy as np
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.floats import float_rows, to_doubles
+from treesens.backends.text.floats import float_rows
 from treesens.backends.text.names import told
 from treesens.compiler.base.arrays import row_of
 from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
@@ -48,7 +49,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
     )
     objective: dict[int, float] = {}
     if module.objective is not None:
-        weights = to_doubles(module.objective.coefficients, module.objective.shift)
+        weights = Unit(module.objective.shift).doubles(module.objective.coefficients)
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
     lines = [f"* {told(module)}", "NAME treesens", "ROWS", " N obj", *kinds, "COLUMNS"]
     # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.

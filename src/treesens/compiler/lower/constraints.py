@@ -10,6 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.changes import lower_changes
@@ -23,7 +24,7 @@ from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.values import ValueSum
 from treesens.errors import InternalError
 
-_INT64_SAFE = 2.0**62
+_INT64_SAFE = 2**61
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,8 @@ def linear_form(builder: Builder, form: q.LinearForm, sense: int = 1) -> Form:
     for constraint, literal in lower_levels(builder, form.levels, multiplier, parts):
         lower_constraint(builder, constraint, literal)
     shift = max([part[2] for part in parts], default=0)
-    while constant.denominator > 2**shift:
-        shift += 1
+    # A shift may be below 0; the constant is a dyadic number.
+    shift = max(shift, constant.denominator.bit_length() - 1)
     return _merge(parts, constant, shift, multiplier)
 
 
@@ -200,11 +201,16 @@ def _forest(
     parts.append((unit.variables, _times(values[unit.leaf], term.coefficient * multiplier), shift))
 
 
+def _size(values: IntegerArray) -> float:
+    """The sum of absolute values of int64, with a relative error far below that of the limit."""
+    return float(np.abs(values.astype(float)).sum())
+
+
 def _times(values: IntegerArray, factor: int) -> IntegerArray:
     """Exact product; int64 as long as it is exact, Python integers from there on."""
     if factor == 1:
         return values
-    if values.dtype != object and float(np.abs(values.astype(float)).sum()) * abs(factor) < _INT64_SAFE:
+    if values.dtype != object and Fraction(_size(values)) * abs(factor) < _INT64_SAFE:
         product: IntegerArray = values * factor
         return product
     return np.array([int(v) * factor for v in values], dtype=object)
@@ -221,20 +227,19 @@ def _cost(
     values = _times(cost.costs, multiplier)
     if len(block.variables):
         parts.append((block.variables, values[:-1] - values[1:], cost.shift))
-    return Fraction(int(values[-1]), 2**cost.shift)
+    return Unit(cost.shift).value(values[-1])
 
 
 def _merge(parts: list[tuple[Int32Array, IntegerArray, int]], constant: Fraction, shift: int, multiplier: int) -> Form:
     scaled = [_times(c, 1 << (shift - s)) for _, c, s in parts]
     if not parts:
         empty = np.zeros(0, np.int32)
-        return Form(empty, np.zeros(0, np.int64), int(constant * 2**shift), shift, multiplier)
-    size = sum(float(np.abs(c.astype(float)).sum()) for c in scaled)
-    wide = any(c.dtype == object for c in scaled) or size >= _INT64_SAFE
+        return Form(empty, np.zeros(0, np.int64), Unit(shift).ceil(constant), shift, multiplier)
+    wide = any(c.dtype == object for c in scaled) or sum(_size(c) for c in scaled) >= _INT64_SAFE
     variables, inverse = np.unique(np.concatenate([v for v, _, _ in parts]), return_inverse=True)
     sums: IntegerArray = np.zeros(len(variables), object if wide else np.int64)
     np.add.at(sums, inverse, np.concatenate([c.astype(object) if wide else c for c in scaled]))
     if wide and sum(abs(int(v)) for v in sums) < _INT64_SAFE:
         sums = sums.astype(np.int64)
     nonzero = sums != 0
-    return Form(variables[nonzero].astype(np.int32), sums[nonzero], int(constant * 2**shift), shift, multiplier)
+    return Form(variables[nonzero].astype(np.int32), sums[nonzero], Unit(shift).ceil(constant), shift, multiplier)

@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.changes import counts_changes, row_of_changes
@@ -92,7 +93,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
             cost = pair_cost(space, DistanceTerm(**{**vars(term), "factor": Fraction(sign)}))
             pairs.append((abs(term.factor), cost))
             allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
-            unit = abs(term.factor) / 2**cost.shift
+            unit = abs(term.factor) * Unit(cost.shift).size
             slack += unit * int(allowed.max(initial=0))
             lowest += unit * int(allowed.min()) if allowed.size else 0
             continue
@@ -129,7 +130,7 @@ def _row(builder: Builder, relation: ValueSum, terms: tuple[Term, ...], guard: l
     shown = []
     constant = Fraction(0)
     for factor, cost in pairs:
-        unit = factor * scale / 2**cost.shift
+        unit = factor * scale * Unit(cost.shift).size
         assert unit.denominator == 1
         allowed = cost.costs[np.ix_(_mask(builder, cost.left), _mask(builder, cost.right))]
         constant += int(allowed.max(initial=0)) * unit
@@ -148,7 +149,7 @@ def _scale(
 ) -> Fraction:
     """What gains are multiplied with: exact if that is short, and always exact for pairs."""
     if pairs:
-        return Fraction(lcm(*(factor.denominator for factor, _ in pairs)) * 2 ** max(c.shift for _, c in pairs))
+        return lcm(*(factor.denominator for factor, _ in pairs)) / Unit(max(c.shift for _, c in pairs)).size
     if slack == 0:
         return Fraction(1)
     numbers = [v for _, least in unary for v in least if v is not None]
@@ -184,7 +185,7 @@ def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, 
     if (table == table[:, :1]).all():
         return _single(builder, pair.left, table[:, 0], pair.shift, parts)
     total = _single(builder, pair.left, table[:, -1], pair.shift, parts)
-    total += _single(builder, pair.right, table[-1, :], pair.shift, parts) - Fraction(int(table[-1, -1]), 2**pair.shift)
+    total += _single(builder, pair.right, table[-1, :], pair.shift, parts) - Unit(pair.shift).value(table[-1, -1])
     mixed = table[:-1, :-1] - table[1:, :-1] - table[:-1, 1:] + table[1:, 1:]
     rows, columns = np.nonzero(mixed)
     variables = []
@@ -215,7 +216,7 @@ def _single(builder: Builder, place: Place, values: Int64Array, shift: int, part
     block = builder.order(place[1], place[0])
     if len(block.variables):
         parts.append((block.variables, values[:-1] - values[1:], shift))
-    return Fraction(int(values[-1]), 2**shift)
+    return Unit(shift).value(values[-1])
 
 
 # --- ladders ------------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.measure.pair_tables import SHIFT, PairTables
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
@@ -84,7 +85,7 @@ class ForestBuilder:
             right=np.array(self.right, np.int32),
             default_left=np.array(self.default_left, bool),
             node_leaf=numbers.astype(np.int32),
-            leaf_value=np.ldexp(np.array(self.leaf, np.float64)[ends], -SHIFT).reshape(leaves, 1),
+            leaf_value=Unit(SHIFT).doubles(np.array(self.leaf, np.int64)[ends]).reshape(leaves, 1),
             leaf_tree=np.repeat(np.arange(trees), np.diff(offset))[ends].astype(np.int32),
             leaf_node=np.arange(leaves, dtype=np.int32),
             tree_output=np.zeros(trees, np.int32),

@@ -14,14 +14,14 @@ from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.measure.groups import Groups
 from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.scores import BEYOND, SCORE_BITS
 from treesens.compiler.query.query import AtLeast, Query, SameExcept
 from treesens.errors import UsageError
 
 MOST_CHOICES = 1 << 14
 """Combinations of legal cells of the varied features."""
 
-_BITS = 58
-_FAR = 1 << 62
+_FAR = 4 * BEYOND
 
 Weights = tuple[int, ...]
 """How a table adds up outputs."""
@@ -153,7 +153,7 @@ class _Scores:
         raw = [int(v) * ensemble.average << (shift - bases.shift) for v in bases.values.tolist()]
         base = [sum(w * b for w, b in zip(weights, raw, strict=True)) for weights in tables]
         most = max(map(abs, exact.ravel().tolist()), default=0) * (trees + 1) + max(map(abs, base))
-        drop = max(0, most.bit_length() - _BITS)
+        drop = max(0, most.bit_length() - SCORE_BITS)
         values = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
         slack = 0 if drop == 0 else ensemble.n_trees + 1
         return cls(values, np.array([v >> drop for v in base], np.int64), shift, drop, slack)

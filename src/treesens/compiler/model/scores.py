@@ -7,12 +7,25 @@ from functools import lru_cache
 
 import numpy as np
 
+from treesens import _engine
 from treesens.compiler.base.arrays import Int64Array, frozen
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 
-_BITS = 61
+SCORE_BITS: int = _engine.SCORE_BITS
+"""Scores as whole numbers stay below 2**SCORE_BITS: base, rounding, and the largest leaf of every tree, added up. All of the
+engine checks the same limit (engine/problem/score_range.hpp)."""
+BEYOND = 1 << SCORE_BITS
+"""Beyond every score: so far at most are bounds moved that no score reaches."""
+UNTRIED = 2 * BEYOND
+"""Beyond every bound: the score of what has no legal input."""
+
+
+def clipped(units: int) -> int:
+    """A bound in whole units; one beyond every score is as good as any other such."""
+    return min(max(units, -BEYOND), BEYOND)
 
 
 def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]:
@@ -34,7 +47,7 @@ def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]
     whole = abs(int(base.values[0])) * ensemble.average << (shift - base.shift)
     ends = (int(column.max(initial=0)), int(column.min(initial=0)))
     most = max(map(abs, ends)) << (shift - scaled.shift)
-    drop = max(0, (most * (ensemble.n_trees + 1) + whole).bit_length() - _BITS)
+    drop = max(0, (most * (ensemble.n_trees + 1) + whole).bit_length() - SCORE_BITS)
     lift = shift - scaled.shift - drop  # what is left of a value fits by now
     moved = column << lift if lift >= 0 else column >> -lift
     return frozen(moved, np.int64), shift - drop, 0 if drop == 0 else ensemble.n_trees + 1
@@ -43,4 +56,4 @@ def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]
 def base_units(model: CellEnsemble, output: int, shift: int) -> int:
     """What a score has without any leaf, rounded down to units of 2**-shift."""
     base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
-    return (base * Fraction(2) ** shift).__floor__()
+    return Unit(shift).floor(base)

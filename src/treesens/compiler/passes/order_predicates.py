@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Linear, Membership, Module, Op, Order
 from treesens.compiler.ir.implications import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
@@ -65,6 +66,6 @@ def _weights(module: Module, by: str) -> FloatArray:
         return weight
     size = np.zeros(module.variables)
     for row in module.ops_of(Linear):
-        np.add.at(size, row.variables, np.abs(row.coefficients.astype(float)) * 2.0**-row.shift)
+        np.add.at(size, row.variables, np.abs(Unit(row.shift).doubles(row.coefficients)))
     np.add.at(weight, literals >> 1, size[leaves])
     return weight

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 
 from treesens.compiler.base.dyadic import ln_bounds
+from treesens.compiler.base.units import Unit, nearest_double
+from treesens.compiler.model.scores import clipped
 from treesens.errors import InternalError
 
 
@@ -50,25 +51,29 @@ class LogRational:
         return low, high
 
     def ceil(self, shift: int, *, strict: bool = False) -> int:
-        """The smallest integer n with n * 2**-shift >= bound (> bound if strict)."""
-        bits = shift + 64
+        """The smallest integer n with n * 2**-shift >= bound (> bound if strict); the shift may be negative."""
+        unit, bits = Unit(shift), max(shift, 0) + 64
         while True:
-            low, high = (x * 2**shift for x in self.enclose(bits))
-            down, up = (floor(x) + 1 if strict else ceil(x) for x in (low, high))
+            down, up = (unit.floor(x) + 1 if strict else unit.ceil(x) for x in self.enclose(bits))
             if down == up:
-                return int(down)
+                return down
             bits *= 2
             if bits > 1 << 16:
                 raise InternalError("a logarithm could not be told from a rational number")
 
     def __float__(self) -> float:
         low, high = self.enclose(80)
-        return float((low + high) / 2)
+        return nearest_double((low + high) / 2)
 
     def __str__(self) -> str:
         parts = [str(self.rational)] if self.rational or not self.logs else []
         parts += [f"{'' if c == 1 else f'{c} * '}ln({a})" for c, a in self.logs]
         return " + ".join(parts)
+
+
+def least_units(bound: LogRational, shift: int, *, strict: bool = False) -> int:
+    """The least whole number of units 2**-shift that a score needs to meet a bound, as far as scores reach."""
+    return clipped(bound.ceil(shift, strict=strict))
 
 
 def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction, Fraction]:
@@ -79,7 +84,7 @@ def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction,
     while True:
         finer += 32
         low, high = argument.enclose(finer)
-        if low > 0 and (high - low) * 2**bits <= low:
+        if low > 0 and high - low <= low * Unit(bits).size:
             return ln_bounds(low, bits)[0], ln_bounds(high, bits)[1]
         if finer > 1 << 16:
             raise InternalError("the argument of a logarithm could not be told from 0")

@@ -14,6 +14,7 @@ from math import frexp, inf, isnan, nextafter
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.costs import UNARY_SHIFT, cell_cost, pair_cost
 from treesens.compiler.query.query import CellCost, LinearForm, Space
 from treesens.compiler.query.radii import Layout, exact_distance, is_exact, layout_of
@@ -46,7 +47,7 @@ def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | N
     if not total < 2.0**_BITS:
         return None
     shift = min(_FINEST, _BITS - 1 - frexp(total)[1]) if total > 0 else 0
-    whole = np.where(known, np.floor(np.ldexp(np.where(known, least, 0.0), shift)), -1.0).astype(np.int64)
+    whole = np.where(known, np.floor(Unit(shift).counts(np.where(known, least, 0.0))), -1.0).astype(np.int64)
     offset = layout.offset.tolist()
     return CellCosts({t.places[0]: whole[offset[i] : offset[i + 1]] for i, t in enumerate(terms)}, shift)
 
@@ -108,7 +109,7 @@ def cell_costs(space: Space, terms: Sequence[DistanceTerm]) -> tuple[CellCost, .
         return ()
     layout = layout_of(space, tuple(t.feature for t in terms))
     found = _distances(terms, layout)
-    units = np.ldexp(found.value, UNARY_SHIFT)
+    units = Unit(UNARY_SHIFT).counts(found.value)
     with np.errstate(invalid="ignore"):
         clear = np.abs(units - np.rint(units)) > units * 2.0**-48
         sure = found.plain & (units < 2.0**52) & (found.exact | clear)
@@ -129,7 +130,7 @@ def cell_costs(space: Space, terms: Sequence[DistanceTerm]) -> tuple[CellCost, .
 
 def _units(space: Space, term: DistanceTerm, cell: int) -> int:
     found = exact_distance(space, term, cell)
-    return 0 if found is None else (found * (1 << UNARY_SHIFT)).__floor__()
+    return 0 if found is None else Unit(UNARY_SHIFT).floor(found)
 
 
 def best_of_cells(space: Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> LinearForm:

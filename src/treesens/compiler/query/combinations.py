@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ScaledIntegers
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import (
     canonical_terms,
@@ -219,8 +220,8 @@ class Combinations:
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
-            parts.append((values[:, term.output], term.coefficient / (1 << shift)))
-        parts += [(c.costs[self.cells[:, c.point, c.feature]], Fraction(1, 1 << c.shift)) for c in form.costs]
+            parts.append((values[:, term.output], term.coefficient * Unit(shift).size))
+        parts += [(c.costs[self.cells[:, c.point, c.feature]], Unit(c.shift).size) for c in form.costs]
         for change in form.changes:
             left, right = (self.chosen[:, p, list(change.features)] for p in (change.left, change.right))
             count = (left != right).sum(axis=1)
@@ -233,17 +234,17 @@ class Combinations:
             parts.append((count, Fraction(change.coefficient)))
         for tree in form.forests:
             scores = tree.scores(np.ascontiguousarray(self.cells[:, tree.point]))
-            parts.append((scores, Fraction(tree.coefficient, 1 << tree.shift)))
+            parts.append((scores, Unit(tree.shift).value(tree.coefficient)))
         for pair in form.pairs:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
-            parts.append((costs, Fraction(1, 1 << pair.shift)))
+            parts.append((costs, Unit(pair.shift).size))
         for level in form.levels:
             # Where the best is least, a level counts only if it must; if it is greatest, if it may.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
                 counted = ~self.everything if level.below is None else ~self.may(level.below)
-            parts.append((counted.astype(np.int64), Fraction(level.cost, 1 << level.shift)))
+            parts.append((counted.astype(np.int64), Unit(level.shift).value(level.cost)))
         return _summed(parts, self.count)
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:

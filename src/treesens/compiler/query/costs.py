@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.domain import Domain, ValueDomain, whole_range
 from treesens.compiler.query.query import CellCost, PairCost, Space
 from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges
@@ -147,8 +148,8 @@ def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near:
     for i in known:
         reach = ranges[i]
         assert reach is not None
-        low[i] = (Fraction(reach.low) / width * (1 << shift)).__floor__()
-        high[i] = -((-Fraction(reach.high) / width * (1 << shift)).__floor__())
+        low[i] = Unit(shift).floor(Fraction(reach.low) / width)
+        high[i] = Unit(shift).ceil(Fraction(reach.high) / width)
     if near:
         return np.asarray(np.maximum(0, np.maximum(low[None, :] - high[:, None], low[:, None] - high[None, :])))
     return np.asarray(np.maximum(high[None, :] - low[:, None], high[:, None] - low[None, :]))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.probabilities import reaches
 from treesens.compiler.query.query import (
     AllOf,
@@ -72,17 +73,17 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     """The exact value of a linear form."""
     total = sum((t.coefficient * x.scores[t.point][t.output] for t in form.scores), Fraction(0))
     for cost in form.costs:
-        total += Fraction(int(cost.costs[x.cells[cost.point, cost.feature]]), 2**cost.shift)
+        total += Unit(cost.shift).value(cost.costs[x.cells[cost.point, cost.feature]])
     for change in form.changes:
         if change.most:
             raise InternalError("how many features can differ bounds what values decide, and is no value itself")
         differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
         total += change.coefficient * int(np.count_nonzero(differ))
     for pair in form.pairs:
-        total += Fraction(int(pair.costs[x.cells[pair.left], x.cells[pair.right]]), 2**pair.shift)
+        total += Unit(pair.shift).value(pair.costs[x.cells[pair.left], x.cells[pair.right]])
     for level in form.levels:
         counts = not holds(level.below, x) if level.below is not None else level.above and holds(level.above, x)
-        total += Fraction(level.cost if counts else 0, 2**level.shift)
+        total += Unit(level.shift).value(level.cost if counts else 0)
     total += sum((term.value(x.cells[term.point]) for term in form.forests), Fraction(0))
     return total
 

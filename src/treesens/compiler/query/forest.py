@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import Grid
@@ -69,7 +70,7 @@ class ForestTerm:
     def value(self, cells: Int32Array) -> Fraction:
         """coefficient * score of cells int32[features]."""
         score = int(self.scores(np.ascontiguousarray(cells[None, :]))[0])
-        return Fraction(self.coefficient * score, 1 << self.shift)
+        return Unit(self.shift).value(self.coefficient * score)
 
 
 def forest_scores(trees: CellEnsemble, cells: Int32Array) -> Int64Array:

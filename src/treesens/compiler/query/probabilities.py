@@ -22,6 +22,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.dyadic import ScaledIntegers, exp_bounds
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import (
     AllOf,
@@ -94,7 +95,7 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
     """Which of many inputs satisfy a sum of probabilities, exactly, bool[count]; `scores` by point, [count, outputs]."""
-    numbers = {p: np.asarray(s.values.astype(object) / (1 << s.shift), np.float64) for p, s in scores.items()}
+    numbers = {p: Unit(s.shift).doubles(s.values) for p, s in scores.items()}
     largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
     total = np.full(count, -float(row.bound))
     for term in row.terms:

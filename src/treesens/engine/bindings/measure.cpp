@@ -5,6 +5,7 @@
 #include "bindings/arrays.hpp"
 #include "measure/share_search.hpp"
 #include "problem/checked.hpp"
+#include "problem/score_range.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -51,18 +52,9 @@ std::vector<Row> rows_of(const Matrix<std::int64_t>& given, std::size_t tables) 
     return rows;
 }
 
-// The sum over trees of the largest leaf has to stay below 2^60, so that no difference of two sums overflows.
 void check_values(const Matrix<std::int64_t>& values, const Longs& base, std::int64_t trees) {
-    std::int64_t largest = 0;
-    const std::int64_t limit = std::int64_t{1} << 59;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        require(values.data()[i] > -limit && values.data()[i] < limit, "a leaf value is too large");
-        largest = std::max(largest, std::abs(values.data()[i]));
-    }
-    require(largest < limit / std::max<std::int64_t>(1, trees), "the sum of the leaf values is not below 2^59");
-    for (std::size_t i = 0; i < base.size(); ++i) {
-        require(base(i) > -limit && base(i) < limit, "the base is too large");
-    }
+    require(sum_to_scores(values.data(), values.size(), trees), "the leaf values sum to no score");
+    for (std::size_t i = 0; i < base.size(); ++i) require(is_score(base(i)), "the base is too large");
 }
 
 MeasureData measure_of(const Ints& cell_count, const Ints& bin, const Longs& weight, const Ints& parent,

@@ -9,6 +9,7 @@
 #include "ensemble/flip_profiles.hpp"
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
+#include "problem/score_range.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -72,15 +73,7 @@ void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& 
         if (feature(n) >= 0) continue;
         require(leaf(n) >= 0 && static_cast<std::size_t>(leaf(n)) < leaf_value.size(), "a leaf is out of range");
     }
-    // With all leaves of one size the sum over trees must fit; twice, for the difference array.
-    std::int64_t largest = 0;
-    for (std::size_t i = 0; i < leaf_value.size(); ++i) {
-        require(leaf_value(i) > -(std::int64_t{1} << 61) && leaf_value(i) < (std::int64_t{1} << 61),
-                "a leaf value is too large");
-        largest = std::max(largest, std::abs(leaf_value(i)));
-    }
-    require(trees.trees == 0 || largest < (std::int64_t{1} << 61) / trees.trees,
-            "the sum of the leaf values is not below 2^61");
+    require(sum_to_scores(leaf_value.data(), leaf_value.size(), trees.trees), "the leaf values sum to no score");
 }
 
 }  // namespace treesens
@@ -153,6 +146,7 @@ NB_MODULE(_engine, m) {
     m.doc() =
         "Native kernels of treesens: exact evaluation of ensembles over cells, and the search for witnesses and "
         "proofs.";
+    m.attr("SCORE_BITS") = treesens::kScoreBits;
     m.def("reach_leaves", &reach_leaves, "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a,
           "default_left"_a, "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a,
           "cells"_a, "out"_a);

@@ -8,6 +8,7 @@
 #include "bindings/arrays.hpp"
 #include "nearest/greedy_moves.hpp"
 #include "nearest/row_groups.hpp"
+#include "problem/score_range.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,7 +19,8 @@ namespace {
 
 // Seven times as much must fit int64: sums are weighted by up to 3 and 2, and compared with goals that are weighted as
 // well.
-constexpr std::int64_t kLargestGoal = std::int64_t{1} << 59;
+// Units that are lost by rounding: about one per tree.
+constexpr std::int64_t kMostSlack = std::int64_t{1} << 32;
 // Seconds between two calls of `stopped`, and the most that are waited for.
 constexpr double kLookEvery = 0.05;
 constexpr double kLongest = 1e9;
@@ -43,11 +45,6 @@ public:
         CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
                                         set_member, missing_cell, cell_count);
         check_leaf_values(trees, feature, leaf, leaf_value);
-        for (std::size_t i = 0; i < leaf_value.size(); ++i) {
-            const std::int64_t size = leaf_value(i) < 0 ? -leaf_value(i) : leaf_value(i);
-            require(trees.trees == 0 || size <= kLargestGoal / trees.trees,
-                    "the sum of the leaf values is not below 2^59");
-        }
         const std::size_t features = cell_count.size();
         std::vector<std::int64_t>& offset = longs_[2];
         for (std::size_t f = 0; f < features; ++f) {
@@ -67,9 +64,9 @@ public:
         require(has_sides || has_swing, "nothing is asked of a pair");
         require(std::any_of(bytes_[2].begin(), bytes_[2].end(), [](std::uint8_t v) { return v != 0; }),
                 "no feature is varied");
-        for (const std::int64_t goal : {top, bottom, swing, slack}) {
-            require(goal >= -kLargestGoal && goal <= kLargestGoal, "a goal is too large");
-        }
+        // Weights of sums of scores go up to 3 + 2 (residual_trees.hpp): five times the limit is below 2^63.
+        for (const std::int64_t goal : {top, bottom, swing}) require(is_score(goal), "a goal is too large");
+        require(slack >= 0 && slack <= kMostSlack, "too much is lost by rounding");
         trees.root = ints_[0].data();
         trees.feature = ints_[1].data();
         trees.cut = ints_[2].data();

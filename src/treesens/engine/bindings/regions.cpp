@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.hpp"
 #include "problem/checked.hpp"
+#include "problem/score_range.hpp"
 #include "regions/region_grower.hpp"
 
 namespace nb = nanobind;
@@ -11,8 +12,6 @@ using namespace nb::literals;
 namespace treesens {
 
 namespace {
-
-constexpr std::int64_t kMost = std::int64_t{1} << 60;
 
 using Bytes = Vector<std::uint8_t>;
 using Longs = Vector<std::int64_t>;
@@ -60,14 +59,16 @@ void construct_trees(ValueTrees* self, Ints root, Ints feature, Ints cut, Ints l
     for (std::size_t f = 0; f < cell_count.size(); ++f) {
         require(cell_count(f) > 0 && missing_cell(f) < cell_count(f), "a feature has no cells");
     }
-    require(base > -kMost && base < kMost && slack >= 0 && slack < kMost, "the base is too large");
+    require(is_score(base) && is_score(slack) && slack >= 0, "the base is too large");
     new (self) ValueTrees(trees, static_cast<std::int64_t>(feature.size()), leaf_value.data(), copied(cell_count), base,
                           slack);
 }
 
+constexpr std::int64_t kMostWeight = std::int64_t{1} << 60;
+
 std::int64_t weight(nb::handle given) {
     const std::int64_t value = nb::cast<std::int64_t>(given);
-    require(value > -kMost && value < kMost, "a weight is too large");
+    require(value > -kMostWeight && value < kMostWeight, "a weight is too large");
     return value;
 }
 
@@ -97,8 +98,8 @@ RegionTerms::Row row_of(nb::tuple given, const Shape& shape, std::size_t scores)
         row.costs.push_back({place, weight(term[1]), copied(nb::cast<Longs>(term[2]))});
         require(row.costs.back().of_cell.size() == shape.width(place), "a cost must have one entry per cell");
     }
-    require(row.scores.size() + row.costs.size() < 16, "a row has too many terms");
-    // In units of 2^62, and the rest: what is beyond 2^126 is never, or always, reached.
+    require(row.fits(), "the terms of a row are too large");
+    // In units of 2^62, and the rest: 2^124 is never reached, -2^124 always.
     const std::int64_t high = nb::cast<std::int64_t>(given[2]);
     row.bound = static_cast<__int128>(high) * (std::int64_t{1} << 62) + nb::cast<std::int64_t>(given[3]);
     return row;

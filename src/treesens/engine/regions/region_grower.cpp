@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "problem/score_range.hpp"
+
 namespace treesens {
 
 namespace {
@@ -28,6 +30,24 @@ std::int64_t least_cost(const std::vector<std::int64_t>& of_cell, const std::uin
 }
 
 }  // namespace
+
+bool RegionTerms::Row::fits() const {
+    constexpr __int128 kMost = static_cast<__int128>(1) << 124;
+    __int128 total = 0;
+    const auto add = [&total](std::int64_t weight, __int128 most) {
+        const __int128 size = static_cast<__int128>(weight < 0 ? -weight : weight) * most;
+        total = size < kMost - total ? total + size : kMost;
+    };
+    // A score with its base, and what it may lack.
+    for (const Score& term : scores) add(term.weight, static_cast<__int128>(kMostScore) * 4);
+    for (const Cost& term : costs) {
+        __int128 most = 0;
+        for (const std::int64_t cost : term.of_cell)
+            most = std::max<__int128>(most, cost < 0 ? -static_cast<__int128>(cost) : cost);
+        add(term.weight, most);
+    }
+    return total < kMost;
+}
 
 RegionGrower::RegionGrower(std::vector<const ValueTrees*> scores, std::vector<std::int32_t> score_point,
                            std::int32_t points, std::vector<std::uint8_t> shared, std::vector<std::uint8_t> ordered,

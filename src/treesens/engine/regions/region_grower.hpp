@@ -29,6 +29,9 @@ struct RegionTerms {
         std::vector<Score> scores;
         std::vector<Cost> costs;
         __int128 bound = 0;
+
+        // Whether no sum of the terms, whatever is reached, goes beyond 2^124.
+        bool fits() const;
     };
     struct Set {
         std::int32_t place;

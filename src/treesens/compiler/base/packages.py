@@ -1,0 +1,44 @@
+"""Packages that a plain or a slim installation leaves out: one way to import them, and one error that names them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from treesens.errors import MissingPackageError
+
+INSTALLED_BY = {
+    "z3": "z3-solver",
+    "jinja2": "'treesens[report]'",
+    "matplotlib": "'treesens[plot]'",
+    "shap": "'treesens[shap]'",
+    "sklearn": "'treesens[sklearn]'",
+    "pyarrow": "pyarrow",
+    "distributed": "'treesens[dask]'",
+    "ray": "'treesens[ray]'",
+    "onnxruntime": "'treesens[onnx]'",
+}
+"""What pip is asked for, by module."""
+
+
+def is_installed(module: str) -> bool:
+    """Whether a top module can be found; it is not imported."""
+    return find_spec(module) is not None
+
+
+def imported(module: str, purpose: str, *, place: str = "") -> Any:
+    """A module of a package that may be missing, such as `sklearn.ensemble`.
+
+    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2".
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise MissingPackageError(
+                f"{package} does not work here: it needs {error.name}, which is not installed", place=place
+            ) from error
+        remedy = f"pip install {INSTALLED_BY[package]}"
+        raise MissingPackageError(f"{purpose}, which is not installed", remedy=remedy, place=place) from None

@@ -1,0 +1,73 @@
+"""The unit in which a score is a whole number: every product with a power of two is formed here, and none of them in floats.
+
+In Python `2**-6` is a float, and so is every exact number that it is multiplied with. A wrong `none` came of that. Nothing
+outside of this file writes a power of two with an exponent that is not known (tests/house/test_powers_of_two.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, IntegerArray
+from treesens.compiler.base.floats import NumberType, ceil_to
+
+
+@dataclass(frozen=True)
+class Unit:
+    """2**-shift, for an integer shift of either sign: the value of n units is n * 2**-shift."""
+
+    shift: int
+
+    @property
+    def size(self) -> Fraction:
+        """The value of one unit."""
+        return Fraction(1, 1 << self.shift) if self.shift >= 0 else Fraction(1 << -self.shift)
+
+    def value(self, units: int) -> Fraction:
+        """The exact value of a whole number of units."""
+        return Fraction(int(units)) * self.size
+
+    def count(self, value: Fraction | int) -> Fraction:
+        """How many units a value has; whole only if it is a multiple of the unit."""
+        return Fraction(value) / self.size
+
+    def floor(self, value: Fraction | int) -> int:
+        """The greatest n with n units <= value."""
+        return self.count(value).__floor__()
+
+    def ceil(self, value: Fraction | int) -> int:
+        """The least n with n units >= value."""
+        return self.count(value).__ceil__()
+
+    def nearest(self, units: int) -> float:
+        """The double nearest to a number of units; infinite beyond the largest one."""
+        return nearest_double(self.value(units))
+
+    def above(self, units: int) -> float:
+        """The least double that is no less than a number of units; infinite beyond the largest one."""
+        return ceil_to(self.value(units), NumberType.FLOAT64)
+
+    def counts(self, values: FloatArray) -> FloatArray:
+        """How many units doubles have, same shape: exact as long as the results are neither infinite nor below 2**-1022."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(values, self.shift)
+
+    def doubles(self, values: IntegerArray) -> FloatArray:
+        """Numbers of units as doubles, same shape. They are the nearest if the numbers are below 2**53, or Python integers."""
+        if values.dtype == object:
+            flat = [self.nearest(v) for v in values.ravel().tolist()]
+            return np.array(flat, np.float64).reshape(values.shape)
+        with np.errstate(over="ignore"):
+            return np.ldexp(values.astype(np.float64), -self.shift)
+
+
+def nearest_double(value: Fraction) -> float:
+    """The nearest double, of either sign infinite beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
