@@ -39,8 +39,8 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
     """Check certificates (files, or all of a folder) against the original model files.
 
-    Says in words what each one claims, and whether it is accepted. Trees files beside the certificates are found; each counts if
-    the model that it says to be made from is among the models. Exit codes: 0 all are accepted, 10 one is not.
+    Says in words what each one claims, and whether it is accepted. Trees files beside the certificates are found; each counts
+    if the model that it says to be made from is among the models. Exit codes: 0 all are accepted, 10 one is not.
     """
     certificates = _in(paths, ".cert.xz")
     if not certificates:

@@ -130,7 +130,8 @@ def main():
         return 2
     files = {hashlib.sha256(content).hexdigest(): path for content, path in zip(data, asked.model)}
     try:
-        return 0 if all([judge(path, asked, data, files) for path in asked.certificate]) else 1
+        verdicts = [judge(path, asked, data, files) for path in asked.certificate]
+        return 0 if all(verdicts) else 1
     except BrokenPipeError:  # nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
