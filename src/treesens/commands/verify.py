@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import EXPECTED, VIOLATED
+from treesens.commands.common import EXPECTED, VIOLATED, Number, Whole
 from treesens.errors import UsageError
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verify import main; sys.exit(main())"
@@ -31,11 +31,9 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option(
     "--trees-alone", is_flag=True, help="Believe a trees file without the model that it says to be made from."
 )
-@click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), help="At most so long for each certificate.  [default: 600]"
-)
-@click.option("--megabytes", type=click.IntRange(64), help="At most so much memory.  [default: 4096]")
-@click.option("--entries", type=click.IntRange(1), help="At most so many combinations of leaves.  [default: 2000000]")
+@click.option("--seconds", type=Number(0, min_open=True), help="At most so long for each certificate.  [default: 600]")
+@click.option("--megabytes", type=Whole(min=64), help="At most so much memory.  [default: 4096]")
+@click.option("--entries", type=Whole(min=1), help="At most so many combinations of leaves.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
     """Check certificates (files, or all of a folder) against the original model files.
 
