@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from treesens import __version__
-from treesens.compiler.base.files import new_run
+from treesens.compiler.base.files import one_run
 from treesens.errors import TreesensError, unexpected
 from treesens.report.terminal import say, use_any_encoding
 
@@ -63,8 +63,8 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command. What an earlier one has read in this process does not matter."""
-        new_run()
-        return super().invoke(ctx)
+        with one_run():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx

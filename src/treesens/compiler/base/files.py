@@ -8,6 +8,8 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,10 +17,6 @@ from treesens.errors import OverwriteError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
 """Of files that people write (sweeps, lists of instances) and of the IR's text."""
-
-_inputs: set[Path] = set()
-_outputs: set[Path] = set()
-"""What this run has read, and what it will write (`will_write`). A command is a run; so is a process that calls from Python."""
 
 _MARK = b'"schema_version"'
 """Stands in the first lines of our own records."""
@@ -32,6 +30,41 @@ _KINDS = (
 )
 
 
+@dataclass(frozen=True)
+class Run:
+    """What a run has read, and what it will write: real paths."""
+
+    inputs: set[Path] = field(default_factory=set)
+    outputs: set[Path] = field(default_factory=set)
+
+
+_run: ContextVar[Run | None] = ContextVar("run", default=None)
+
+
+@contextlib.contextmanager
+def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
+    """The scope in which no output may be an input: a command, or a call from Python that writes or keeps what it read.
+
+    It begins with the `inputs` that what is written was made from, and knows nothing of earlier runs. Inside of another run
+    it is a part of that. Outside of every run a file is read and written without a look at others.
+    """
+    run = _run.get()
+    if run is not None:
+        run.inputs.update(map(_real, inputs))
+        yield run
+        return
+    run = Run(set(map(_real, inputs)))
+    token = _run.set(run)
+    try:
+        yield run
+    finally:
+        _run.reset(token)
+
+
+def _real(path: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(path))
+
+
 def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
     """A file for reading. OSError for what is none: a pipe would be waited for, a device may never end.
 
@@ -40,10 +73,11 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
     Without O_NONBLOCK a pipe that takes a file's place between the look and the opening would still be waited for.
     """
     _refuse_others(os.stat(path).st_mode)
-    if not own:
-        if _among(Path(path), _outputs):
+    run = _run.get()
+    if run is not None and not own:
+        if _among(Path(path), run.outputs):
             raise _overwrites(Path(path))
-        _inputs.add(Path(os.path.realpath(path)))
+        run.inputs.add(_real(path))
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         _refuse_others(os.fstat(descriptor).st_mode)
@@ -68,19 +102,14 @@ def _refuse_others(mode: int) -> None:
         raise OSError(errno.EINVAL, f"this is {kind}, not a regular file")
 
 
-def new_run() -> None:
-    """Forgets what was read and what was to be written: a command begins."""
-    _inputs.clear()
-    _outputs.clear()
-
-
 def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
-    """OverwriteError for a file that this run reads, whatever name it has there; from now on it cannot be read either.
+    """OverwriteError for a file that this run (`one_run`) reads, whatever its name; from now on it cannot be read.
 
     With `derived` the name follows from another one: a file that is there is replaced only if it is a record of ours, or with
     `force`. Every output of every command and call goes through here, before the work and when it is written.
     """
-    if _among(path, _inputs):
+    run = _run.get()
+    if run is not None and _among(path, run.inputs):
         raise _overwrites(path)
     if derived and not force and path.is_file() and not _is_ours(path):
         raise OverwriteError(
@@ -88,13 +117,14 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
             place=str(path),
             remedy="name another output, or move the file away",
         )
-    _outputs.add(Path(os.path.realpath(path)))
+    if run is not None:
+        run.outputs.add(_real(path))
     return path
 
 
 def _among(path: Path, known: set[Path]) -> bool:
     """Whether a path is one of some files: by what the system says, so that links and spelling do not matter."""
-    for other in known:
+    for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
                 return True
@@ -139,11 +169,12 @@ def write_atomically(
             if target.exists():
                 os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
             os.replace(beside, target)
-            _outputs.discard(target)
         except BaseException:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
+    if (run := _run.get()) is not None:
+        run.outputs.discard(target)
 
 
 def check_writable(path: Path | None) -> None:
