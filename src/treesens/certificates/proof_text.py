@@ -95,20 +95,22 @@ class ProofText:
 
     def _weights(self, found: dict[str, Any]) -> tuple[list[list[int]], list[int]]:
         """Whole weights of the statement's rows for every leaf, and the exponents of the messages in the same units."""
-        units = self._units(found["row_shift"])
-        scale = lcm(1, *(unit.denominator for _, unit in units))
+        leaves, flat = len(found["exponent"]), found["multiplier"]
+        rows = len(flat) // max(leaves, 1)
+        shifts = [tuple(found["row_shift"][leaf * rows : (leaf + 1) * rows]) for leaf in range(leaves)]
+        units = {shift: self._units(shift) for shift in shifts}
+        scale = lcm(1, *(unit.denominator for mine in units.values() for _, unit in mine))
         if scale & (scale - 1):
             raise NoCertificate("units of rows that no power of two relates")
-        flat, rows = found["multiplier"], len(found["row_shift"])
         weights = []
-        for leaf in range(len(found["exponent"])):
+        for leaf, shift in enumerate(shifts):
             mine = [0] * len(self.problem.constant)
-            for multiplier, (row, unit) in zip(flat[leaf * rows : (leaf + 1) * rows], units, strict=False):
+            for multiplier, (row, unit) in zip(flat[leaf * rows : (leaf + 1) * rows], units[shift], strict=False):
                 mine[row] += multiplier * int(unit * scale)
             weights.append(mine)
         return weights, [exponent + scale.bit_length() - 1 for exponent in found["exponent"]]
 
-    def _units(self, row_shift: list[int]) -> list[tuple[int, Fraction]]:
+    def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
         """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
         return [
             (row, unit / Unit(shift).size / self.problem.units[row])

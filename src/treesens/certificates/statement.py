@@ -230,7 +230,7 @@ class _Parts:
         for cell in range(grid.present_cells):
             if steps and steps[-1][1] == numbers[cell]:
                 continue
-            steps.append([None if cell == 0 else float(grid.cuts[cell - 1]), numbers[cell]])
+            steps.append([None if cell == 0 else grid.interval(cell)[0], numbers[cell]])
         return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
 
 

@@ -29,7 +29,8 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
     """The document in a JSON or UBJSON file as dicts, lists, texts and numbers (UBJSON: numpy arrays where typed).
 
     With `float32_text`, every decimal of a JSON file is rounded straight to float32 (slow; needed where rounding
-    through float64 is not safe). Raises ModelError with line and column, or the byte, of the first mistake.
+    through float64 is not safe). Raises ModelError with line and column, or the byte, of the first mistake, and for an
+    object that has a field twice: readers take either one.
     """
     if is_ubjson(data[:3]):
         return parse_ubjson(data, place)
@@ -43,8 +44,18 @@ def parse_document(data: bytes, place: str, *, float32_text: bool = False) -> An
         ) from None
     # The default is C's float, which json then calls without Python code in between.
     parse_float: Callable[[str], Any] | None = _to_float32 if float32_text else None
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            remedy = "save the model again with the library"
+            raise ModelError(f"the field `{twice[:60]}` appears twice in an object", place=place, remedy=remedy)
+        return found
+
     try:
-        return json.loads(text, parse_float=parse_float)
+        return json.loads(text, parse_float=parse_float, object_pairs_hook=object_of)
     except json.JSONDecodeError as error:
         ended = error.pos >= len(text.rstrip())
         raise ModelError(

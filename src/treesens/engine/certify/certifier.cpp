@@ -39,9 +39,6 @@ Certifier::Certifier(const Problem& problem, const Forest& forest, Clauses& clau
     if (sets.collapsed) collapsed_ = add(sets.collapsed, collapsed_multiplier(sets));
     const int sides = start.size() == 2 && start[0] > 0 && start[1] > 0 ? 2 : 1;
     for (int i = 0; i < sides && !start.empty(); ++i) full_.push_back(add(sets.full, start));
-    proof_.row_shift.assign(problem.rows, 0);
-    const std::vector<int> shift = row_shifts(problem, goal);
-    for (std::int32_t r = 0; r < problem.rows; ++r) proof_.row_shift[r] = shift[r];
     for (const FactorSet* set : {sets.collapsed.get(), sets.full.get()}) {
         if (set == nullptr) continue;
         for (const std::vector<std::int32_t>& groups : set->factor_groups) {
@@ -174,12 +171,18 @@ bool Certifier::finish_leaf(BoundLevel& bound_level, Domains& node, Control& con
     return true;
 }
 
-std::vector<std::int32_t> Certifier::weights(const Messages& messages) const {
-    std::vector<std::int32_t> weight(problem_.rows, 0);
-    for (std::size_t m = 0; m < messages.set().rows.size(); ++m) {
-        for (const std::int32_t r : messages.set().rows[m]) weight[r] += messages.multipliers()[m];
+// A sum of rows has one grid, which need not be that of its rows alone.
+Certifier::Weights Certifier::weights(const Messages& messages) const {
+    Weights weights(problem_.rows);
+    const FactorSet& set = messages.set();
+    for (std::size_t m = 0; m < set.rows.size(); ++m) {
+        for (const std::int32_t r : set.rows[m]) {
+            ensure(weights.multiplier[r] == 0, "a row stands in two sums");
+            weights.multiplier[r] = messages.multipliers()[m];
+            weights.shift[r] = set.shift[m];
+        }
     }
-    return weight;
+    return weights;
 }
 
 void Certifier::decode(const BoundLevel& bound_level, const Domains& node) {
@@ -219,17 +222,18 @@ bool Certifier::close_exactly() {
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     for (std::int32_t r = 0; r < problem_.rows; ++r) {
         if (!goal_.counts(problem_, r) || slack_[r] >= (goal_.soft[r] ? level_ : 0)) continue;
-        std::vector<std::int32_t> weight(problem_.rows, 0);
-        weight[r] = kMultiplierUnit;
-        write_leaf(weight, 0);
+        Weights weights(problem_.rows);
+        weights.multiplier[r] = kMultiplierUnit;
+        write_leaf(weights, 0);
         proof_.message_offset.push_back(static_cast<std::int64_t>(proof_.message_factor.size()));
         return true;
     }
     return false;
 }
 
-void Certifier::write_leaf(const std::vector<std::int32_t>& weight, int exponent) {
-    proof_.multiplier.insert(proof_.multiplier.end(), weight.begin(), weight.end());
+void Certifier::write_leaf(const Weights& weights, int exponent) {
+    proof_.multiplier.insert(proof_.multiplier.end(), weights.multiplier.begin(), weights.multiplier.end());
+    proof_.row_shift.insert(proof_.row_shift.end(), weights.shift.begin(), weights.shift.end());
     proof_.exponent.push_back(exponent);
     proof_.variable.push_back(Proof::kByMessages);
     proof_.cut.push_back(0);

@@ -32,6 +32,12 @@ private:
         Domains domains;  // of the child that is still to be visited
         std::vector<Saved> saved;
     };
+    // Of every row of the problem: how often a leaf counts it, and on which grid.
+    struct Weights {
+        explicit Weights(std::int32_t rows) : multiplier(rows, 0), shift(rows, 0) {}
+        std::vector<std::int32_t> multiplier;
+        std::vector<std::int32_t> shift;
+    };
 
     // Clauses and bounds at one node; true if it is closed, and then a leaf of the proof.
     bool close(Domains& node, bool root, Control& control);
@@ -43,8 +49,8 @@ private:
     bool is_witness() const;
     Split split(const Domains& node);
     BoundLevel& side_for_point();
-    std::vector<std::int32_t> weights(const Messages& messages) const;
-    void write_leaf(const std::vector<std::int32_t>& weight, int exponent);
+    Weights weights(const Messages& messages) const;
+    void write_leaf(const Weights& weights, int exponent);
     void save(std::vector<Saved>& out);
     void restore(const std::vector<Saved>& saved);
 

@@ -23,6 +23,7 @@ struct Proof {
 
     // Leaves by messages, in the order of the nodes.
     std::vector<std::int32_t> multiplier;  // [leaves][rows of the problem]
+    std::vector<std::int32_t> row_shift;   // [leaves][rows]: the grid on which the leaf counts a row (rounding.hpp)
     std::vector<std::int32_t> exponent;    // [leaves]: run values count 2^exponent units of the grid
     std::vector<std::int64_t> message_offset{0};
     std::vector<std::int32_t> message_factor;  // [messages]
@@ -31,10 +32,9 @@ struct Proof {
     std::vector<Cell> run_start;
     std::vector<std::int64_t> run_value;
 
-    // The groups of every factor, and the grid shift of every row of the problem.
+    // The groups of every factor.
     std::vector<std::int64_t> factor_offset{0};
     std::vector<std::int32_t> factor_group;
-    std::vector<std::int32_t> row_shift;
 
     std::int64_t sweeps = 0;
 };
