@@ -1,6 +1,15 @@
 (* Reads integers between white space from each file, and says of each whether the checker accepts them. Nothing else is done
    outside of what is proved. *)
 
+(* One number has one text: an optional minus, digits, no zero before others. Zarith would read 0x10, +1 and 1_000, too. *)
+let integer text =
+  let length = String.length text in
+  let start = if length > 0 && text.[0] = '-' then 1 else 0 in
+  let rec digits i = i = length || (text.[i] >= '0' && text.[i] <= '9' && digits (i + 1)) in
+  if length = start || not (digits start) || (text.[start] = '0' && length > 1) then
+    failwith ("`" ^ String.escaped text ^ "` is no whole number in plain digits");
+  Z.of_string text
+
 let integers path =
   let channel = open_in_bin path in
   let text = really_input_string channel (in_channel_length channel) in
@@ -12,7 +21,7 @@ let integers path =
     else
       let rec first j = if j > 0 && not (is_space text.[j - 1]) then first (j - 1) else j in
       let j = first i in
-      back (j - 1) (Z.of_substring text ~pos:j ~len:(i - j + 1) :: found)
+      back (j - 1) (integer (String.sub text j (i - j + 1)) :: found)
   in
   back (String.length text - 1) []
 
