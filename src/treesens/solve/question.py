@@ -209,8 +209,10 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
     made = afterwards(
         result, "certificate", lambda: certified(query, result, folder, seconds=seconds, required=required)
     )
-    if required and made.verdict is Verdict.NONE and not any(c.path for c in made.certificates):
-        return replace(made, verdict=Verdict.UNKNOWN, reason="no accepted certificate: making it failed", proof=None)
+    rests_on_proof = made.verdict is Verdict.NONE or any((made.count, made.ranked, made.explanation))
+    if required and rests_on_proof and not (made.certificates and all(c.path for c in made.certificates)):
+        missing = next((c.reason for c in made.certificates if not c.path), "making it failed")
+        return replace(made, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
     return made
 
 
