@@ -25,8 +25,16 @@ $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(1)]'
 @touch $@
 endef
 
+# On a new machine half of the time is the engine and a third the packages, so both are made at once.
+DEMO_NEEDS := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  print(*p["dependencies"], *p["optional-dependencies"]["demo"], sep="\n")
 $(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE)
-	$(call environment,demo)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c '$(DEMO_NEEDS)' > $(VENV)/demo.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e . & engine=$$!; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/demo.txt && wait $$engine
+	@touch $@
 
 $(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE)
 	$(call environment,core)
