@@ -130,3 +130,13 @@ def test_documents_that_are_named_exist() -> None:
     }
     named = {(name, str(p.relative_to(ROOT))) for p in places for name in re.findall(r"\b[\w-]+\.md\b", p.read_text())}
     assert not {(name, place) for name, place in named if name not in known}
+
+
+def test_the_schedule_of_engine_md_is_that_of_the_engine() -> None:
+    header = (ROOT / "src/treesens/engine/problem/schedule.hpp").read_text()
+    options = re.findall(r"OPTION\((\w+), ([\d']+), \d+, \"([^\"]+)\"\)", header)
+    expected = [[f"`{name}`", f"{int(value.replace(chr(39), '')):,}", sentence] for name, value, sentence in options]
+    assert rows_of_table("engine.md", "number") == expected
+    used = {n for row in rows_of_table("engine.md", "when") for n in re.findall(r"`(\w+)`", row[2])}
+    assert used
+    assert used <= {name for name, _, _ in options}

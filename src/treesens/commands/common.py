@@ -91,14 +91,14 @@ def tolerance_options(function: Function) -> Function:
             type=Number(min=0.0, max=1.0),
             default=RELATIVE,
             show_default=True,
-            help="An optimum may be this part of itself away from its bound.",
+            help="The relative gap at which an optimum counts as proved.",
         ),
         click.option(
             "--absolute-tolerance",
             type=Number(min=0.0, max=1e300),
             default=0.0,
             show_default=True,
-            help="Or so much, in the units of what is optimised.",
+            help="The same gap in the units of the objective.",
         ),
         click.option("--optimal", is_flag=True, help="Optima to the last unit: both tolerances are 0."),
     )
@@ -127,7 +127,7 @@ def require_option(function: Function) -> Function:
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """UsageError where certificates are required and no folder takes them."""
+    """Raises UsageError if certificates are required and no folder is given for them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
     return certificates
@@ -189,7 +189,7 @@ def study_options(seconds: float, words: str) -> Callable[[Function], Function]:
             help="Features, as a,b, that take fractions although their columns hold whole numbers.",
         ),
         _time_limit(seconds, words),
-        click.option("--format", "form", help="The format of the model, where its content does not say it."),
+        click.option("--format", "form", help="The format of the model, if its content does not show it."),
         *_run_options("Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic."),
     )
 
@@ -256,7 +256,7 @@ trust_option = click.option(
 
 def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> ResolvedFile:
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
-    only where trusted.
+    only if they are trusted.
 
     Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
     shown, and `exit_code_of` makes the command end with 2.

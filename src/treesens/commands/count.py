@@ -78,7 +78,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per question.")
 @seed_option()
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--quiet", "-q", is_flag=True, help="No table: warnings, and the exit code.")
 @trust_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")

@@ -49,7 +49,7 @@ from treesens.report.terminal import say, say_json
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="The curve as a picture (.svg, .png, .pdf), by matplotlib."
 )
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -146,7 +146,7 @@ def _is_row(text: str) -> bool:
 
 
 def rows_of(text: str) -> list[int]:
-    """The rows that `0,5,10-19` names, in its order. UsageError for what is no number or range."""
+    """The rows that `0,5,10-19` names, in its order. Raises UsageError if a part is neither a number nor a range."""
     rows: list[int] = []
     for part in split(text):
         first, dash, last = part.partition("-")

@@ -38,7 +38,7 @@ from treesens.report.terminal import say_json, say_wrapped
     "--also",
     "beside",
     metavar="box,radius,recourse,shap",
-    help="Beside the reason: the box in which the class stands, the distance to another class by linf, the cheapest change by "
+    help="More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest change by "
     "l1, TreeSHAP.",
 )
 @click.option(
@@ -55,7 +55,7 @@ from treesens.report.terminal import say_json, say_wrapped
     metavar="LOW HIGH",
     help="The domain of every number. Default: the ranges of the table's columns.",
 )
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @seed_option()
