@@ -38,8 +38,8 @@ from treesens.report.terminal import say_json, say_wrapped
     "--also",
     "beside",
     metavar="box,radius,recourse,shap",
-    help="More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest change by "
-    "l1, TreeSHAP.",
+    help="More for each reason: the box in which the class does not change, the distance to another class by linf, the "
+    "cheapest change by l1, TreeSHAP.",
 )
 @click.option(
     "--plot",
