@@ -321,11 +321,11 @@ def _rounded_up(query: Query, unit: Fraction) -> tuple[Fraction, Fraction]:
     parts = []
     for row in _score_rows(query):
         ensembles = {term.point: query.models[query.points[term.point].model].ensemble for term in row.form.scores}
-        bases = (
+        base = sum(
             term.coefficient * Fraction(float(ensembles[term.point].base[term.output])) * ensembles[term.point].average
             for term in row.form.scores
         )
-        low, high = ((end - sum(bases)) / unit for end in row.bound.enclose(_BITS))
+        low, high = ((end - base) / unit for end in row.bound.enclose(_BITS))
         parts += [ceil(high) - low, ceil(low) - high]
     return min(parts), max(parts)
 
