@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from treesens import __version__
+from treesens.compiler.base.files import one_run
 from treesens.errors import TreesensError, unexpected
 from treesens.report.terminal import say, use_any_encoding
 
@@ -59,6 +60,11 @@ short command.
 
 class LazyGroup(click.Group):
     """Imports the module of a command when it is run."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command. What an earlier one has read in this process does not matter."""
+        with one_run():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx

@@ -87,6 +87,12 @@ class MissingPackageError(UsageError):
     code = "U002"
 
 
+class OverwriteError(UsageError):
+    """A file that would be written is one that this run reads, or one of somebody else under a name that was not given."""
+
+    code = "U003"
+
+
 class InternalError(TreesensError):
     """An internal invariant is violated; never the user's fault."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
@@ -79,6 +80,8 @@ class Audit(Records):
     source: Any = field(repr=False)
     run: Run = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
+    inputs: tuple[Path, ...] = field(repr=False)
+    """The files that it was made from: no report is written over them."""
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -95,21 +98,27 @@ class Audit(Records):
         purpose: str | Path | None = None,
         date: str | None = None,
     ) -> Path:
-        """Writes the page of `treesens audit --report`, with the records beside it as JSON; returns the path of the page.
+        """Writes the page of `treesens audit --report`, with the records beside it (NAME.audit.json); returns its path.
 
-        UsageError for a file that cannot be written, and where jinja2 (or a browser, for `pdf`) is missing.
+        UsageError for a file that cannot be written, and if jinja2 (or a browser, for `pdf`) is missing; OverwriteError for a
+        file that the audit or this call has read.
         """
+        with one_run(*self.inputs):
+            return self._report(Path(path), pdf, purpose, date)
+
+    def _report(self, place: Path, pdf: str | Path | None, purpose: str | Path | None, date: str | None) -> Path:
         from treesens.report.audit_facts import audit_facts, date_of, environment_facts
-        from treesens.report.audit_page import write_report
+        from treesens.report.audit_page import attachment_of, write_report
         from treesens.report.pdf import print_pdf
         from treesens.report.purpose import read_purpose
 
-        place = Path(path)
         heading = {
             "purpose": read_purpose(None if purpose is None else Path(purpose)),
             "date": date_of(date),
             "environment": environment_facts(),
         }
+        for output in (place, attachment_of(place), *(() if pdf is None else (Path(pdf),))):
+            check_writable(output)
         model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
         facts = audit_facts(self.run, model, data, "ts.audit(…).report(…)", settings=self.settings, **heading)
@@ -258,23 +267,25 @@ def audit(
     check_choice("replay", replay, ("emulated", "library"))
     _check_common(time_limit, jobs, seed)
     check_tolerance("tolerance", tolerance, most=1.0)
-    loaded, names = load(model), tuple(map(str, classes))
-    cut = None if threshold is None else check_threshold(threshold)
-    gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
-    options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
-    options.threshold, options.classes = cut, names
-    options.domain = read_domain(None if domain is None else Path(domain))
-    options.tolerance = Tolerance(tolerance)
-    options.measure = None if measure is None else check_measure_name(measure)
-    options.typical = _level(typical, typical_by, data)
     found = None
-    with interruptible() as interruption, progress_bar("auditing") as advance:
+    with one_run() as reading, interruptible() as interruption, progress_bar("auditing") as advance:
+        loaded, names = load(model), tuple(map(str, classes))
+        cut = None if threshold is None else check_threshold(threshold)
+        gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
+        options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
+        options.threshold, options.classes = cut, names
+        options.domain = read_domain(None if domain is None else Path(domain))
+        options.tolerance = Tolerance(tolerance)
+        options.measure = None if measure is None else check_measure_name(measure)
+        options.typical = _level(typical, typical_by, data)
         table, sets = table_of(data, label, None), sets_of(vary)
         found = run(loaded, table, varied=sets, gaps=gaps, options=options, stop=interruption.event, on_record=advance)
     if found is None:
         raise KeyboardInterrupt
     settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
-    return Audit(found.records, found.warnings, found.interrupted, data, found, settings)
+    source = loaded.ensemble.source.path
+    inputs = reading.inputs | ({Path(source).resolve()} if source else set())
+    return Audit(found.records, found.warnings, found.interrupted, data, found, settings, tuple(sorted(inputs)))
 
 
 def gap(

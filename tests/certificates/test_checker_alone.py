@@ -52,7 +52,8 @@ def test_a_copy_checks_with_the_standard_library_alone(tmp_path: Path) -> None:
     shutil.copytree(SOURCE, copy)
     answer = run(copy, file, "--model", model)
     assert answer.returncode == 0, answer.stderr
-    assert "No inputs exist: a" in answer.stdout
+    assert "No inputs exist, in values as the models store them:" in answer.stdout
+    assert "a is an input of model 0" in answer.stdout
     assert "margin(a, output 0) >= 9" in answer.stdout
     assert answer.stdout.endswith("accepted\n")
 
@@ -223,6 +224,7 @@ def test_a_false_claim_about_the_second_of_two_models_is_rejected(tmp_path: Path
         "domain": [],
         "rows": rows,
     }
+    del document["inputs"]
     document |= {"claim": "none", "apart": [], "nodes": [[[1], 0, []]]}
     with pytest.raises(checker.Rejected, match="does not refute"):
         checker.check(document, data)

@@ -109,14 +109,17 @@ def test_a_model_of_another_format_brings_its_trees(tmp_path: Path) -> None:
     file, folder = tmp_path / "q.sens", tmp_path / "certificates"
     file.write_text('model m from "m.skops"\nquery q: find a in m such that prob(a, 1) > 1')
     run("check", file, "--certificate", folder)
-    said = run("verify", folder).stdout
-    assert "No inputs exist: a" in said
+    said = run("verify", folder, "--model", tmp_path / "m.skops").stdout
+    assert "a is an input of model 0" in said
+    assert "It is trusted, not proved, that these are the trees of" in said
     assert said.endswith(": accepted\n")
     (trees,) = folder.glob("*.trees.json")
+    assert "which is not among the model files" in run("verify", folder, code=10).stdout
+    assert run("verify", folder, "--trees-alone").stdout.endswith(": accepted\n")
     run("export", tmp_path / "m.skops", "-o", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == trees.read_bytes()
     trees.write_bytes(trees.read_bytes().replace(b'"average":4', b'"average":1'))
-    assert "rejected: no model file has the SHA-256" in run("verify", folder, code=10).stdout
+    assert "rejected: no model file has the SHA-256" in run("verify", folder, "--trees-alone", code=10).stdout
 
 
 def test_verify_says_what_is_missing(model: Path, tmp_path: Path) -> None:

@@ -192,7 +192,9 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
         assert "Shares of inputs as a picture" in text
         assert "% of those concerned have `" in text
         pages.append(text)
-        first, second = (record["share"] for record in json.loads(page.with_suffix(".json").read_text())["results"])
+        first, second = (
+            record["share"] for record in json.loads(page.with_suffix(".audit.json").read_text())["results"]
+        )
         expected = by_row if measure == "rows" else by_value
         low, high = first["lower"], first["upper"]
         assert low - 1e-12 <= expected <= high + 1e-12

@@ -111,7 +111,7 @@ def row(unit, stated):
     return [
         *listed(terms, list),
         *listed(stated["costs"], lambda c: cost(unit, scale, c)),
-        *[scale, *ratio(low), int(bool(stated["strict"] and not logs))],
+        *[scale, *ratio(low), int(stated["strict"])],
     ]
 
 
@@ -159,11 +159,9 @@ def layout(problem, unit):
     yield from listed((owners[v] for v in range(len(owners))), list)
 
 
-def integers_of(certificate, data):
+def integers_of(certificate, data, **allowed):
     """The integers of a certificate about models of which the contents of files are given."""
-    statement = certificate["statement"]
-    models = [verify.read_model(verify.content_of(m["sha256"], data), m) for m in statement["models"]]
-    return integers(verify.Problem(statement, models), certificate)
+    return integers(verify.problem_of(certificate, data, **allowed), certificate)
 
 
 def main():

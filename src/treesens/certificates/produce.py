@@ -128,7 +128,8 @@ def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any
 def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -> Certificate:
     middle = time.perf_counter()
     try:
-        checker.check(document, files, _read)
+        # What is asked is about these trees, whichever files they came from; whoever checks it says what is allowed.
+        checker.check(document, files, _read, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None
     return Certificate(document, files, middle - start, time.perf_counter() - middle)

@@ -59,7 +59,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
         kept.append(row)
     text = {
         "models": [text for text, _ in models],
-        "points": [{"name": p.name, "model": p.model} for p in query.points],
+        "points": [{"name": name, "model": p.model} for name, p in zip(_names(query), query.points, strict=True)],
         "same_except": parts.same_except,
         "domain": [*_domains(query), *parts.domain],
         "rows": parts.rows,
@@ -70,6 +70,13 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
     if reduced.constraints == query.constraints and query.objective is None and query.top == 1 and not query.diverse:
         reduced = query  # compiled already
     return Statement(text, tuple(data for _, data in models), reduced, parts.kept_rows, parts.left_out)
+
+
+def _names(query: q.Query) -> list[str]:
+    """The names of the points, if each is an identifier that nobody can take for another one."""
+    names = [p.name for p in query.points]
+    plain = all(name.isascii() and name.isidentifier() for name in names)
+    return names if plain else [f"p{i}" for i in range(len(names))]
 
 
 @lru_cache(maxsize=8)

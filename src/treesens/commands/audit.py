@@ -48,6 +48,7 @@ from treesens.report.terminal import say, say_json
 def command(
     model: Path,
     data: Path,
+    force: bool,
     label: str | None,
     vary: list[list[str]] | None,
     gap: str | None,
@@ -95,7 +96,7 @@ def command(
     from treesens.studies.questions import sizes_of
     from treesens.studies.typicality import typical_level
 
-    heading = checked_report(report, pdf, purpose, date)
+    heading = checked_report(report, pdf, purpose, date, force=force)
     declared = read_domain(domain)
     loaded = load(model, form, trust_pickle=trust_pickle)
     gaps = sizes_of(loaded, split(gap), split(margin), threshold, classes)
@@ -131,7 +132,7 @@ def command(
     settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
     facts = audit_facts(found, str(model), str(data), line, settings=settings)
     if report is not None:
-        write_pages(report, pdf, found.records, {**facts, **heading})
+        write_pages(report, pdf, found.records, {**facts, **heading}, force=force)
     if as_json:
         say_json({**facts, "results": found.records})
     elif not quiet:

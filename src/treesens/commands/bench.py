@@ -18,6 +18,7 @@ from treesens.commands.common import (
     seed_option,
     split,
 )
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
@@ -33,8 +34,8 @@ from treesens.report.terminal import say, say_json
 @certificate_option
 @click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("bench.jsonl"), show_default=True)
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a cactus plot (SVG).")
+@click.option("--output", "-o", type=OutputFile(), default=Path("bench.jsonl"), show_default=True)
+@click.option("--plot", type=OutputFile(), help="Write a cactus plot (SVG).")
 @click.option(
     "--time",
     "measure",

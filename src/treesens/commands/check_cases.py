@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.result import Result
 from treesens.errors import UsageError
@@ -35,7 +36,7 @@ def ci_options(function: Function) -> Function:
         check_writable(path)
         return path
 
-    kind: click.Path = click.Path(path_type=Path, dir_okay=False)
+    kind = OutputFile()
     words = "Write the answers as {} for CI."
     for option in (
         click.option("--quiet", "-q", is_flag=True, help="No answers on the terminal: errors, and the exit code."),

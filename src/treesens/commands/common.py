@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.files import check_writable
 from treesens.compiler.base.numbers import float_of, whole_of
@@ -115,7 +116,7 @@ def certificate_option(function: Function) -> Function:
         return path
 
     words = "A folder for certificates of the answers, which anybody can check (docs/certificates.md)."
-    kind = click.Path(path_type=Path, file_okay=False)
+    kind = OutputFile(folder=True)
     return click.option("--certificate", "certificates", type=kind, callback=folder, help=words)(function)
 
 

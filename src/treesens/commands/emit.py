@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import EXPECTED, Whole, chosen, exit_code_of, file_argument, load_file, trust_option
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
@@ -28,7 +29,7 @@ FORMATS = {
 @click.argument("queries", nargs=-1)
 @trust_option
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; with several questions, a folder.")
+@click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
 def command(

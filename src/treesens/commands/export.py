@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import EXPECTED, trust_option
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.terminal import say
 
@@ -15,7 +16,7 @@ from treesens.report.terminal import say
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
 @trust_option
-@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="The file, e.g. MODEL.trees.json.")
+@click.option("--output", "-o", type=OutputFile(), required=True, help="The file, e.g. MODEL.trees.json.")
 def command(model: Path, format_name: str | None, trust_pickle: bool, output: Path) -> int:
     """Write the trees of a model as certificates refer to them: cuts, sets of categories, exact leaves (docs/certificates.md).
 

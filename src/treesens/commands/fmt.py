@@ -29,6 +29,6 @@ def command(files: tuple[Path, ...], check: bool) -> int:
             continue
         changed += 1
         if not check:
-            write_atomically(path, formatted)
+            write_atomically(path, formatted, in_place=True)
         say(f"{'would change' if check else 'formatted'} {path}", err=True)
     return 10 if check and changed else 0

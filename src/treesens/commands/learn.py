@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import Number, Whole
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say, say_json
 
@@ -24,9 +25,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--rows", type=Whole(min=1), default=30, show_default=True, help="The least support, in rows.")
 @click.option("--share", type=Number(0, 1), default=0.01, show_default=True, help="The least support, as a share.")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="A file for the text (or the JSON)."
-)
+@click.option("--output", "-o", type=OutputFile(), help="A file for the text (or the JSON).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(
     what: str,

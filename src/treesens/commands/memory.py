@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from treesens.commands.outputs import OutputFile
+
 if TYPE_CHECKING:
     from treesens.sweeps.journal import Entry, Journal
 
 journal_option = click.option(
     "--journal",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     help="An SQLite file with every answer as it comes; the same command answers from it, and goes on.",
 )
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from treesens.compiler.base.files import check_writable
+from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.files import check_writable, will_write
 from treesens.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -16,12 +17,15 @@ _FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
 
 
 def report_options(function: Function) -> Function:
-    """`report`, `pdf`, `purpose` (paths or None) and `date` (a text or None)."""
+    """`report`, `pdf`, `purpose` (paths or None), `force` (a flag) and `date` (a text or None)."""
     options = (
         click.option(
-            "--report", type=_FILE, help="Write a self-contained HTML page, and all records beside it as JSON."
+            "--report",
+            type=OutputFile(),
+            help="Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
         ),
-        click.option("--pdf", type=_FILE, help="Print the page to PDF, by Chromium or Chrome."),
+        click.option("--force", is_flag=True, help="Replace NAME.audit.json beside the page, whoever wrote it."),
+        click.option("--pdf", type=OutputFile(), help="Print the page to PDF, by Chromium or Chrome."),
         click.option("--purpose", type=_FILE, help="A TOML file with title, owner, purpose, … of the report."),
         click.option("--date", help="The date of the report, YYYY-MM-DD (default: SOURCE_DATE_EPOCH, or today)."),
     )
@@ -30,7 +34,9 @@ def report_options(function: Function) -> Function:
     return function
 
 
-def checked_report(report: Path | None, pdf: Path | None, purpose: Path | None, date: str | None) -> dict[str, Any]:
+def checked_report(
+    report: Path | None, pdf: Path | None, purpose: Path | None, date: str | None, *, force: bool
+) -> dict[str, Any]:
     """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
     from treesens.report.audit_facts import date_of, environment_facts
     from treesens.report.audit_page import attachment_of
@@ -44,6 +50,7 @@ def checked_report(report: Path | None, pdf: Path | None, purpose: Path | None, 
         return {}
     check_writable(report)
     check_writable(attachment_of(report))
+    will_write(attachment_of(report), derived=True, force=force)
     if pdf is not None:
         from treesens.report.pdf import browser
 
@@ -52,11 +59,13 @@ def checked_report(report: Path | None, pdf: Path | None, purpose: Path | None, 
     return {"purpose": read_purpose(purpose), "date": date_of(date), "environment": environment_facts()}
 
 
-def write_pages(report: Path, pdf: Path | None, records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+def write_pages(
+    report: Path, pdf: Path | None, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool
+) -> None:
     """The page, the records beside it, and the PDF if it is wanted."""
     from treesens.report.audit_page import write_report
 
-    write_report(report, records, facts)
+    write_report(report, records, facts, force=force)
     if pdf is not None:
         from treesens.report.pdf import print_pdf
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.memory import journal_option, remembered
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
@@ -45,10 +47,8 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--radius", "radii", help="Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.")
 @click.option("--targeted", is_flag=True, help="The nearest input of every other class, each with its bound.")
-@click.option("--out", type=click.Path(path_type=Path), help="A CSV file for the nearest inputs of another class.")
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="The curve as a picture (.svg, .png, .pdf), by matplotlib."
-)
+@click.option("--out", type=OutputFile(), help="A CSV file for the nearest inputs of another class.")
+@click.option("--plot", type=OutputFile(), help="The curve as a picture (.svg, .png, .pdf), by matplotlib.")
 @click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
@@ -185,9 +185,12 @@ def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
     found = [(record["row"], one) for record in records for one in record.get("targets", [record])]
     known = [(row, one) for row, one in found if one["point"] is not None]
     names = list(known[0][1]["point"]) if known else []
-    with path.open("w", newline="", encoding="utf-8") as file:
+    from treesens.compiler.base.files import write_atomically
+
+    with io.StringIO(newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", *(["target"] if targeted else []), "distance", *names])
         for row, one in known:
             target = [one["target"]] if targeted else []
             writer.writerow([row, *target, repr(one["distance"]), *(one["point"][name] for name in names)])
+        write_atomically(path, file.getvalue())

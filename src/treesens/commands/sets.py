@@ -21,6 +21,7 @@ from treesens.commands.common import (
 )
 from treesens.commands.decision_options import Cutoff
 from treesens.commands.memory import journal_option, remembered
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
@@ -45,9 +46,7 @@ from treesens.report.terminal import say, say_json
     type=click.Path(path_type=Path, dir_okay=False),
     help="A .sens file whose `feature` and `onehot` lines say what inputs are possible.",
 )
-@click.option(
-    "--plot", type=click.Path(path_type=Path), help="The sets as a picture (.svg, .png, .pdf), by matplotlib."
-)
+@click.option("--plot", type=OutputFile(), help="The sets as a picture (.svg, .png, .pdf), by matplotlib.")
 @journal_option
 @trust_option
 @study_options(10.0, "Seconds per set.")

@@ -27,6 +27,7 @@ from treesens.commands.common import (
     seed_option,
     trust_option,
 )
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable
 from treesens.report.terminal import say, say_json
 
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 
 @click.command("sweep")
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option(
-    "--journal", type=click.Path(path_type=Path, dir_okay=False), help="Default: SPEC with the ending .sqlite."
-)
+@click.option("--journal", type=OutputFile(), help="Default: SPEC with the ending .sqlite.")
 @click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @click.option("--backend", "-b", help="auto or the name of a solver.")
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 @trust_option
 @certificate_option
 @require_option
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="Write a table of all answers (CSV).")
+@click.option("--report", type=OutputFile(), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
 @quiet_option
 def command(

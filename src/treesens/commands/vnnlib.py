@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, seed_option
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import DataError, UsageError
 from treesens.report.terminal import say
@@ -16,7 +17,7 @@ from treesens.report.terminal import say
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", metavar="PROPERTY", type=click.Path(path_type=Path))
 @click.argument("timeout", type=SECONDS, default=60.0)
-@click.option("--results", "-o", type=click.Path(path_type=Path), help="A file for the result, too.")
+@click.option("--results", "-o", type=OutputFile(), help="A file for the result, too.")
 @seed_option()
 def command(model: Path, file: Path, timeout: float, results: Path | None, seed: int) -> int:
     """Whether some input satisfies the assertions of PROPERTY: `sat` with a counterexample that onnxruntime confirms, `unsat`
@@ -24,7 +25,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
     Exit codes: 0 sat or unsat, 5 unknown or timeout, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.compiler.base.files import check_writable
+    from treesens.compiler.base.files import check_writable, write_atomically
     from treesens.frontends.registry import load
     from treesens.grammar.parsing.vnnlib import parse_property
     from treesens.studies.vnnlib import decide_property, read_content, result_text
@@ -42,7 +43,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
         return INTERRUPTED
     text = result_text(found, asked)
     if results is not None:
-        results.write_text(text, "utf-8")
+        write_atomically(results, text)
     say(text.rstrip("\n"))
     if found.reason and found.status not in ("sat", "unsat"):
         say(found.reason, err=True)

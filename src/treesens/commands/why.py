@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from treesens.commands.common import (
     split,
     trust_option,
 )
+from treesens.commands.outputs import OutputFile
 from treesens.commands.robust import interval_of, rows_of
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say_json, say_wrapped
@@ -32,7 +34,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @click.option("--row", "chosen", required=True, help="The row, several as 0,5,10-19, or all.")
 @click.option("--smallest", is_flag=True, help="As few features as possible, not only none too many.")
 @click.option("--all", "most", type=Whole(min=2), metavar="K", help="The K smallest reasons.")
-@click.option("--out", type=click.Path(path_type=Path), help="A CSV file with a line per reason.")
+@click.option("--out", type=OutputFile(), help="A CSV file with a line per reason.")
 @click.option("--without", "barred", help="Features, as a,b, that no reason may use.")
 @click.option(
     "--also",
@@ -43,7 +45,7 @@ from treesens.report.terminal import say_json, say_wrapped
 )
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="A picture: which part of the rows needs a feature (.svg, .png, .pdf).",
 )
 @click.option(
@@ -133,7 +135,9 @@ def command(
 
 def _write_reasons(path: Path, records: Sequence[dict[str, Any]]) -> None:
     """One line per reason: the row, its class, the features and their values, and what another class takes."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    from treesens.compiler.base.files import write_atomically
+
+    with io.StringIO(newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", "class", "size", "features", "values", "contrast"])
         for record in records:
@@ -142,3 +146,4 @@ def _write_reasons(path: Path, records: Sequence[dict[str, Any]]) -> None:
                 contrast = "; ".join(record["contrast"] or ())
                 values = "; ".join(map(str, one.values()))
                 writer.writerow([record["row"], record["class"], len(one), "; ".join(one), values, contrast])
+        write_atomically(path, file.getvalue())

@@ -25,7 +25,7 @@ from treesens.visible import visible, visible_json
 _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 
 
-def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any]) -> Path:
+def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
     """Writes the page and, beside it, all facts and records as JSON, whose hash the page names; returns the path of the JSON.
 
     Neither holds what a clock says.
@@ -36,16 +36,16 @@ def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any
     content = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(content).hexdigest()
     html = page(records, {**facts, "attachment": {"file": attachment.name, "sha256": digest}})
-    write_atomically(attachment, content)
+    write_atomically(attachment, content, derived=True, force=force)
     write_atomically(path, html)
     return attachment
 
 
 def attachment_of(path: Path) -> Path:
-    """The file of the records beside a page. UsageError if it is the page."""
+    """The file of the records beside a page. UsageError for a page that has the name of records."""
     if path.suffix == ".json":
-        raise UsageError("the page would be overwritten by the records beside it", remedy="call the page NAME.html")
-    return path.with_suffix(".json")
+        raise UsageError("a page is no JSON", place=str(path), remedy="call the page NAME.html")
+    return path.with_suffix(".audit.json")
 
 
 def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:

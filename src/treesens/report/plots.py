@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.files import check_writable, will_write
 from treesens.compiler.base.packages import imported
 from treesens.errors import UsageError
 from treesens.visible import visible
@@ -78,6 +78,7 @@ def save_plot(axes: Any, path: Path) -> None:
     from matplotlib import rc_context
 
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    will_write(path)
     with rc_context({"svg.hashsalt": "treesens"}):
         axes.figure.savefig(path, metadata=dated.get(path.suffix, {}))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.errors import UsageError
 
 FIELDS = {
@@ -36,7 +37,7 @@ def read_purpose(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(read_regular(path, MOST_TEXT_BYTES).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the file cannot be read: {error}", place=str(path), remedy="name a TOML file") from None
     except tomllib.TOMLDecodeError as error:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, will_write
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -209,6 +209,7 @@ def run(
         return None
 
     shipments = {document.digest: ship(document, executor.remote) for document, _ in documents.values()}
+    will_write(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     torn = output.is_file() and not output.read_bytes().endswith(b"\n") and output.stat().st_size > 0
     with output.open("a") as file:
@@ -264,9 +265,9 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
     }
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, *, own: bool = False) -> list[str]:
     try:
-        return read_regular(path, MOST_TEXT_BYTES).decode("utf-8").splitlines()
+        return read_regular(path, MOST_TEXT_BYTES, own=own).decode("utf-8").splitlines()
     except OSError as error:
         raise DataError(f"the list cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError as error:
@@ -280,7 +281,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     records = []
-    for line in _lines(path):
+    for line in _lines(path, own=True):
         try:
             records.append(json.loads(line))
         except (ValueError, RecursionError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from treesens.compiler.base.files import will_write
 from treesens.errors import DataError, UsageError
 
 SCHEMA = 1
@@ -57,6 +58,7 @@ class Journal:
         """Bytes of memory that this process holds at most; kept with the run when it ends."""
         if path.exists() and not path.is_file():
             raise UsageError("this is not a regular file", place=str(path), remedy="name another file with --journal")
+        will_write(path)
         self._lock = _writers_lock(path)
         try:
             self._db = sqlite3.connect(path, isolation_level=None)

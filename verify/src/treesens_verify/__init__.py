@@ -6,10 +6,11 @@ It says in words what is claimed, and then `accepted` or why not. Nothing here i
 the whole of the distribution `treesens-verify` (verify/). Why a certificate is a proof stands in docs/certificates.md.
 """
 
-from .core import Problem, Proof, check
+from .command import main, read, say
+from .core import Problem, Proof, check, problem_of
 from .models import Model, content_of, read_model
 from .numbers import LARGEST, Rejected, float32, ln_bounds, step
-from .words import in_words, main, read, say
+from .words import in_words
 
 __all__ = [
     "LARGEST",
@@ -23,6 +24,7 @@ __all__ = [
     "in_words",
     "ln_bounds",
     "main",
+    "problem_of",
     "read",
     "read_model",
     "say",

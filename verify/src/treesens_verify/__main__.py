@@ -2,6 +2,6 @@
 
 import sys
 
-from .words import main
+from .command import main
 
 sys.exit(main())

@@ -11,11 +11,13 @@ from functools import reduce
 from itertools import accumulate
 from operator import mul
 
+from .form import check_certificate, check_statement
 from .found import check_found
-from .models import content_of, read_model
-from .numbers import LARGEST, Rejected, fraction, ln_bounds, require, step
+from .models import check_origin, content_of, read_model
+from .numbers import LARGEST, Rejected, common, fraction, ln_bounds, require, step
 
 MOST_SHIFT = 10_000
+MOST_ENTRIES = 2_000_000  # combinations of leaves, and cells of waiting parts, that are held at a time
 ANY = {"runs": [[None, None]]}
 CATEGORY = {"runs": [[0, None]], "whole": True, "missing": True}
 MALFORMED = (
@@ -30,15 +32,11 @@ class Problem:
     A variable is a feature at a point, or at both points if they agree on it. Sets of cells are the bits of an integer.
     """
 
-    def __init__(self, statement, models):
-        keys = {"models", "points", "same_except", "domain", "rows", "clauses", "orders"}
-        require(set(statement) == keys, f"a statement has the parts {sorted(keys)}")
-        require(all(0 <= p["model"] < len(models) for p in statement["points"]), "a point of no model")
-        self.statement, self.points = statement, [models[p["model"]] for p in statement["points"]]
+    def __init__(self, statement, models, found=False, most=MOST_ENTRIES):
+        check_statement(statement, models)
+        self.statement, self.models, self.found, self.free = statement, models, found, most
+        self.points = [models[p["model"]] for p in statement["points"]]
         self.features, self.number = self.points[0].features, self.points[0].number
-        require(len(self.points) in (1, 2), "neither one point nor two")
-        same = all((m.features, m.number) == (self.features, self.number) for m in self.points)
-        require(same, "the models have other features, or read other numbers")
         varied, self.largest = statement["same_except"], LARGEST[self.number]
         self.agree = len(self.points) == 2 and varied is not None
         self.find_cuts()
@@ -70,17 +68,7 @@ class Problem:
     def find_cuts(self):
         found = [set().union(*(m.cuts[f] for m in self.points)) for f in range(len(self.features))]
         sets = self.statement["domain"] + [part for clause in self.statement["clauses"] for part in clause]
-        places = [s[:2] for s in sets] + self.statement["orders"]
-        places += [x[-2:] for row in self.statement["rows"] for x in row["terms"]]
-        places += [x[:2] for row in self.statement["rows"] for x in row["costs"]]
-        require(all(type(i) is int for place in places for i in place), "an index is not a whole number")
         for _, f, allowed in sets:
-            require(set(allowed) <= {"runs", "values", "whole", "missing"}, "a set of values of an unknown kind")
-            numbers = [
-                *allowed.get("values", []),
-                *(x for run in allowed.get("runs", []) for x in run if x is not None),
-            ]
-            require(all(type(x) in (int, float) for x in numbers), "a set of what are no numbers")
             for low, high in allowed.get("runs", []):
                 found[f] |= {
                     x + 0.0 for x in (low, None if high is None else step(high, 1, self.number)) if x is not None
@@ -105,33 +93,33 @@ class Problem:
 
     def make_rows(self):
         """Rows in whole numbers: what a row asks is constant + sum of coefficient * leaf + sum of costs >= 0."""
-        scale = reduce(math.lcm, (m.scale for m in self.points))
+        scale = common(m.scale for m in self.points)
         self.units, self.constant, self.coefficients, self.costs = [], [], [], []
         for row in self.statement["rows"]:
             terms = [(fraction(c), p, o) for c, p, o in row["terms"]]
-            require(all(0 <= p < len(self.points) for _, p, _ in terms), "a score of no point")
-            require(all(0 <= o < len(self.points[p].base) for _, p, o in terms), "a score of no output")
             shares = [(c / self.points[p].average, p, o) for c, p, o in terms]  # of a sum of leaves
             prices = [fraction(c) for _, _, steps, other in row["costs"] for c in [*(s[1] for s in steps), other]]
-            unit = scale * reduce(
-                math.lcm, [c.denominator for c, _, _ in terms + shares] + [c.denominator for c in prices], 1
-            )
-            low = fraction(row["bound"]["rational"])
-            low += sum(min(fraction(c) * end for end in ln_bounds(fraction(a))) for c, a in row["bound"]["logs"])
-            bound = math.floor(low * unit) + 1 if row["strict"] and not row["bound"]["logs"] else math.ceil(low * unit)
+            unit = scale * common([c.denominator for c, _, _ in terms + shares] + [c.denominator for c in prices])
+            level = self.level(row["bound"])
+            bound = math.floor(level * unit) + 1 if row["strict"] else math.ceil(level * unit)
             self.constant.append(int(sum(c * self.points[p].base[o] for c, p, o in terms) * unit) - bound)
             coefficient, costs = {}, {}
             for c, p, o in shares:
                 coefficient[p, o] = coefficient.get((p, o), 0) + int(c * (unit // self.points[p].scale))
             for p, f, steps, other in row["costs"]:
-                require(steps[0][0] is None, "costs begin at the least value")
-                whole = [(-math.inf if s is None else s, int(fraction(c) * unit)) for s, c in steps]
-                table = [[c for s, c in whole if s <= start][-1] for start in [-math.inf, *self.cuts[f]]]
+                starts, whole = [s for s, _ in steps[1:]], [int(fraction(c) * unit) for _, c in steps]
+                table = [whole[bisect_right(starts, start)] for start in [-math.inf, *self.cuts[f]]]
                 before = costs.get(self.variable[p, f], [0] * (len(table) + 1))
                 costs[self.variable[p, f]] = [x + y for x, y in zip(before, [*table, int(fraction(other) * unit)])]
             self.units.append(unit)
             self.coefficients.append(coefficient)
             self.costs.append(costs)
+
+    def level(self, bound):
+        """A fraction that the bound is not below, or if inputs are claimed to exist, not above."""
+        choose = max if self.found else min
+        logs = (choose(fraction(c) * end for end in ln_bounds(fraction(a))) for c, a in bound["logs"])
+        return fraction(bound["rational"]) + sum(logs)
 
     def tree(self, p, t):
         """A tree over cells: nodes (feature, cells that go left, left, right) or (whole values of a leaf,)."""
@@ -166,6 +154,7 @@ class Problem:
             t, points = self.factors[i]
             trees, found, stack = [self.tree(p, t) for p in points], [], [((0,) * len(points), {})]
             while stack:
+                self.hold(1)
                 at, box = stack.pop()
                 turn = next((j for j, tree in enumerate(trees) if len(tree[at[j]]) > 1), None)
                 equal = cancels and at[0] == at[1] and self.goes_along(t)[at[0]]
@@ -179,6 +168,10 @@ class Problem:
                     found.append(((None,) * len(at) if equal else at, list(box.items())))
             self.entries[i, cancels] = found
         return self.entries[i, cancels]
+
+    def hold(self, count):
+        self.free -= count
+        require(self.free >= 0, "it needs more combinations of leaves than are allowed (--entries allows more)")
 
     def refutes(self, box):
         """Whether an order, or a clause of two parts, excludes all of a box."""
@@ -236,6 +229,7 @@ class Proof:
         stack = [list(self.problem.domain)]
         for node in nodes:
             require(stack, "there are nodes after the last one")
+            require(len(stack) * len(stack[0]) <= MOST_ENTRIES, "too many parts of the domain wait")
             domain = stack.pop()
             possible = self.problem.propagate(domain)
             if len(node) == 2:
@@ -331,14 +325,28 @@ class Proof:
         return max(x for k, x in enumerate(values) if self.domain[v] >> k & 1)
 
 
-def check(certificate, data, read=read_model):
-    """Checks a certificate (a JSON object) against the bytes of model files. Raises Rejected with the reason."""
+def problem_of(certificate, data, read=read_model, *, first_trees=False, trees_alone=False, entries=MOST_ENTRIES):
+    """The statement of a certificate about models whose files have the contents `data`."""
+    check_certificate(certificate)
+    statement = certificate["statement"]
+    models = [read(content_of(m["sha256"], data), m) for m in statement["models"]]
+    for model, stated in zip(models, statement["models"]):
+        first = f"it is about the first {stated['trees']} of {model.total} trees (--first-trees allows this)"
+        require(first_trees or stated["trees"] == model.total, first)
+        if model.made_from is not None and not trees_alone:
+            check_origin(model.made_from, data)
+    return Problem(statement, models, certificate["claim"] == "found", entries)
+
+
+def check(certificate, data, read=read_model, **allowed):
+    """Checks a certificate (a JSON object) against the bytes of model files. Raises Rejected with the reason.
+
+    `first_trees`: it may be about the first trees of a model; `trees_alone`: trees files count without the models that they are
+    made from; `entries`: so many combinations of leaves are held.
+    """
     try:
-        known = certificate["format"] == "treesens-certificate" and certificate["version"] == 1
-        require(known and certificate["claim"] in ("none", "found"), "not a certificate of version 1")
-        statement = certificate["statement"]
-        problem = Problem(statement, [read(content_of(m["sha256"], data), m) for m in statement["models"]])
-        if certificate["claim"] == "found":
+        problem = problem_of(certificate, data, read, **allowed)
+        if problem.found:
             check_found(problem, certificate["inputs"])
         else:
             problem.make_factors(set(certificate["apart"]))

@@ -28,7 +28,8 @@ def check_found(problem, inputs):
         all(holds(s, x[p][f], problem.largest) for p, f, s in problem.domains()), "a value lies outside of its domain"
     )
     same = [
-        f in (statement["same_except"] or ()) or x[0][f] == x[-1][f] or x[0][f] != x[0][f] != x[-1][f] for f in features
+        f in (statement["same_except"] or ()) or x[0][f] == x[-1][f] or (math.isnan(x[0][f]) and math.isnan(x[-1][f]))
+        for f in features
     ]
     require(not problem.agree or all(same), "the points differ in a feature that they agree on")
     require(

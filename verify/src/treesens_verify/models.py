@@ -8,12 +8,12 @@ import json
 import math
 import struct
 from fractions import Fraction
-from functools import reduce
 
-from .numbers import LARGEST, float32, fraction, require
+from .numbers import LARGEST, Rejected, common, float32, fraction, require
 
 LOGISTIC = {"binary:logistic", "reg:logistic"}
 LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"}
+MOST_FEATURES = 1 << 22
 UBJSON = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d"}
 
 
@@ -21,9 +21,12 @@ class Model:
     """Trees of nodes (feature, test, missing goes left, left, right), and leaves (values,), one value per output of the tree.
 
     x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves / average.
+    The file has `total` trees. `made_from` is the SHA-256 of the model that a trees file says to be made from.
     """
 
-    def __init__(self, features, trees, outputs, base, number="float32", average=1):
+    def __init__(self, features, trees, outputs, base, total, number="float32", average=1, made_from=None):
+        require(all(type(name) is str for name in features), "the name of a feature is no text")
+        self.total, self.made_from = total, made_from
         self.features, self.trees, self.outputs, self.base = features, trees, outputs, base
         self.number, self.average, self.cuts = number, average, [set() for _ in features]
         self.categories, self.uses = set(), [{n[0] for n in nodes if len(n) > 1} for nodes in trees]
@@ -34,7 +37,7 @@ class Model:
             else:
                 self.cuts[f].add(test + 0.0)
         numbers = {x for nodes in trees for n in nodes if len(n) == 1 for x in n[0]} | set(base)
-        self.scale = reduce(math.lcm, {x.as_integer_ratio()[1] for x in numbers}, 1)
+        self.scale = common(x.as_integer_ratio()[1] for x in numbers)
         self.whole = [[(self.in_units(*n),) if len(n) == 1 else n for n in nodes] for nodes in trees]
 
     def in_units(self, values):
@@ -43,27 +46,65 @@ class Model:
 
 def read_model(data, stated):
     """A model file (bytes) as a certificate says to use it."""
+    require(stated["format"] in ("treesens-trees", "xgboost-ubj", "xgboost-json"), "a model file of an unknown format")
     if stated["format"] == "treesens-trees":
-        return read_trees(json.loads(data), stated)
-    if stated["format"] == "xgboost-ubj":
-        return read_xgboost(Ubjson(data).value(), stated)
-    require(stated["format"] == "xgboost-json", "a model file of an unknown format")
-    return read_xgboost(json.loads(data, parse_float=str), stated)
+        return read_trees(read_json(data), stated)
+    return read_xgboost(Ubjson(data).whole() if stated["format"] == "xgboost-ubj" else read_json(data, str), stated)
+
+
+def read_json(data, parse_float=float):
+    """JSON in UTF-8 whose objects have no key twice."""
+    return json.loads(data.decode(), parse_float=parse_float, object_pairs_hook=object_of)
+
+
+def object_of(pairs):
+    found = dict(pairs)
+    require(len(found) == len(pairs), "an object has a key twice")
+    return found
+
+
+def by_sha256(data):
+    return {hashlib.sha256(d).hexdigest(): d for d in data}
 
 
 def content_of(sha256, data):
-    content = next((d for d in data if hashlib.sha256(d).hexdigest() == sha256), None)
+    content = by_sha256(data).get(sha256)
     require(content is not None, f"no model file has the SHA-256 {sha256}")
     return content
 
 
+def check_origin(made_from, data):
+    """That a trees file is needed: the model that it names is at hand, and is none that is read here itself."""
+    require(
+        made_from in by_sha256(data),
+        f"a trees file made from a model with the SHA-256 {made_from}, which is not among the model files",
+    )
+    require(
+        not is_xgboost(content_of(made_from, data)), "a trees file of a model of XGBoost, which is read here itself"
+    )
+
+
+def is_xgboost(data):
+    """Whether `read_xgboost` reads a file: a model of XGBoost whose leaves hold one number each."""
+    for read in (read_json, lambda data: Ubjson(data).whole()):
+        try:
+            booster = read(data)["learner"]["gradient_booster"]
+            trees = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]["trees"]
+            return not any(int(tree["tree_param"].get("size_leaf_vector") or 0) > 1 for tree in trees)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, Rejected):
+            continue
+    return False
+
+
 def checked_nodes(nodes, features):
-    """Nodes whose children come later, so that every way ends in a leaf."""
+    """Nodes whose children come later and have one parent, so that every way ends in a leaf and a tree is a tree."""
+    children = [child for node in nodes if len(node) > 1 for child in node[3:]]
     for i, node in enumerate(nodes):
-        require(
-            len(node) == 1 or all(i < child < len(nodes) for child in node[3:]), "a child does not follow its parent"
-        )
-        require(len(node) == 1 or 0 <= node[0] < features, "a split uses a feature that does not exist")
+        inner = len(node) > 1
+        require(not inner or all(type(x) is int for x in (node[0], *node[3:])), "an index is not a whole number")
+        require(not inner or all(i < child < len(nodes) for child in node[3:]), "a child does not follow its parent")
+        require(not inner or 0 <= node[0] < features, "a split uses a feature that does not exist")
+    require(len(set(children)) == len(children), "a node has two parents")
     require(nodes, "a tree without nodes")
     return nodes
 
@@ -71,14 +112,16 @@ def checked_nodes(nodes, features):
 def read_trees(file, stated):
     """The neutral format. Numbers of leaves may be texts of fractions, and thresholds `inf` or `-inf`."""
     require(file["format"] == "treesens-trees" and file["version"] == 1, "no trees of version 1")
+    made_from = file["made_from"]["sha256"]
+    require(type(made_from) is str, "trees that do not say what they were made from")
     require(file["number"] in LARGEST, "numbers of an unknown type")
     require(type(file["average"]) is int and file["average"] > 0, "an average of no trees")
     base, trees, outputs = [fraction(b) for b in file["base"]], [], []
-    require(stated["trees"] == len(file["trees"]), "the model has another number of trees than stated")
+    require(stated["trees"] <= len(file["trees"]), "the model has fewer trees than stated")
     require(base == [fraction(b) for b in stated["base"]], "the base margin is another one")
-    for tree in file["trees"]:
+    for tree in file["trees"][: stated["trees"]]:
         outputs.append(tuple(tree["outputs"]))
-        require(all(0 <= o < len(base) for o in outputs[-1]), "a tree feeds no output")
+        require(all(type(o) is int and 0 <= o < len(base) for o in outputs[-1]), "a tree feeds no output")
         nodes = []
         for node in tree["nodes"]:
             if len(node) == 1:
@@ -88,10 +131,13 @@ def read_trees(file, stated):
             feature, test, missing, left, right = node
             is_set = isinstance(test, list)
             require(not is_set or all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
+            require(is_set or type(test) in (int, float) or test in ("inf", "-inf"), "a threshold is none")
             require(is_set or not math.isnan(float(test)), "a threshold is none")
-            nodes.append((feature, frozenset(test) if is_set else float(test), bool(missing), left, right))
+            require(type(missing) is bool, "a flag is neither true nor false")
+            nodes.append((feature, frozenset(test) if is_set else float(test), missing, left, right))
         trees.append(checked_nodes(nodes, len(file["features"])))
-    return Model(file["features"], trees, outputs, base, file["number"], file["average"])
+    total = len(file["trees"])
+    return Model(file["features"], trees, outputs, base, total, file["number"], file["average"], made_from)
 
 
 def read_xgboost(file, stated):
@@ -100,10 +146,12 @@ def read_xgboost(file, stated):
     booster = learner["gradient_booster"]
     model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
     used, parameters = model["trees"][: stated["trees"]], learner["learner_model_param"]
-    require(type(stated["trees"]) is int and len(used) == stated["trees"], "the model has fewer trees than stated")
+    require(len(used) == stated["trees"], "the model has fewer trees than stated")
+    require(len(model["tree_info"]) == len(model["trees"]), "trees without an output")
     weights = booster["weight_drop"][: len(used)] if booster["name"] == "dart" else [1] * len(used)
     count, classes = int(parameters["num_feature"]), max(1, int(parameters["num_class"]))
-    require(all(0 <= o < classes for o in model["tree_info"]), "a tree feeds no output")
+    require(0 <= count <= MOST_FEATURES, f"more than {MOST_FEATURES} features")
+    require(all(type(o) is int and 0 <= o < classes for o in model["tree_info"]), "a tree feeds no output")
     trees = [xgboost_tree(tree, float32(w), count) for tree, w in zip(used, weights, strict=True)]
     base, scores = [fraction(b) for b in stated["base"]], str(parameters["base_score"]).strip("[]").split(",")
     require(len(base) == classes and len(scores) in (1, classes), "the base margin needs one number per output")
@@ -111,7 +159,7 @@ def read_xgboost(file, stated):
         check_base(learner["objective"]["name"], score, margin)
     features = learner.get("feature_names") or [f"f{i}" for i in range(count)]
     require(len(features) == count, "the names of the features are not as many as the features")
-    return Model(features, trees, [(o,) for o in model["tree_info"][: len(used)]], base)
+    return Model(features, trees, [(o,) for o in model["tree_info"][: len(used)]], base, len(model["trees"]))
 
 
 def xgboost_tree(tree, weight, features):
@@ -126,6 +174,7 @@ def xgboost_tree(tree, weight, features):
     nodes = []
     for left, right, feature, default, text in zip(*columns, strict=True):
         number = float32(text)
+        require(default in (0, 1), "a flag is neither true nor false")
         if left == -1:
             require(math.isfinite(number), "the number of a leaf is none")
             nodes.append(((number if weight == 1 else Fraction(weight) * Fraction(number),),))
@@ -198,4 +247,10 @@ class Ubjson:
         found, close = [], "]" if kind == "[" else "}"
         while len(found) != count and not (count is None and self.next_is(close)):
             found.append((self.text() if kind == "{" else None, self.value(inner)))
-        return dict(found) if kind == "{" else [x for _, x in found]
+        return object_of(found) if kind == "{" else [x for _, x in found]
+
+    def whole(self):
+        """The one value that the file is."""
+        found = self.value()
+        require(self.at == len(self.data), "something follows the model")
+        return found

@@ -1,8 +1,11 @@
 """Exact numbers: float32 as C reads it, neighbours of floats, and logarithms between two fractions."""
 
 import math
+import re
 import struct
 from fractions import Fraction
+
+MOST_BITS = 1 << 16
 
 
 class Rejected(Exception):
@@ -30,9 +33,19 @@ def float32(text):
 
 
 def fraction(text):
-    """A fraction, of a text (n, n/d or a decimal without an exponent) or a float."""
-    require(not isinstance(text, str) or "e" not in text.lower(), "a number with an exponent")
+    """A fraction, of a text (n, n/d or a decimal without an exponent) or a number of JSON."""
+    require(not isinstance(text, str) or re.fullmatch(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?", text), "a text of no fraction")
+    require(not isinstance(text, bool), "a flag is no number")
     return Fraction(text)
+
+
+def common(denominators):
+    """The least common multiple. Many large denominators without a common factor would have one without an end."""
+    found = 1
+    for one in {*denominators}:
+        found = math.lcm(found, one)
+        require(found.bit_length() <= MOST_BITS, f"numbers whose common denominator has more than {MOST_BITS} bits")
+    return found
 
 
 def step(x, direction, number="float32"):
@@ -60,6 +73,8 @@ def ln_bounds(x, bits=256):
         return total if t >= 0 else -total
 
     require(x > 0, f"{x} has no logarithm")
+    if x == 1:
+        return Fraction(0), Fraction(0)
     k = x.numerator.bit_length() - x.denominator.bit_length()
     k += (x / Fraction(2) ** k > Fraction(4, 3)) - (x / Fraction(2) ** k < Fraction(2, 3))
     m = x / Fraction(2) ** k

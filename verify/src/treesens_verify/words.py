@@ -1,69 +1,114 @@
-"""What a certificate claims, line by line, and the command."""
+"""What a certificate claims, line by line: all of the statement, so that nobody has to open the file."""
 
-import argparse
 import json
-import lzma
+from collections import Counter
 
-from .core import MALFORMED, check
-from .numbers import Rejected, require
+from .form import NAME
 
-MOST_BYTES = 1 << 30
+MOST_NAMES = 12
 
 
-def in_words(problem, found):
-    """What a certificate claims, line by line."""
-    statement, names, feature = problem.statement, [p["name"] for p in problem.statement["points"]], problem.features
-    yield (
-        "These inputs exist" if found else "No inputs exist"
-    ) + f": {', '.join(names)} (values as the model stores them), with"
-    if problem.agree:
-        yield "  the same values of all features but " + ", ".join(feature[f] for f in statement["same_except"])
-    for p, f, allowed in statement["domain"]:
-        kind = ("whole numbers in " if allowed.get("whole") else "in ") if "runs" in allowed else "one of "
-        values = allowed.get("runs", allowed.get("values", []))
-        yield f"  {names[p]}.{feature[f]} {kind}{json.dumps(values)}{' or missing' if allowed.get('missing') else ''}"
-    for row in statement["rows"]:
-        terms = [f"{c} * margin({names[p]}, output {o})" for c, p, o in row["terms"]]
-        terms += [f"cost of {names[p]}.{feature[f]} {json.dumps([*s, ['missing', m]])}" for p, f, s, m in row["costs"]]
-        logs = "".join(f" + {c} * ln({a})" for c, a in row["bound"]["logs"])
-        yield f"  {' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
-    yield from (f"  {names[p]}.{feature[f]} <= {names[q]}.{feature[f]}" for p, q, f in statement["orders"])
+def in_words(problem, files=None):
+    """What a certificate claims. `files`: names of files by their SHA-256."""
+    statement, say = problem.statement, Words(problem, files or {})
+    yield ("These inputs exist" if problem.found else "No inputs exist") + ", in values as the models store them:"
+    for i, (stated, model) in enumerate(zip(statement["models"], problem.models)):
+        yield from say.model(i, stated, model)
+    for p, point in enumerate(statement["points"]):
+        yield f"  {point['name']} is an input of model {point['model']}, with " + say.free(p)
+    if len(problem.points) == 2:
+        varied = [say.features[f] for f in statement["same_except"] or ()]
+        but = f" but {', '.join(varied)}" if varied else ""
+        yield f"  the same values of all features{but}" if problem.agree else "  all features may differ"
+    yield from (f"  {say.place(*part)}" for part in statement["domain"])
+    yield from (f"  {say.row(row)}" for row in statement["rows"])
+    yield from (f"  {say.at(p, f)} <= {say.at(q, f)} (neither one is missing)" for p, q, f in statement["orders"])
     for clause in statement["clauses"]:
-        yield "  " + " or ".join(f"{names[p]}.{feature[f]} in {json.dumps(s)}" for p, f, s in clause)
+        yield "  " + (" or ".join(say.place(*part) for part in clause) or "false")
 
 
-def read(path):
-    with lzma.open(path) as file:
-        text = file.read(MOST_BYTES + 1)
-    require(len(text) <= MOST_BYTES, "the certificate is too large")
-    return json.loads(text, parse_constant=lambda name: require(False, f"{name} is no number"))
+class Words:
+    """The parts of a statement in words; what is no identifier stands in quotation marks."""
+
+    def __init__(self, problem, files):
+        self.problem, self.files = problem, files
+        self.names = [p["name"] for p in problem.statement["points"]]
+        often = Counter(problem.features)
+        self.features = [
+            (name if NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False)) + f"#{f}" * (often[name] > 1)
+            for f, name in enumerate(problem.features)
+        ]
+
+    def file(self, sha256):
+        return f"{json.dumps(self.files.get(sha256, 'a file'), ensure_ascii=False)}, SHA-256 {sha256}"
+
+    def model(self, i, stated, model):
+        count, total = stated["trees"], model.total
+        trees = f"all {total} trees" if count == total else f"the first {count} of {total} trees"
+        trees += f" divided by {model.average}" * (model.average != 1)
+        base = ", ".join(stated["base"])
+        yield f"  model {i} is {self.file(stated['sha256'])} ({stated['format']}): {trees}, base margin {base}"
+        if model.made_from is not None:
+            yield f"    It is trusted, not proved, that these are the trees of {self.file(model.made_from)}"
+
+    def free(self, p):
+        """What is asked of the features that no set of the domain is about."""
+        problem, listed = self.problem, {f for q, f, _ in self.problem.statement["domain"] if q == p}
+        codes = problem.points[p].categories
+        free = [f for f in range(len(self.features)) if f not in listed]
+        kinds = [
+            ("any finite value, not missing", [f for f in free if f not in codes], len(self.features) - len(codes)),
+            ("any code of a category (0, 1, 2, ...), not missing", [f for f in free if f in codes], len(codes)),
+            ("a code of a category or missing, and as below", sorted(codes & listed), None),
+        ]
+        found = []
+        for kind, mine, total in kinds:
+            if len(mine) == total and total > MOST_NAMES:
+                found.append(f"all {total} features that have {'codes' if mine[0] in codes else 'no codes'}: {kind}")
+            elif mine:
+                found.append(f"{', '.join(self.features[f] for f in mine)}: {kind}")
+        return "; ".join(found) or "all features as below"
+
+    def at(self, p, f):
+        return f"{self.names[p]}.{self.features[f]}"
+
+    def place(self, p, f, allowed):
+        what = []
+        for low, high in allowed.get("runs", []):
+            what.append(f"from {plain(low)} to {plain(high)}" if None not in (low, high) else one_end(low, high))
+        kind = "a whole number " if allowed.get("whole") else ""
+        words = [kind + " or ".join(what)] if what else []
+        if allowed.get("values"):
+            words.append("one of " + ", ".join(map(plain, allowed["values"])))
+        if allowed.get("missing"):
+            words.append("missing")
+        return f"{self.at(p, f)} is {' or '.join(words)}" if words else f"{self.at(p, f)} is in an empty set: false"
+
+    def row(self, row):
+        terms = [f"{c} * margin({self.names[p]}, output {o})" for c, p, o in row["terms"]]
+        terms += [self.cost(*cost) for cost in row["costs"]]
+        logs = "".join(f" + {c} * ln({a})" for c, a in row["bound"]["logs"])
+        return f"{' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
+
+    def cost(self, p, f, steps, missing):
+        starts = ", ".join(f"{c} from {plain(start)} on" if i else c for i, (start, c) in enumerate(steps))
+        return f"cost({self.at(p, f)}: {starts}, {missing} if missing)"
 
 
-def say(text):
-    # Names come from files that nobody trusts: no control character reaches a terminal.
-    print("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), flush=True)
+def one_end(low, high):
+    if low is None and high is None:
+        return "of any finite value"
+    return f"up to {plain(high)}" if low is None else f"from {plain(low)} on"
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description="Checks certificates about tree ensembles: says in words what is claimed, and whether that is proved."
-    )
-    parser.add_argument("certificate", nargs="+")
-    parser.add_argument("--model", action="append", required=True, help="a model file; may be repeated")
-    parser.add_argument("--quiet", action="store_true", help="only whether it is accepted, not what is claimed")
-    asked, data = parser.parse_args(), []
-    for path in asked.model:
-        with open(path, "rb") as file:
-            data.append(file.read())
-    failures = 0
-    for path in asked.certificate:
-        try:
-            certificate = read(path)
-            lines = list(in_words(check(certificate, data), certificate["claim"] == "found"))
-            for line in [] if asked.quiet else lines:
-                say(line)
-            say(f"{path}: accepted")
-        except (Rejected, *MALFORMED) as reason:
-            failures += 1
-            say(f"{path}: rejected: {reason}")
-    return 1 if failures else 0
+def plain(x):
+    """A number of JSON, exactly; a whole one without a point."""
+    return repr(int(x)) if x == int(x) and abs(x) < 1 << 53 else repr(float(x))
+
+
+def in_full(problem, inputs):
+    """The inputs that are claimed to exist."""
+    say = Words(problem, {})
+    for name, point in zip(say.names, inputs):
+        values = (f"{f} {'missing' if x is None else '= ' + plain(x)}" for f, x in zip(say.features, point))
+        yield f"  {name}: {', '.join(values)}"

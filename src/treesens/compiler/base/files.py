@@ -8,13 +8,18 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from treesens.errors import UsageError
+from treesens.errors import OverwriteError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
 """Of files that people write (sweeps, lists of instances) and of the IR's text."""
+
+_MARK = b'"schema_version"'
+"""Stands in the first lines of our own records."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -25,12 +30,54 @@ _KINDS = (
 )
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+@dataclass(frozen=True)
+class Run:
+    """What a run has read, and what it will write: real paths."""
+
+    inputs: set[Path] = field(default_factory=set)
+    outputs: set[Path] = field(default_factory=set)
+
+
+_run: ContextVar[Run | None] = ContextVar("run", default=None)
+
+
+@contextlib.contextmanager
+def one_run(*inputs: str | os.PathLike[str]) -> Iterator[Run]:
+    """The scope in which no output may be an input: a command, or a call from Python that writes or keeps what it read.
+
+    It begins with the `inputs` that what is written was made from, and knows nothing of earlier runs. Inside of another run
+    it is a part of that. Outside of every run a file is read and written without a look at others.
+    """
+    run = _run.get()
+    if run is not None:
+        run.inputs.update(map(_real, inputs))
+        yield run
+        return
+    run = Run(set(map(_real, inputs)))
+    token = _run.set(run)
+    try:
+        yield run
+    finally:
+        _run.reset(token)
+
+
+def _real(path: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO:
     """A file for reading. OSError for what is none: a pipe would be waited for, a device may never end.
+
+    It is an input of this run from now on, unless it is a file of our `own` that the run goes on with.
 
     Without O_NONBLOCK a pipe that takes a file's place between the look and the opening would still be waited for.
     """
     _refuse_others(os.stat(path).st_mode)
+    run = _run.get()
+    if run is not None and not own:
+        if _among(Path(path), run.outputs):
+            raise _overwrites(Path(path))
+        run.inputs.add(_real(path))
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         _refuse_others(os.fstat(descriptor).st_mode)
@@ -40,9 +87,9 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         raise
 
 
-def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) -> bytes:
     """The content of a regular file of at most `most` bytes; OSError for any other."""
-    with open_regular(path) as file:
+    with open_regular(path, own=own) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"the file has more than {most:,} bytes")
@@ -55,11 +102,57 @@ def _refuse_others(mode: int) -> None:
         raise OSError(errno.EINVAL, f"this is {kind}, not a regular file")
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
+    """OverwriteError for a file that this run (`one_run`) reads, whatever its name; from now on it cannot be read.
+
+    With `derived` the name follows from another one: a file that is there is replaced only if it is a record of ours, or with
+    `force`. Every output of every command and call goes through here, before the work and when it is written.
+    """
+    run = _run.get()
+    if run is not None and _among(path, run.inputs):
+        raise _overwrites(path)
+    if derived and not force and path.is_file() and not _is_ours(path):
+        raise OverwriteError(
+            "there is a file of this name, which treesens did not write",
+            place=str(path),
+            remedy="name another output, or move the file away",
+        )
+    if run is not None:
+        run.outputs.add(_real(path))
+    return path
+
+
+def _among(path: Path, known: set[Path]) -> bool:
+    """Whether a path is one of some files: by what the system says, so that links and spelling do not matter."""
+    for other in tuple(known):
+        with contextlib.suppress(OSError, ValueError):
+            if other.is_file() and os.path.samefile(path, other):
+                return True
+    return False
+
+
+def _overwrites(path: Path) -> OverwriteError:
+    return OverwriteError(
+        "the file is an input of this run, and would be written over", place=str(path), remedy="name another output"
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return _MARK in file.read(200)
+    return False
+
+
+def write_atomically(
+    path: Path, content: str | bytes, *, in_place: bool = False, derived: bool = False, force: bool = False
+) -> None:
     """Writes a file beside its place and renames it: whoever reads, and a full disk, meets the old content or the new one.
 
-    A link is followed, and the permissions of a file that is replaced are kept. UsageError where it cannot be written.
+    A link is followed, and the permissions of a file that is replaced are kept. UsageError where it cannot be written;
+    OverwriteError as `will_write` says, unless a file is to be changed `in_place`.
     """
+    if not in_place:
+        will_write(path, derived=derived, force=force)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     with _told(path):
         target = Path(os.path.realpath(path))
@@ -80,12 +173,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise
+    if (run := _run.get()) is not None:
+        run.outputs.discard(target)
 
 
 def check_writable(path: Path | None) -> None:
     """UsageError where a file cannot be written here: before the work that is to be written, not after it."""
     if path is None:
         return
+    will_write(path)
     with _told(path):
         target = Path(os.path.realpath(path))
         if target.is_dir():

@@ -1,0 +1,31 @@
+"""The type of every option that names what a command writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from treesens.compiler.base.files import will_write
+
+
+class OutputFile(click.Path):
+    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command (`will_write`).
+
+    A test goes over all commands and finds an option with a path that is neither this nor a known input.
+    """
+
+    name = "output"
+
+    def __init__(self, *, folder: bool = False, either: bool = False) -> None:
+        super().__init__(path_type=Path, file_okay=not folder, dir_okay=folder or either)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """The path."""
+        path = super().convert(value, param, ctx)
+        if self.file_okay:
+            will_write(Path(os.fsdecode(path)))
+        return path

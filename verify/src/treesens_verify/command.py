@@ -1,0 +1,140 @@
+"""The command: reads files within limits, says what each claims, and whether it is accepted."""
+
+import argparse
+import hashlib
+import json
+import lzma
+import os
+import sys
+import threading
+from _thread import interrupt_main
+
+from .core import MALFORMED, MOST_ENTRIES, check
+from .models import object_of
+from .numbers import Rejected, require
+from .words import in_full, in_words
+
+MEGABYTE, MEMORY, SECONDS = 1 << 20, 4096, 600
+MOST_BYTES = MEMORY * MEGABYTE // 16
+MOST_VALUES = MOST_BYTES // 8
+
+
+def read(path, most=MOST_BYTES):
+    """The JSON object of a certificate, of at most so many bytes and an eighth as many values."""
+    with open(path, "rb") as file:
+        packed = file.read(most + 1)
+    require(len(packed) <= most, f"the certificate has more than {most} bytes")
+    unpack = lzma.LZMADecompressor(memlimit=most)
+    text = unpack.decompress(packed, max_length=most + 1)
+    require(len(text) <= most, f"the certificate has more than {most} bytes when it is unpacked")
+    require(unpack.eof and not unpack.unused_data, "the file ends too early, or something follows the certificate")
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    require(values <= most // 8, f"the certificate has more than {most // 8} values")
+    refuse = lambda name: require(False, f"{name} is no number")  # noqa: E731
+    return json.loads(text.decode(), parse_constant=refuse, object_pairs_hook=object_of)
+
+
+def say(text):
+    # Names come from files that nobody trusts: no control character reaches a terminal.
+    print("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), flush=True)
+
+
+class Clock:
+    """Interrupts the main thread when time is up; it ends in `Rejected`."""
+
+    def __init__(self, seconds):
+        self.seconds, self.over = seconds, False
+        self.timer = threading.Timer(seconds, self.end)
+        self.timer.daemon = True
+
+    def end(self):
+        self.over = True
+        interrupt_main()
+
+    def __enter__(self):
+        self.timer.start()
+
+    def __exit__(self, kind, *_):
+        self.timer.cancel()
+        if self.over and kind is KeyboardInterrupt:
+            raise Rejected(f"it is not decided after {self.seconds:g} s (--seconds allows more)")
+
+
+def limit_memory(megabytes):
+    """A limit that the system keeps, where it has one: beyond it a MemoryError is raised."""
+    try:
+        import resource
+    except ImportError:  # no POSIX
+        return
+    most, hard = megabytes * MEGABYTE, resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def judge(path, asked, data, files):
+    """Says what a certificate claims and whether it is accepted."""
+    try:
+        with Clock(asked.seconds):
+            certificate = read(path, asked.megabytes * MEGABYTE // 16)
+            allowed = {"first_trees": asked.first_trees, "trees_alone": asked.trees_alone, "entries": asked.entries}
+            problem = check(certificate, data, **allowed)
+            lines = list(in_words(problem, files))
+            lines += in_full(problem, certificate["inputs"]) if problem.found else []
+    except OSError as error:
+        reason = error.strerror or error
+    except MemoryError:
+        reason = f"it takes more than {asked.megabytes} MB of memory (--megabytes allows more)"
+    except (Rejected, *MALFORMED) as error:
+        reason = error
+    else:
+        for line in [] if asked.quiet else lines:
+            say(line)
+        say(f"{path}: accepted")
+        return True
+    say(f"{path}: rejected: {reason}")
+    return False
+
+
+def options():
+    parser = argparse.ArgumentParser(
+        description="Checks certificates about tree ensembles: says in words what is claimed, and whether that is proved."
+    )
+    parser.add_argument("certificate", nargs="+")
+    parser.add_argument("--model", action="append", required=True, help="a model file; may be repeated")
+    parser.add_argument("--quiet", action="store_true", help="only whether it is accepted, not what is claimed")
+    parser.add_argument("--first-trees", action="store_true", help="it may be about the first trees of a model alone")
+    trees = "a trees file counts without the model that it says to be made from"
+    parser.add_argument("--trees-alone", action="store_true", help=trees)
+    limits = parser.add_argument_group("limits of every certificate")
+    limits.add_argument("--seconds", type=float, default=SECONDS, help="default: %(default)s")
+    limits.add_argument("--megabytes", type=int, default=MEMORY, help="of memory, default: %(default)s")
+    limits.add_argument(
+        "--entries", type=int, default=MOST_ENTRIES, help="combinations of leaves, default: %(default)s"
+    )
+    asked = parser.parse_args()
+    if not 0 < asked.seconds <= threading.TIMEOUT_MAX or asked.megabytes < 64 or asked.entries < 1:
+        parser.error("--seconds and --entries are above 0, and --megabytes is at least 64")
+    return asked
+
+
+def main():
+    """0: all files are accepted; 1: one is rejected; 2: a model cannot be read, or an option is wrong."""
+    asked, data = options(), []
+    sys.stdout.reconfigure(errors="backslashreplace")
+    limit_memory(asked.megabytes)
+    try:
+        for path in asked.model:
+            with open(path, "rb") as file:
+                data.append(file.read())
+    except (MemoryError, OSError) as error:
+        say(f"{path}: the model cannot be read: {getattr(error, 'strerror', None) or 'it does not fit into memory'}")
+        return 2
+    files = {hashlib.sha256(content).hexdigest(): path for content, path in zip(data, asked.model)}
+    try:
+        verdicts = [judge(path, asked, data, files) for path in asked.certificate]
+        return 0 if all(verdicts) else 1
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130

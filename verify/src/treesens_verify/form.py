@@ -1,0 +1,155 @@
+"""The form of a certificate: refuses whatever could be read in two ways, or would be proved but not said in words.
+
+Nothing here can make a certificate accepted. It only turns some away, each with its reason.
+"""
+
+import math
+import re
+
+from .numbers import require
+
+TEXT = re.compile(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROOFS = {"none": {"apart", "nodes"}, "found": {"inputs"}}
+STATEMENT = {"models", "points", "same_except", "domain", "rows", "clauses", "orders"}
+
+
+def parts(item, named, what, maybe=()):
+    require(type(item) is dict, f"{what} is no object")
+    require(named <= item.keys() <= named | {*maybe}, f"{what} has the parts {', '.join(sorted(named))}")
+
+
+def listed(item, what, count=None):
+    require(type(item) is list and (count is None or len(item) in count), f"{what} is no list of the right length")
+    return item
+
+
+def index(x, end, what):
+    require(type(x) is int and 0 <= x < end, f"{what} has an index that is no whole number from 0 to {end - 1}")
+
+
+def number(x, what):
+    """A number that is a float; a whole number in JSON has to be one as well."""
+    require(type(x) in (int, float) and math.isfinite(x) and float(x) == x, f"{what} has a number that is no float")
+
+
+def text(x, what):
+    require(type(x) is str and TEXT.fullmatch(x), f"{what} has a number that is no text of a fraction")
+
+
+def check_certificate(certificate):
+    """The parts of a certificate, the models that it names, and the proof; the statement needs the models (below)."""
+    require(type(certificate) is dict, "not a certificate of version 1")
+    version, claim = certificate.get("version"), certificate.get("claim")
+    known = certificate.get("format") == "treesens-certificate" and type(version) is int and version == 1
+    require(known and type(claim) is str and claim in PROOFS, "not a certificate of version 1")
+    parts(certificate, {"format", "version", "claim", "statement", *PROOFS[claim]}, "the certificate", ["about"])
+    parts(certificate["statement"], STATEMENT, "the statement")
+    models = listed(certificate["statement"]["models"], "models")
+    require(models, "a statement about no model")
+    for m in models:
+        parts(m, {"sha256", "format", "trees", "base"}, "a model")
+        require(type(m["sha256"]) is str and re.fullmatch("[0-9a-f]{64}", m["sha256"]), "a model without a SHA-256")
+        index(m["trees"], 1 << 40, "the number of trees")
+        for x in listed(m["base"], "the base margin"):
+            text(x, "the base margin")
+    require(len({m["sha256"] for m in models}) == len(models), "a model is named twice")
+    if claim == "none":
+        for t in listed(certificate["apart"], "the trees apart"):
+            require(type(t) is int, "a tree apart is no whole number")
+        for node in listed(certificate["nodes"], "the proof"):
+            check_node(node)
+    else:
+        for point in listed(certificate["inputs"], "the inputs"):
+            for x in listed(point, "an input"):
+                require(x is None or number(x, "an input") is None, "an input")
+
+
+def check_node(node):
+    listed(node, "a node of the proof", (0, 2, 3))
+    if len(node) == 3:
+        weights, exponent, changes = node
+        runs = [x for change in listed(changes, "messages") for x in listed(change, "a message")]
+        whole = all(type(x) is int for x in [*listed(weights, "weights"), exponent, *runs])
+        require(whole and all(len(change) % 2 == 0 and change for change in changes), "messages are whole numbers")
+    else:
+        require(all(type(x) is int for x in node), "a cut is no whole number")
+
+
+def check_statement(statement, models):
+    """That every index, name and set of a statement about these models means one thing."""
+    points = listed(statement["points"], "points", (1, 2))
+    for point in points:
+        parts(point, {"name", "model"}, "a point")
+        index(point["model"], len(models), "a point")
+        require(type(point["name"]) is str and NAME.fullmatch(point["name"]), "the name of a point is no identifier")
+    require(len({p["name"] for p in points}) == len(points), "two points have one name")
+    require({p["model"] for p in points} == set(range(len(models))), "a model that no point sees")
+    first = models[points[0]["model"]]
+    require(all((m.features, m.number) == (first.features, first.number) for m in models), "models of other features")
+    features = len(first.features)
+    if statement["same_except"] is not None:
+        require(len(points) == 2, "one point agrees with no other")
+        for f in listed(statement["same_except"], "the features that vary"):
+            index(f, features, "the features that vary")
+        require(len(set(statement["same_except"])) == len(statement["same_except"]), "a feature that varies twice")
+
+    def place(part, what):
+        p, f, allowed = listed(part, what, (3,))
+        index(p, len(points), what)
+        index(f, features, what)
+        check_set(allowed)
+
+    for part in listed(statement["domain"], "the domain"):
+        place(part, "the domain")
+    for clause in listed(statement["clauses"], "clauses"):
+        for part in listed(clause, "a clause"):
+            place(part, "a clause")
+    for order in listed(statement["orders"], "orders"):
+        p, q, f = listed(order, "an order", (3,))
+        index(p, len(points), "an order")
+        index(q, len(points), "an order")
+        index(f, features, "an order")
+    for row in listed(statement["rows"], "rows"):
+        check_row(row, [len(models[p["model"]].base) for p in points], features)
+
+
+def check_set(allowed):
+    parts(allowed, set(), "a set", ["runs", "values", "whole", "missing"])
+    require(not {"runs", "values"} <= allowed.keys(), "a set with values beside runs")
+    require("whole" not in allowed or "runs" in allowed, "a set of whole numbers without runs")
+    require(all(type(allowed.get(k, True)) is bool for k in ("whole", "missing")), "a flag is neither true nor false")
+    for x in listed(allowed.get("values", []), "a set"):
+        number(x, "a set")
+    for run in listed(allowed.get("runs", []), "a set"):
+        for x in listed(run, "a run", (2,)):
+            require(x is None or number(x, "a run") is None, "a run")
+        require(None in run or run[0] <= run[1], "a run ends before it begins")
+
+
+def check_row(row, outputs, features):
+    """`outputs`: how many every point has."""
+    parts(row, {"terms", "costs", "bound", "strict"}, "a row", ["name"])
+    require(type(row["strict"]) is bool, "a flag is neither true nor false")
+    parts(row["bound"], {"rational", "logs"}, "a bound")
+    text(row["bound"]["rational"], "a bound")
+    for log in listed(row["bound"]["logs"], "logarithms"):
+        for x in listed(log, "a logarithm", (2,)):
+            text(x, "a logarithm")
+    for term in listed(row["terms"], "scores"):
+        c, p, o = listed(term, "a score", (3,))
+        text(c, "a score")
+        index(p, len(outputs), "a score")
+        index(o, outputs[p], "a score")
+    for cost in listed(row["costs"], "costs"):
+        p, f, steps, missing = listed(cost, "a cost", (4,))
+        index(p, len(outputs), "a cost")
+        index(f, features, "a cost")
+        text(missing, "a cost")
+        starts = [listed(step, "a step of costs", (2,))[0] for step in listed(steps, "costs")]
+        require(starts and starts[0] is None, "costs begin at the least value")
+        for (start, price), before in zip(steps, [None, None, *starts[1:]]):
+            text(price, "a cost")
+            require(start is None or number(start, "costs") is None, "costs")
+            require(before is None or (start is not None and before < start), "costs are out of order")
+        require(None not in starts[1:], "costs are out of order")
