@@ -90,6 +90,11 @@ class Asking:
         self.plain = case.domain is None and "D" not in case.limits and self.model.link != "votes"
         self.plain &= len(lines) == len([x for x in lines if x]) and case.world.tables["D"].inside.any()
 
+    @property
+    def raw(self) -> bool:
+        """Whether the oracle knows the raw scores: of a calibrated model it has probabilities alone."""
+        return self.case.trainer != "calibrated"
+
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
 
@@ -238,7 +243,7 @@ class Asking:
         self.run(study, lambda r, wrong: judge_audit(self.case, r, asked, sets, wrong))
 
     def gap(self) -> None:
-        if not self.plain:
+        if not self.plain or not self.raw:
             return
         asked, sets = self.asked(single=True), self.varied()
         if self.model.kind != "regression":  # a gap has no unit of its own: that of the model
@@ -283,7 +288,7 @@ class Asking:
         self.run(study, lambda r, wrong: judge_sets(self.case, r, asked, features, wrong))
 
     def range(self) -> None:
-        if not self.plain or self.model.link == "exp":
+        if not self.plain or not self.raw or self.model.link == "exp":
             return
         study = replace(self.study("range", domain=str(self.domain), time_limit=TIME_LIMIT, threads=1), printed=True)
         self.run(study, lambda r, wrong: judge_range(self.case, r, [], wrong))
@@ -319,7 +324,7 @@ class Asking:
             self.run(study, lambda r, w, n=str(norm), t=targeted, k=rows: judge_robust(self.case, r, k, n, t, w))
 
     def diff(self) -> None:
-        if self.model.link == "votes":
+        if self.model.link == "votes" or not self.raw:
             return
         new = "n" if "n" in self.case.models else "m"
         if new == "m" and self.model.shorten is not None and self.model.trees > 1 and self.chance(0.8):
@@ -357,6 +362,7 @@ def allowed(text: str) -> bool:
         for words in (
             "which the model never gives both",  # a gap that probabilities have no room for
             "a gap of 0 needs a cut-off",
+            "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )
 
