@@ -180,7 +180,7 @@ class Asking:
                 return ts.diff(self.case.models[old].source, self.case.models[new].source, self.source, **arguments).record
             data = [] if arguments.pop("no_data", False) else [self.source]
             found = getattr(ts, study.name)(self.model.source, *data, **arguments).records
-        except errors.UsageError as error:
+        except errors.TreesensError as error:
             raise Refused(str(error)) from error
         return json.loads(json.dumps(found, default=float))
 
@@ -362,6 +362,7 @@ def allowed(text: str) -> bool:
         for words in (
             "which the model never gives both",  # a gap that probabilities have no room for
             "a gap of 0 needs a cut-off",
+            "the models read different numbers",
             "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )

@@ -172,7 +172,9 @@ def judge_gap(
             wrong("optimum", said)
         if bound is None or bound < true - slack:
             wrong("bound", said)
-        elif not record["closed"] or bound - value > close * abs(value) + slack:
+        elif record["closed"] and bound - value > close * abs(value) + slack:
+            wrong("closed", f"called closed: {said}")
+        elif not record["closed"] and not record["reason"].startswith("the cut-off lies between"):
             wrong("open", said)
         s = pair_of(case, record, record["varied"], wrong)
         if s is not None and gap_of_pair(decision, s.points["a"], s.points["b"]) < value - slack:
@@ -294,8 +296,7 @@ def mass_of(case: Case, measure: str) -> np.ndarray | None:
     world = case.world
     if measure in ("uniform", "rows", "marginals"):
         return weights(world, measure if measure == "uniform" else f"{measure} of D")
-    named = measure == "chow-liu"  # there categories are bins of their own; cells are made by thresholds alone
-    columns, rows = cell_columns(case.models["m"], world, case.world.points["m"], world.tables["D"], named=named)
+    columns, rows = cell_columns(case.models["m"], world, case.world.points["m"], world.tables["D"])
     if measure == "cells":
         _, number, count = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
         return np.asarray(1.0 / len(count) / count[number.reshape(-1)])
@@ -318,12 +319,8 @@ def coded_columns(world: World) -> list[bool]:
     return [len(m) > 1 or features[m[0]].kind == "category" for m in column_sets(world)]
 
 
-def cell_columns(
-    model: Model, world: World, points: Points, rows: Rows, *, named: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """int[points, columns] and int[rows inside, columns] of cells: -1 for missing, the member of groups, the value of categories
-    if they are `named`.
-    """
+def cell_columns(model: Model, world: World, points: Points, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """int[points, columns] and int[rows inside, columns] of cells: -1 for missing, and the member of a one-hot group."""
     mine, theirs = [], []
     places, inside = world.space.grid, rows.places[rows.inside]
     for members in column_sets(world):
@@ -335,8 +332,6 @@ def cell_columns(
         i = members[0]
         feature = world.space.features[i]
         known, row_cells = points.cells[:, i], rows.cells[model.name][rows.inside][:, i]
-        if feature.kind == "category" and named:
-            known, row_cells = places[:, i], inside[:, i]
         absent = np.isnan(np.array(feature.user))
         mine.append(np.where(absent[places[:, i]], -1, known))
         theirs.append(np.where(absent[inside[:, i]], -1, row_cells))
