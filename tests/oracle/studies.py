@@ -124,7 +124,9 @@ class Asking:
                 return Asked("gap", self.some(THRESHOLDS[threshold], count), threshold, chosen)
             return Asked("gap" if model.linear else "margin", self.some(DIFFERENCES[:3], count), None, chosen)
         two = sorted(self.rng.permutation(len(model.classes))[:2]) if self.chance(0.2) else []
-        return Asked("margin", self.some(GAPS if model.linear else MARGINS, count), None, [model.classes[i] for i in two])
+        return Asked(
+            "margin", self.some(GAPS if model.linear else MARGINS, count), None, [model.classes[i] for i in two]
+        )
 
     def some(self, options: list[str], count: int) -> list[str]:
         kept = self.rng.permutation(len(options))[:count]
@@ -177,7 +179,9 @@ class Asking:
                 return ts.learn_rules(study.frame, **arguments)
             if study.name == "diff":
                 old, new = arguments.pop("models")
-                return ts.diff(self.case.models[old].source, self.case.models[new].source, self.source, **arguments).record
+                return ts.diff(
+                    self.case.models[old].source, self.case.models[new].source, self.source, **arguments
+                ).record
             data = [] if arguments.pop("no_data", False) else [self.source]
             found = getattr(ts, study.name)(self.model.source, *data, **arguments).records
         except errors.TreesensError as error:
@@ -213,7 +217,11 @@ class Asking:
         if code not in EXIT_CODES:
             raise Refused(f"exit code {code}: {said.buffer.getvalue().decode()[-1000:]} of {' '.join(words)}")  # type: ignore[attr-defined]
         told = json.loads(out.buffer.getvalue().decode())  # type: ignore[attr-defined]
-        return told.get("results", told.get("records", told.get("rows", told))) if study.name not in ("diff", "learn") else told
+        return (
+            told.get("results", told.get("records", told.get("rows", told)))
+            if study.name not in ("diff", "learn")
+            else told
+        )
 
     def file(self, name: str) -> str:
         model = self.case.models[name]

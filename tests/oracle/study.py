@@ -165,9 +165,7 @@ def largest_gap(world: World, points: Points, decision: Decision, varied: Sequen
     """The greatest size for which some group holds both sides (docs/cli.md, gap)."""
     groups = Groups(world, varied)
     if decision.form == "between":
-        leads = [
-            points.model.lead(points.margins, points.model.class_of(quoted_class(c))) for c in decision.classes
-        ]
+        leads = [points.model.lead(points.margins, points.model.class_of(quoted_class(c))) for c in decision.classes]
         return float(np.minimum(*(groups.largest(lead) for lead in leads)).max())
     score = decision.score(points)
     if decision.form == "apart":

@@ -170,7 +170,9 @@ def judge_gap(
             continue
         if value > true + slack:
             wrong("optimum", said)
-        if bound is None or bound < true - slack:
+        if bound is None:
+            wrong("open", f"{record['reason']}: {said}")
+        elif bound < true - slack:
             wrong("bound", said)
         elif record["closed"] and bound - value > close * abs(value) + slack:
             wrong("closed", f"called closed: {said}")
@@ -347,12 +349,12 @@ def chow_liu_mass(columns: np.ndarray, rows: np.ndarray, coded: list[bool]) -> n
     table = np.array([[grouped[c][v] for c, v in enumerate(row)] for row in rows.tolist()])
     parent = _tree(table)
     own = [Counter(table[:, c].tolist()) for c in range(width)]
-    pairs = [Counter(zip(table[:, max(parent[c], 0)].tolist(), table[:, c].tolist(), strict=True)) for c in range(width)]
+    pairs = [
+        Counter(zip(table[:, max(parent[c], 0)].tolist(), table[:, c].tolist(), strict=True)) for c in range(width)
+    ]
     inside = [Counter(rows[:, c].tolist()) for c in range(width)]
     different, number, times = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
-    mass = np.array(
-        [_mass_of_cells(row, grouped, parent, own, pairs, inside, count) for row in different.tolist()]
-    )
+    mass = np.array([_mass_of_cells(row, grouped, parent, own, pairs, inside, count) for row in different.tolist()])
     return np.asarray((mass / times)[number.reshape(-1)])
 
 
@@ -373,6 +375,8 @@ def _mass_of_cells(
         if above is None:
             return 0.0
         m, n = own[parent[c]][above], own[c][g]
+        if not m:
+            return 0.0
         out *= (pairs[c][above, g] + m * n / count**2) / (m + m / count)
     return out
 

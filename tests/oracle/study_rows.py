@@ -196,7 +196,9 @@ def _distance(case: Case, row: int, told: dict[str, Any], norm: str, target: str
         wrong("bound", said)
     if not told["closed"] or bound is None or abs(value - bound) > slack:
         wrong("open", said)
-    one = witness_setting(case, {"name": "robust", "points": [["a", "m"]], "constraints": []}, {"a": told["point"]}, wrong)
+    one = witness_setting(
+        case, {"name": "robust", "points": [["a", "m"]], "constraints": []}, {"a": told["point"]}, wrong
+    )
     if one is None:
         return
     class_there = int(one.points["a"].classes[0])
@@ -339,7 +341,8 @@ def _rule(columns: dict[str, Any], rule: dict[str, Any], share: float, wrong: Wr
     one, two = (columns[c] for c in rule["columns"])
     if rule["kind"] in ("implication", "equivalence"):
         left, right = (
-            np.array([v in side for v in values.tolist()]) for values, side in ((one, rule["left"]), (two, rule["right"]))
+            np.array([v in side for v in values.tolist()])
+            for values, side in ((one, rule["left"]), (two, rule["right"]))
         )
         premise = left | right if rule["kind"] == "equivalence" else left
         broken = premise & ~(left & right)
