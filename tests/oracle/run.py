@@ -124,7 +124,8 @@ class Parent:
             file.writelines(json.dumps(f) + "\n" for f in self.failures)
         print(self.coverage.short())
         print(
-            f"{self.cases} cases from seed {self.options.seed}, {self.coverage.queries} questions and {self.coverage.judged} records "
+            f"{self.cases} cases from seed {self.options.seed}, "
+            f"{self.coverage.queries} questions and {self.coverage.judged} records "
             f"of studies in {seconds:.0f} s: ",
             end="",
         )

@@ -135,8 +135,8 @@ class Asking:
     def varied(self) -> list[tuple[str, ...]]:
         """Features, several at once, and one-hot groups as one."""
         units = [(f.name,) for f in self.case.features if f.group is None]
-        for group in sorted({f.group for f in self.case.features if f.group is not None}):
-            units.append(tuple(f.name for f in self.case.features if f.group == group))
+        groups = sorted({f.group for f in self.case.features if f.group is not None})
+        units.extend(tuple(f.name for f in self.case.features if f.group == group) for group in groups)
         sets = list(units)
         if len(units) > 1:
             for _ in range(int(self.rng.integers(1, 3))):
@@ -195,8 +195,7 @@ class Asking:
         frame = self.case.frames["D"] if study.frame is None else study.frame
         table = self.folder / "table.parquet"
         frame.to_parquet(table)
-        for name in arguments.pop("models", ["m"] if study.name != "learn" else []):
-            words.append(self.file(name))
+        words.extend(self.file(name) for name in arguments.pop("models", ["m"] if study.name != "learn" else []))
         if study.name == "learn":
             words.append(str(table))
         elif not arguments.pop("no_data", False):
@@ -219,7 +218,7 @@ class Asking:
         told = json.loads(out.buffer.getvalue().decode())  # type: ignore[attr-defined]
         return (
             told.get("results", told.get("records", told.get("rows", told)))
-            if study.name not in ("diff", "learn")
+            if study.name not in {"diff", "learn"}
             else told
         )
 
@@ -233,7 +232,7 @@ class Asking:
         return str(place / model.save(place))
 
     def study(self, name: str, **arguments: Any) -> Study:
-        if self.label is not None and name not in ("learn",):
+        if self.label is not None and name != "learn":
             arguments["label"] = self.label
         return Study(name, arguments, self.chance(PRINTED))
 
@@ -380,7 +379,7 @@ def declared(f: Feature) -> str | None:
     """The declaration of a feature; one is made for those that have none."""
     if f.declaration is not None:
         return f"feature {quoted(f.name)}: {f.declaration}"
-    values = [v for v in f.user if v == v]
+    values = [v for v in f.user if not np.isnan(v)]
     if f.kind == "real":
         return f"feature {quoted(f.name)}: real in [{number(min(values))}, {number(max(values))}]"
     if f.codes == "label":

@@ -93,7 +93,7 @@ class Decision:
         return self.classes[0] if self.classes else self.model.classes[1]
 
     def score(self, points: Points) -> np.ndarray:
-        """What swings and gaps are about: a raw score, the probability of a forest's class, a value; of two classes the lead."""
+        """What swings and gaps are about: a raw score, a forest's probability, a value; of two classes the lead."""
         if self.form == "between":
             one, two = (self.model.class_of(quoted_class(c)) for c in self.classes)
             return np.asarray(points.margins[:, one] - points.margins[:, two])

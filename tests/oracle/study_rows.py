@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from math import isnan
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,7 @@ FEWEST_ROWS = 8
 
 
 def tabled(case: Case, rng: np.random.Generator) -> Case | None:
-    """The case over the domain that the columns of a table make, without groups and units; None if the reference leaves it open."""
+    """The case over the domain that the columns of a table make, without groups and units; None if that is left open."""
     if any(f.codes != "number" for f in case.features):
         return None
     places = draw_places(rng, case.features)
@@ -34,7 +35,7 @@ def tabled(case: Case, rng: np.random.Generator) -> Case | None:
         places = np.concatenate([places, draw_places(rng, case.features)])
     made = []
     for i, f in enumerate(case.features):
-        plain = tuple(None if v != v else v for v in f.stored)
+        plain = tuple(None if isnan(v) else v for v in f.stored)
         free = replace(
             f, kind="real" if f.kind == "real" else "integer", typed=plain, user=f.stored, unit=None, group=None,
             declaration=None, missing_text=f.missing,
@@ -321,7 +322,7 @@ def _domains(columns: dict[str, Any], record: dict[str, Any], wrong: Wrong) -> N
         wrong("lost", f"domains of {[f['feature'] for f in record['features']]}")
         return
     for told in record["features"]:
-        values = [v for v in columns[told["feature"]].tolist() if v == v and v is not None]
+        values = [v for v in columns[told["feature"]].tolist() if isinstance(v, str) or not isnan(v)]
         run = re.search(r"(?:integer|real) in \[(\S+), (\S+)\]", told["text"])
         if run and "stored as" not in told["text"]:
             ends = float(Fraction(run[1])), float(Fraction(run[2]))
