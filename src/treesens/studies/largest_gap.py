@@ -301,11 +301,12 @@ def _judged(
         return replace(
             bare, verdict=Verdict.FOUND, value=value, reason="the scores have different units", witness=verdict
         )
-    closed = result.status != "open"
     bound = bound if bound is None else max(bound, value)
-    return replace(
-        bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=open_reason, witness=verdict
-    )
+    # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
+    near_enough = bound is not None and Tolerance(bare.close, near).closeness(value, bound) is not Closeness.OPEN
+    closed = result.status != "open" and near_enough
+    reason = open_reason or ("" if closed else "the cut-off lies between two scores, and the bound at the next one")
+    return replace(bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=reason, witness=verdict)
 
 
 def _score_rows(query: Query) -> list[AtLeast]:
