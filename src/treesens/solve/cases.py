@@ -13,6 +13,7 @@ from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Query
 from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_values
+from treesens.solve.conclude import leave_open
 from treesens.solve.options import Options
 
 MOST_CASES = 4
@@ -52,7 +53,7 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
     results: list[Result] = []
     for number, case in enumerate(cases):
         if results and budget.over:
-            results.append(Result(query.name, Verdict.UNKNOWN, budget.reason, backend=options.backend))
+            results.append(leave_open(query.name, budget.reason, backend=options.backend))
             continue
         result = search(case, budget.share(1 / (len(cases) - number)).at_least(LEAST))
         results.append(_verified(query, options, result))
@@ -69,7 +70,7 @@ def _verified(query: Query, options: Options, result: Result) -> Result:
     if isinstance(witness, Witness):
         return replace(result, witness=witness)
     reason = "an answer to one case of a disjunction is none to the question"
-    return Result(query.name, Verdict.UNKNOWN, reason, backend=result.backend, attempts=result.attempts)
+    return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)
 
 
 def _joined(query: Query, results: list[Result]) -> Result:

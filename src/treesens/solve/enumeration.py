@@ -20,10 +20,11 @@ from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
 from treesens.errors import InternalError, MissingPackageError
-from treesens.solve.bounds import left_open, shown_value
+from treesens.solve.bounds import left_open
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
@@ -271,10 +272,10 @@ class Enumeration:
         if goal is not None and self.value is not None:
             bound = self.value if not self._better_open(goal) else self.open_bound
             assert bound is not None
-            value, least = (shown_value(goal, float(v)) for v in (self.value, bound))
-            objective = ObjectiveValue(value, least, Sense.of(goal.maximize), goal.kind)
-        notes = ("a constraint holds by less than the numerical band",) if self.witness.in_band else ()
-        found = Result(self.query.name, Verdict.FOUND, "verified", witness=self.witness, objective=objective)
+            objective = shown_objective(goal, self.value, bound)
+        answer = conclude_found(
+            leave_open(self.query.name, witness=self.witness, objective=objective, backend=_BACKEND)
+        )
         if objective is not None:
             leant = self._leant_on()
             if self.numerical:
@@ -282,8 +283,8 @@ class Enumeration:
                     *leant,
                     "inputs that are better in exact arithmetic are ruled out by the library's rounded sums",
                 )
-            found = replace(found, proof_dependencies=leant)
-        return replace(found, notes=notes, backend=_BACKEND)
+            answer = replace(answer, proof_dependencies=leant)
+        return answer
 
     def _better_open(self, goal: Objective) -> bool:
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
@@ -296,8 +297,8 @@ class Enumeration:
             notes = (
                 "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
             )
-        none = Result(self.query.name, Verdict.NONE, reason, proof=proof, notes=notes, backend=_BACKEND)
-        return replace(none, proof_dependencies=self._leant_on())
+        bare = leave_open(self.query.name, notes=notes, backend=_BACKEND, proof_dependencies=self._leant_on())
+        return conclude_none(bare, reason, proof)
 
     def _leant_on(self) -> tuple[str, ...]:
         """What a `none` or a bound of this walk rests on beside its own arithmetic."""

@@ -12,6 +12,7 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
+from treesens.compiler.compilation import Contradiction
 from treesens.compiler.query.clashes import NEVER, without_clashes
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
@@ -19,6 +20,7 @@ from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.errors import InternalError, TreesensError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import left_open
+from treesens.solve.conclude import conclude_contradiction, leave_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.in_library import LIBRARY, confirm_in_library
 from treesens.solve.options import Options
@@ -33,12 +35,12 @@ SHARE_SECONDS = 0.2
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
     """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
-    return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
+    return leave_open(query.name, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
     """A question that a Ctrl-C has left where it was."""
-    return Result(query.name, Verdict.UNKNOWN, "interrupted", backend=options.backend, pipeline=options.pipeline)
+    return leave_open(query.name, "interrupted", backend=options.backend, pipeline=options.pipeline)
 
 
 def answer(
@@ -77,7 +79,7 @@ def _answered(
     query = without_clashes(query)
     if NEVER in query.constraints:
         reason = "compiler: what is asked of a sum contradicts itself"
-        return Result(query.name, Verdict.NONE, reason, Proof.EXACT, backend="compiler", pipeline=options.pipeline)
+        return replace(conclude_contradiction(query.name, Contradiction(reason)), pipeline=options.pipeline)
     search, enough = search_for(query), options.closeness
     if options.backend not in {"auto", "native"}:
         return search(query, options, budget, on_better=on_better)

@@ -20,10 +20,11 @@ from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Q
 from treesens.compiler.query.ranges import stated_ranges
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.compiler.query.values import DistanceTerm, ValueSum
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
 from treesens.solve.radius import answer_radius, is_radius
@@ -93,7 +94,7 @@ class _Refinement:
             value = shown_value(goal, reached)
             bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
         except ContradictoryBound as error:
-            return Result(self.query.name, Verdict.UNKNOWN, error.reason, backend=result.backend)
+            return leave_open(self.query.name, error.reason, backend=result.backend)
         least = within_range(self.query, best)
         if least is not None and abs(least) < inf:
             limit = shown_value(goal, least)
@@ -118,10 +119,8 @@ class _Refinement:
             if found is None:
                 continue
             assert found.witness is not None
-            reached = float(objective_value(goal, inputs_of(self.query, found.witness.values)))
-            found = replace(
-                found, objective=ObjectiveValue(shown_value(goal, reached), None, Sense.MINIMIZE, goal.kind)
-            )
+            reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+            found = replace(found, objective=shown_objective(goal, reached, None))
             return self._improved(goal, found) or found
         return None
 
@@ -136,8 +135,7 @@ class _Refinement:
         if found.witness is None:
             return None
         reached = objective_value(goal, inputs_of(self.query, found.witness.values))
-        value, bound = (shown_value(goal, float(form)) for form in (reached, limit))
-        return replace(found, objective=ObjectiveValue(value, bound, Sense.of(goal.maximize), goal.kind))
+        return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
         """A verified answer to the question of this search by way of stronger ones, within a share of the time."""

@@ -216,9 +216,9 @@ def _one(
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
     compilation = compile_query(question.query, "native")
     known = decide_at_compile_time(compilation)
-    if known is not None and known.verdict is not Verdict.FOUND:
-        bare = replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
-        return bare if known.verdict is not Verdict.NONE else _with_certificate(bare, options)
+    if known is not None:
+        bare = replace(bare, verdict=Verdict.NONE, reason=known.reason, seconds=time.perf_counter() - start)
+        return _with_certificate(bare, options)
     artifact = NativeBackend().emit(compilation.module, alike=True)
     assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None:
