@@ -9,13 +9,14 @@ from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Result, Verdict
+from treesens.errors import InternalError
 
 
-class ContradictoryBound(Exception):
+class ContradictoryBound(InternalError):
     """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(words)
+        super().__init__(words, remedy="please report this with the file and the model")
         self.reason = f"internal error: {words}"
 
 

@@ -23,8 +23,9 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, Result, Sense, Verdict
-from treesens.solve.bounds import ContradictoryBound, consistent, of_form
+from treesens.compiler.result import Attempt, Result, Verdict
+from treesens.solve.bounds import ContradictoryBound, of_form
+from treesens.solve.combine import with_tighter_bound
 from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected
 from treesens.solve.options import Options
 
@@ -103,22 +104,6 @@ class Ledger:
         else:
             words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
         return leave_open(name, words, refuted=tuple(self.best.refuted))
-
-
-def with_tighter_bound(new: Result, old: Result | None) -> Result:
-    """A result with the tighter of two bounds of its objective, and what that one rests on."""
-    known = None if old is None or old.objective is None else old.objective.bound
-    if old is None or known is None or new.objective is None:
-        return new
-    goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
-    if tighter:
-        return new
-    # The other runner may be one that rounds.
-    known = consistent(
-        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
-    )
-    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:

@@ -20,10 +20,11 @@ from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
+from treesens.compiler.result import Attempt, Proof, Result, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
-from treesens.errors import InternalError, MissingPackageError
+from treesens.errors import MissingPackageError
 from treesens.solve.bounds import left_open
+from treesens.solve.combine import combine
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
 from treesens.solve.options import Options
@@ -367,9 +368,7 @@ def finish_by_enumeration(
         found = replace(before, objective=found.objective, proof_dependencies=found.proof_dependencies)
     if left_open(found):
         # Each of the two may know more.
-        return better_of(
-            query, before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds})
-        )
+        return combine(before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
     return replace(
         found,
         attempts=(*before.attempts, attempt),
@@ -378,25 +377,3 @@ def finish_by_enumeration(
         pipeline=before.pipeline,
         warm_started=before.warm_started,
     )
-
-
-def better_of(query: Query, one: Result, other: Result) -> Result:
-    """The better of two answers to one question by two searches, with the better bound of both; all attempts of both.
-
-    Raises `InternalError` if one has proved that there is no answer and the other one has verified one.
-    """
-    if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
-        raise InternalError(
-            f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{query.name}`",
-            remedy="one of them is wrong: please report this with the file and the model",
-        )
-    goal, attempts = query.objective, (*one.attempts, *other.attempts)
-    first, second = one.objective, other.objective
-    if one.verdict is not Verdict.FOUND or goal is None or first is None or second is None:
-        kept = one if other.verdict is Verdict.UNKNOWN else other
-        return replace(kept, attempts=attempts)
-    kept = other if (second.value > first.value if goal.maximize else second.value < first.value) else one
-    bounds = [known.bound for known in (first, second) if known.bound is not None]
-    bound = (min if goal.maximize else max)(bounds, default=None)
-    assert kept.objective is not None
-    return replace(kept, attempts=attempts, objective=replace(kept.objective, bound=bound))

@@ -336,7 +336,9 @@ class _NearestPair:
     def _is_near(self, bound: float) -> bool:
         """Whether a bound is as near to the best pair as the tolerance says."""
         best = self.best.value
-        return best < math.inf and (bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN)
+        return best < math.inf and (
+            bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN
+        )
 
     def _close_row(self, row: int, bound: float, part: Budget) -> float:
         """A better bound for one row (there is nothing to split), by questions of its own: near enough first, then exact."""

@@ -24,6 +24,7 @@ from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, W
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
@@ -72,14 +73,16 @@ class _Refinement:
             result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, alone, self.budget.left).run()
         if result is None:
             result = self._search(self.query)
-        result = self._closer(result)
-        result = self._within_range(result)
+        try:
+            result = self._within_range(self._closer(result))
+        except ContradictoryBound as error:
+            result = leave_open(self.query.name, error.reason, backend=result.backend)
         note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
         notes = (*result.notes, note) if self.cuts else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
     def _within_range(self, result: Result) -> Result:
-        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it.
+        """With a bound that the objective can have and that agrees with its value; ContradictoryBound if it does not.
 
         What the objective can be at all is a bound that rests on no search.
         """
@@ -90,11 +93,8 @@ class _Refinement:
         best = inf if goal.maximize else -inf
         bound = best if shown.bound is None else shown.bound
         reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
-        try:
-            value = shown_value(goal, reached)
-            bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
-        except ContradictoryBound as error:
-            return leave_open(self.query.name, error.reason, backend=result.backend)
+        value = shown_value(goal, reached)
+        bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
         least = within_range(self.query, best)
         if least is not None and abs(least) < inf:
             limit = shown_value(goal, least)
@@ -199,7 +199,7 @@ class _Refinement:
                 finer = replace(
                     self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
                 )
-                result = _joined(goal, result, self._search(finer))
+                result = _joined(result, self._search(finer))
                 after = _open(result)
                 if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
                     continue
@@ -228,7 +228,7 @@ class _Refinement:
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
         # What is best among the better ones is best of all.
-        joined = _joined(goal, result, found)
+        joined = _joined(result, found)
         return None if joined.objective == result.objective else joined
 
 
@@ -243,16 +243,12 @@ def _open(result: Result) -> ObjectiveValue | None:
     return known if abs(known.value - known.bound) > close else None
 
 
-def _joined(goal: Objective, one: Result, other: Result) -> Result:
-    """The better value and the better bound of two answers to one question."""
+def _joined(one: Result, other: Result) -> Result:
+    """The combination of two answers, if the second one has a bound: without one there is nothing to go on from."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
-    upwards = goal.maximize
-    best = other if (second.value > first.value) == upwards else one
-    assert best.objective is not None
-    bounds = [b for b in (first.bound, second.bound) if b is not None]
-    return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
+    return combine(one, other)
 
 
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
