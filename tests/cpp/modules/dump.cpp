@@ -58,7 +58,7 @@ void show(const char* what, const Search& s) {
     }
     for (const Prover* p : s.provers()) {
         std::printf(" messages %" PRId64 " %" PRId64 " %" PRId64, p->work(), p->proved_upper(), p->root_upper());
-        for (const auto& level : p->bound_levels()) {
+        for (const auto& level : p->bounds().levels()) {
             const BoundLevelStatistics& of = level->statistics;
             std::printf(" (%" PRId64 " %" PRId64 " %" PRId64 ")", of.tried, of.pruned, of.sweeps);
         }
