@@ -67,7 +67,8 @@ void TreeSearch::close(Incumbent& incumbent) {
     }
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     const Score s = offer(incumbent);
-    audit_.prune(node_, s.hard >= 0 ? std::max(level_, s.soft + 1) : level_);
+    const std::int64_t better = s.soft == INT64_MAX ? INT64_MAX : s.soft + 1;
+    audit_.prune(node_, s.hard >= 0 ? std::max(level_, better) : level_);
     count_in(std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN));
     next();
 }
