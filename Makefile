@@ -114,6 +114,7 @@ fuzz: $(VENV)/.installed
 
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
 mutations: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet cmake ninja nanobind
 	$(BIN)/python -m tests.oracle.mutations
 
 # Mutated files of every format against the readers (docs/trust.md): make fuzz-files SECONDS=600, or CASES=100000; SEED=1.

@@ -172,6 +172,9 @@ def _one_term(s: Setting, moving: tuple[Fraction, Node], op: str, constant: Frac
     if term[0] == "prob" and not s.points[term[1]].model.linear:
         return _probability(s, term, op, limit)
     value, band = quantity(s, term)
+    if term[0] == "prob" and s.points[term[1]].model.link == "calibrated":
+        near = float(limit)
+        limit = Fraction(near) if Fraction(repr(near)) == limit else limit
     if term[0] in ("margin", "prob", "value") and band == 0:
         return s.both(exactly(value, op, limit))
     if term[0] == "likelihood":

@@ -318,6 +318,9 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     way = str(rng.choice(["sigmoid", "isotonic"]))
     whole = calibration.CalibratedClassifierCV(frozen.FrozenEstimator(base.source), method=way)
     whole.fit(_shown(columns, features), base.source.classes_[targets(rng, columns, 2)])
+    fitted = whole.calibrated_classifiers_[0].calibrators[0]
+    if way == "sigmoid" and fitted.a_ >= 0:
+        raise ValueError("a calibration that turns the order of the scores round is refused")
     found = (base.thresholds, base.used)
     model = _sklearn_model(whole, name, "calibrated", kind, "calibrated", features, False, found)
     model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)

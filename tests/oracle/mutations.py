@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.oracle.engine_mutations import ENGINE_MUTATIONS, built_with
+from tests.oracle.mutation import Mutation
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
 START = """
@@ -30,16 +32,6 @@ assert treesens.__file__.startswith(sys.path[0]), treesens.__file__
 sys.argv[0] = "tests.oracle"
 runpy.run_module("tests.oracle", run_name="__main__", alter_sys=True)
 """
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """An error: in `file`, the first text that `pattern` (a regular expression) meets becomes `replacement`."""
-
-    name: str
-    file: str
-    pattern: str
-    replacement: str
 
 
 MUTATIONS = (
@@ -101,6 +93,10 @@ MUTATIONS = (
         r'2 if atom\.norm == "l2" else 1', "1",
     ),
     Mutation(
+        "groups of rows near the nearest pair are dropped", "solve/nearest_pair.py",
+        r"_CLOSE = 1e-6", "_CLOSE = 0.02",
+    ),
+    Mutation(
         "a row without an answer counts", "solve/count_rows.py",
         r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
@@ -112,13 +108,17 @@ MUTATIONS = (
 def mutate(mutation: Mutation, folder: Path) -> None:
     """A copy of the package in `folder` with the error in it."""
     copy = folder / "treesens"
-    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__", "cpp"))
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     _add_extension(copy)
     path = copy / mutation.file
     changed, times = re.subn(mutation.pattern, mutation.replacement, path.read_text(), count=1)
     if not times:
         raise SystemExit(f"the place of `{mutation.name}` is no longer in {mutation.file}; adapt its pattern")
     path.write_text(changed)
+    if mutation.file.startswith("engine/"):
+        extension = next(copy.glob("_engine*.so"), None)
+        built = built_with(mutation, changed)
+        shutil.copy(built, extension or copy / built.name)
 
 
 def _add_extension(copy: Path) -> None:
@@ -179,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     missed = 0
     print("| planted error | found after | how |\n| --- | ---: | --- |")
-    for mutation in MUTATIONS:
+    for mutation in (*MUTATIONS, *ENGINE_MUTATIONS):
         if options.only and options.only not in mutation.name:
             continue
         found, seconds, said = find(mutation, options.seconds, options.seed)

@@ -320,7 +320,8 @@ def chances(d: Draw, points: list[list[str]]) -> Node:
 
 def compare_score(d: Draw, p: str, term: str, m: Model, c: str) -> Node:
     values = d.points[m.name].margins[:, m.classes.index(c)]
-    text = constant(d, values)
+    # Values of a calibration count as they are printed (docs/frontends.md).
+    text = constant(d, values) if m.link != "calibrated" else repr(float(d.pick(values)))
     if term == "prob" and not 0 < Fraction(text) < 1:
         text = "0.5"
     return ["compare", [["1", [term, p, quoted_class(c)]]], d.pick(OPS), one(text)]

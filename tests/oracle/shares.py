@@ -30,6 +30,13 @@ def draw_share(d: Draw, question: dict[str, Any]) -> None:
         return
     if len(question["points"]) > 1 and not any(node[0] == "equal" for node in question["constraints"]):
         return
+    if any(d.models[m].link == "calibrated" for _, m in question["points"]):
+        return  # a bound on a calibrated probability may be an alternative of scores
+    free = left_out(question)
+    groups = {f.group for f in d.space.features if f.group is not None}
+    for members in ({f.name for f in d.space.features if f.group == g} for g in groups):
+        if 1 < len(members & free) < len(members):
+            return  # a part of a group is refused
     measures = ["uniform"] * (not all(f.missing and len(f.typed) == 1 for f in d.space.features))
     for name, rows in d.tables.items():
         if rows.inside.any():

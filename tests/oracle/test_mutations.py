@@ -8,6 +8,7 @@ import symtable
 
 import pytest
 
+from tests.oracle.engine_mutations import ENGINE_MUTATIONS
 from tests.oracle.mutations import MUTATIONS, SOURCES
 
 
@@ -19,6 +20,14 @@ def test_every_error_can_be_planted(mutation) -> None:
     compile(changed, mutation.file, "exec")
     # What the error names is there: a NameError would be found for the wrong reason.
     assert _names(changed) - _names(text) <= set(dir(builtins)), "a name that the module does not have"
+
+
+@pytest.mark.parametrize("mutation", ENGINE_MUTATIONS, ids=[m.name for m in ENGINE_MUTATIONS])
+def test_every_error_of_the_engine_has_its_place(mutation) -> None:
+    text = (SOURCES / mutation.file).read_text()
+    changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)
+    assert times == 1
+    assert changed != text
 
 
 def _names(text: str) -> set[str]:

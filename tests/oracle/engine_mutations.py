@@ -1,0 +1,141 @@
+"""Errors planted in the C++ engine: which, and how the engine is built with one of them.
+
+One copy of the engine with one build folder serves all errors, so that only what an error touches is compiled anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.oracle.mutation import Mutation
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build" / "mutations"
+
+ENGINE_MUTATIONS = (
+    Mutation(
+        "a search that begins in parts forgets half of its bound", "engine/prove/parts.cpp",
+        r"root_\.upper = std::min\(root_\.upper, proved_upper\(\)\);",
+        "root_.upper = level_ + (std::min(root_.upper, proved_upper()) - level_) / 2;",
+    ),
+    Mutation(
+        "the bound of a part is half as far from the level", "engine/prove/parts.cpp",
+        r"std::max\(part_->proved_upper\(\), level_ - 1\)",
+        "std::max(level_ + (part_->proved_upper() - level_) / 2, level_ - 1)",
+    ),
+    Mutation(
+        "nodes of a crew that wait have no bound", "engine/prove/work_sharing.cpp",
+        r"    for \(const OpenNode& s : waiting_\) bound = std::max\(bound, s\.upper\);\n", "",
+    ),
+    Mutation(
+        "a crew is finished with its first member", "engine/prove/work_sharing.cpp",
+        r"first_\.finished\(\) &&\n.*;", "first_.finished();",
+    ),
+    Mutation(
+        "cells of a part are off by one", "engine/prove/parts.cpp",
+        r"allowed\[problem_\.cell_offset\[v\] \+ k\] = node_\.has\(v, k\);",
+        "allowed[problem_.cell_offset[v] + k] = node_.has(v, k) && !(k > 0 && k + 1 < problem_.size[v] && "
+        "!node_.has(v, k + 1));",
+    ),
+    Mutation(
+        "rows are rounded down", "engine/problem/rounding.hpp",
+        r"return quotient \+ \(value % unit > 0\);", "return quotient;",
+    ),
+    Mutation(
+        "messages are rounded down", "engine/problem/rounding.hpp",
+        r"return nearest \+ 1\.0;", "return nearest - 1.0;",
+    ),
+    Mutation(
+        "the slack of rounded leaves is forgotten near rows", "engine/nearest/pair_search.cpp",
+        r"goal\.top - w\.low \* goal\.bottom - w\.high \* goal\.slack", "goal.top - w.low * goal.bottom + w.high * goal.slack",
+    ),
+    Mutation(
+        "pairs near rows need a little more than is asked", "engine/nearest/pair_search.cpp",
+        r"upper < goal_\.top \|\|", "upper <= goal_.top ||",
+    ),
+    Mutation(
+        "least values of trees outside of a choice are too high", "engine/measure/box_ranges.cpp",
+        r"for \(Wide& v : result_\.apart_lower\) v \+= least;",
+        "for (Wide& v : result_.apart_lower) v += least + (most - least) / 2;",
+    ),
+    Mutation(
+        "trees that no choice changes reach too little", "engine/measure/box_ranges.cpp",
+        r"result_\.upper\[at\(t\)\] \+= cuts_\.high\(root, t\);",
+        "result_.upper[at(t)] += cuts_.low(root, t) + (cuts_.high(root, t) - cuts_.low(root, t)) / 2;",
+    ),
+    Mutation(
+        "open nodes are no better than the dive at work", "engine/prove/open_nodes.cpp",
+        r"rest_\.empty\(\) \? INT64_MIN : rest_\.front\(\)\.upper", "INT64_MIN",
+    ),
+    Mutation(
+        "an idle layer of boxes proves everything", "engine/prove/overlap_prover.cpp",
+        r"const std::int64_t left = std::max\(level_ - 1, s\.hard >= 0 \? s\.soft : INT64_MIN\);\n"
+        r"    pruned_upper_ = std::max\(pruned_upper_, std::min\(node_upper_, left\)\);\n    backtrack",
+        "backtrack",
+    ),
+    Mutation(
+        "the last value of a variable is not split off", "engine/prove/overlap_prover.cpp",
+        r"frame\.other\.keep\(variable, low_first \? cut \+ 1 : 0, low_first \? last : cut\);",
+        "frame.other.keep(variable, low_first ? cut + 1 : 0, low_first ? std::max(last - 1, cut + 1) : cut);",
+    ),
+    Mutation(
+        "a bundle of trees loses the bound that was proved", "engine/search.cpp",
+        r"retired_upper_ = std::min\(retired_upper_, known\);",
+        "retired_upper_ = std::min(retired_upper_, incumbent_.present() ? incumbent_.score.soft : known);",
+    ),
+    Mutation(
+        "the largest value of a row is taken of one tree less", "engine/search.cpp",
+        r"for \(std::int32_t g = 0; g < problem_\.groups\(\); \+\+g\) \{\n(\s+)const auto rows",
+        r"for (std::int32_t g = 1; g < problem_.groups(); ++g) {\n\1const auto rows",
+    ),
+    Mutation(
+        "flips of rows leave out the last cell", "engine/ensemble/flip_profiles.cpp",
+        r"k < feature_cells; \+\+k",
+        "k < std::max(feature_cells - 1, 1); ++k",
+    ),
+    Mutation(
+        "a region grows over a leaf that it must not meet", "engine/regions/region_grower.cpp",
+        r"if \(least < row\.bound\) return false;", "if (least < row.bound - 1) return false;",
+    ),
+)  # fmt: skip
+
+
+def built_with(mutation: Mutation, text: str) -> Path:
+    """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
+    tree = BUILD / "tree"
+    source = ROOT / "src" / "treesens" / "engine"
+    _bring(ROOT / "CMakeLists.txt", tree / "CMakeLists.txt", None)
+    for path in source.rglob("*.?pp"):
+        place = path.relative_to(source.parent)
+        _bring(path, tree / "src" / "treesens" / place, text if str(place) == mutation.file else None)
+    folder = BUILD / "build"
+    if not (folder / "build.ninja").exists():
+        nanobind = subprocess.run(
+            [sys.executable, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        _run(
+            "cmake", "-S", str(tree), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON",
+            "-DSKBUILD_SABI_COMPONENT=", f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind}",
+        )  # fmt: skip
+    _run("cmake", "--build", str(folder), "--target", "_engine")
+    return next(folder.glob("_engine*.so"))
+
+
+def _bring(source: Path, target: Path, text: str | None) -> None:
+    """Copies a file, or a changed text of it, only if it is not there already: what is untouched is not compiled again."""
+    wanted = source.read_text() if text is None else text
+    if target.exists() and target.read_text() == wanted:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(wanted)
+    shutil.copymode(source, target)
+
+
+def _run(*command: str) -> None:
+    tools = Path(sys.executable).parent
+    done = subprocess.run([str(tools / command[0]), *command[1:]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-1000:]}")

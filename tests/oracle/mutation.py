@@ -1,0 +1,15 @@
+"""One planted error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """An error: in `file`, the first text that `pattern` (a regular expression) meets becomes `replacement`."""
+
+    name: str
+    file: str
+    pattern: str
+    replacement: str
