@@ -39,6 +39,7 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
@@ -198,8 +199,6 @@ def _one(
 ) -> LargestGap | None:
     if stop.is_set():
         return None
-    start = time.perf_counter()
-    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
     bare = LargestGap(
         varied,
         decision,
@@ -214,7 +213,19 @@ def _one(
         close=options.close,
         typical=options.typical,
     )
-    if isinstance(decision, Apart):
+    return answered(
+        f"the largest gap of {' and '.join(varied)}",
+        lambda: _searched(bare, options, library_predict, stop),
+        lambda reason: replace(bare, reason=reason),
+    )
+
+
+def _searched(
+    bare: LargestGap, options: LargestOptions, library_predict: list[LibraryReplay] | None, stop: threading.Event
+) -> LargestGap:
+    start, question = time.perf_counter(), bare.query
+    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
+    if isinstance(bare.decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
     budget = Budget.of(options.time_limit, stop)
     try:

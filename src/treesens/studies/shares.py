@@ -28,6 +28,7 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.solve.data_rows import table_in_play
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
@@ -146,7 +147,7 @@ def count_unit(
 ) -> dict[str, Any]:
     """The record of one question."""
     start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
-    head = {
+    head: dict[str, Any] = {
         "varied": list(unit.varied),
         unit.gap.kind: unit.gap.value,
         **unit.decision.record(),
@@ -154,22 +155,32 @@ def count_unit(
         "measure": options.measure,
     }
     try:
-        with working_within(budget.at_least(FIRST_MOMENT)):
-            counted = counted_of(unit.question.query)
-            measure = measure_of(options.measure, unit.question)
-            search = ShareSearch(counted.trees, counted.sides, measure)
+        found = answered(
+            f"the share of {' and '.join(unit.varied)}",
+            lambda: _counted(unit, options, budget, on_progress),
+            _unknown_share,
+        )
     except OutOfTime:
-        return {**head, **_not_begun(budget), "seconds": round(time.monotonic() - start, 6)}
+        found = _unknown_share(f"{budget.reason}: {NOT_LEARNT}")
+    return {**head, **found, "seconds": round(time.monotonic() - start, 6)}
+
+
+def _counted(
+    unit: Unit, options: CountOptions, budget: Budget, on_progress: Callable[[Masses], None] | None
+) -> dict[str, Any]:
+    """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
+    with working_within(budget.at_least(FIRST_MOMENT)):
+        counted = counted_of(unit.question.query)
+        measure = measure_of(options.measure, unit.question)
+        search = ShareSearch(counted.trees, counted.sides, measure)
     if options.measure == "rows":
-        return {**head, **_of_rows(unit, counted, search, measure), "seconds": round(time.monotonic() - start, 6)}
+        return _of_rows(unit, counted, search, measure)
     run = ShareRun(search, options.precision, options.seed, on_progress)
-    share = run.run(options.time_limit, budget)
-    return {**head, **_of_share(unit, counted, search, measure, share), "seconds": round(time.monotonic() - start, 6)}
+    return _of_share(unit, counted, search, measure, run.run(options.time_limit, budget))
 
 
-def _not_begun(budget: Budget) -> dict[str, Any]:
-    """What is known before anything is counted: any share."""
-    reason = f"{budget.reason}: {NOT_LEARNT}"
+def _unknown_share(reason: str) -> dict[str, Any]:
+    """Any share may be the one."""
     return {"lower": 0.0, "upper": 1.0, "estimate": None, "closed": False, "reason": reason, "who": [], "boxes": []}
 
 

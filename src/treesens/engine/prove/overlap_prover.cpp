@@ -72,18 +72,18 @@ void OverlapProver::run(std::int64_t work_limit, std::int64_t node_limit, Incumb
         if (has_done(node_limit)) return;
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
         level_ = level_to_reach(problem_, goal_, gap_, incumbent);
-        step(incumbent, polisher);
+        step(incumbent, polisher, control);
     }
 }
 
-void OverlapProver::step(Incumbent& incumbent, LocalSearch& polisher) {
+void OverlapProver::step(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     if (!enter()) return;
     const bool all = frames_.empty() || statistics_.nodes % schedule.overlap_idle == 0;
     if (refuted(all) || !trim(all)) {
         prune();
         return;
     }
-    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) decode(incumbent, polisher);
+    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) decode(incumbent, polisher, control);
     branch(incumbent);
 }
 
@@ -275,7 +275,7 @@ void OverlapProver::check_point(const Score& score) const {
     ensure(!beyond, "a point was reached that is better than the proved bound of its node");
 }
 
-void OverlapProver::decode(Incumbent& incumbent, LocalSearch& polisher) {
+void OverlapProver::decode(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     choose_point(incumbent);
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     if (clauses_.satisfied(x_.data())) {
@@ -287,8 +287,7 @@ void OverlapProver::decode(Incumbent& incumbent, LocalSearch& polisher) {
     if (polish_work_ * (misses_ > kMisses ? 64 : 16) > work() + 4'000'000) return;
     const std::int64_t before = polisher.work();
     const Score old = incumbent.score;
-    Control endless;
-    polisher.polish(x_, goal_, incumbent, endless);
+    polisher.polish(x_, goal_, incumbent, control);
     polish_work_ += polisher.work() - before;
     misses_ = old < incumbent.score ? 0 : misses_ + 1;
 }

@@ -69,7 +69,7 @@ private:
         std::int64_t upper;
     };
 
-    void step(Incumbent& incumbent, LocalSearch& polisher);
+    void step(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     bool enter();
     bool refuted(bool all);
     bool trim(bool all);
@@ -82,7 +82,7 @@ private:
     std::int64_t upper_of(const State& state) const;
     void read_hull();
     void choose_point(const Incumbent& incumbent);
-    void decode(Incumbent& incumbent, LocalSearch& polisher);
+    void decode(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
     void split(std::int32_t variable, Cell cut, bool low_first);
     void close(Incumbent& incumbent);
