@@ -23,7 +23,7 @@ from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
 from treesens.report.explain import Explanation
@@ -44,6 +44,7 @@ def _options(*values: Any) -> dict[str, Any]:
     return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
 
 
+@typed
 def check(
     file: str | Path,
     *queries: str,
@@ -80,6 +81,7 @@ def check(
     return answer_file(bound, queries, None, settings)
 
 
+@typed
 def check_text(
     text: str | Question | File,
     *,
@@ -112,6 +114,7 @@ def check_text(
     return answer_text(text, models, data, **given)
 
 
+@typed
 def sensitivity(
     model: Any,
     *,
@@ -171,6 +174,7 @@ def sensitivity(
     return next(iter(answers.values()))
 
 
+@typed
 def info(model: Any) -> dict[str, Any]:
     """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
     from treesens.report.model import model_record
@@ -178,6 +182,7 @@ def info(model: Any) -> dict[str, Any]:
     return model_record(load(model))
 
 
+@typed
 def explain(
     question: str | Path | Question | File,
     *queries: str,
@@ -235,6 +240,7 @@ def _bound(
     return bound
 
 
+@typed
 def learn_rules(
     data: Any, label: str | None = None, *, exceptions: float = 0.0, time_limit: float = 600.0
 ) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.live import load, table_of
 from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
@@ -219,6 +219,7 @@ class Diff(Columns):
         return f"<two models: {self.verdict}{proved}{rows}>"
 
 
+@typed
 def audit(
     model: Any,
     data: Any,
@@ -277,6 +278,7 @@ def audit(
     return Audit(found.records, found.warnings, found.interrupted, data, found, settings)
 
 
+@typed
 def gap(
     model: Any,
     data: Any = None,
@@ -322,6 +324,7 @@ def gap(
     return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
 
 
+@typed
 def diff(
     old: Any,
     new: Any,

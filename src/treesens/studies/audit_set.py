@@ -129,9 +129,7 @@ class SetAudit:
         answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
         results = [result for _, _, result in answers]
         notes = [swing.reason] if is_own_fault(swing.reason) else []
-        typical = answered(
-            "typical inputs", lambda: self._typical(results), lambda reason: self._untold(results, reason, notes)
-        )
+        typical = answered("typical inputs", partial(self._typical, results), partial(self._untold, results, notes))
         answers = [(gap, query, replace(result, notes=(*result.notes, *notes))) for gap, query, result in answers]
         return [
             {**self._record(gap, query, result, swing, seconds), **self._share(gap, query, result), **part}
@@ -139,7 +137,7 @@ class SetAudit:
         ]
 
     @staticmethod
-    def _untold(results: list[Result], reason: str, notes: list[str]) -> list[dict[str, Any]]:
+    def _untold(results: list[Result], notes: list[str], reason: str) -> list[dict[str, Any]]:
         """Nothing about typical inputs; why becomes a note."""
         notes.append(reason)
         return [{} for _ in results]

@@ -110,13 +110,15 @@ def reasons(
             raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
         if stop is not None and stop.is_set():
             break
-        bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
-        result.append(
-            answered(f"row {row}", partial(study.row, row), lambda reason, bare=bare: replace(bare, reason=reason))
-        )
+        result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
         if on_result is not None:
             on_result(result[-1])
     return result
+
+
+def _no_reason(row: int, why: str = "") -> Reason:
+    """Nothing is known of a row."""
+    return Reason(row, "", None, False, False, None, None, 0, why, 0.0)
 
 
 class _Study:
@@ -156,7 +158,7 @@ class _Study:
         questions, options = self.questions, self.questions.options
         budget = Budget.of(options.time_limit, self.stop)
         predicted = questions.predicted(row)
-        bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
+        bare = _no_reason(row)
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
         bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))
