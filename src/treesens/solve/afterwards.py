@@ -60,4 +60,5 @@ def has_own_fault(result: Result) -> bool:
 
 def have_own_fault(records: Iterable[Mapping[str, Any]]) -> bool:
     """Whether an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
-    return any(is_own_fault(text) for one in records for text in (one.get("reason"), *(one.get("notes") or ())))
+    parts = [part for one in records for part in (one, one.get("share") or {})]
+    return any(is_own_fault(text) for part in parts for text in (part.get("reason"), *(part.get("notes") or ())))

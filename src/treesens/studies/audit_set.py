@@ -251,11 +251,13 @@ class SetAudit:
         shape, bound = self.sweep.shape(query, gap), swing.objective.bound
         if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
             reason = f"the largest swing is at most {bound:.6g}"
-            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native")
+            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native", notes=result.notes)
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
-                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="native")
+                pair = Result(
+                    query.name, Verdict.FOUND, "verified", witness=again, backend="native", notes=result.notes
+                )
                 return locate(query, pair, self.base)
         return result
 
@@ -309,8 +311,8 @@ class SetAudit:
 
 
 def unknown(query: Query, reason: str) -> Result:
-    """An open answer."""
-    return Result(query.name, Verdict.UNKNOWN, reason)
+    """An open answer, with a note that stays if the largest swing settles it."""
+    return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
 def row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
