@@ -5,10 +5,14 @@ Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check,
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from treesens.visible import visible
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 class TreesensError(Exception):
@@ -113,3 +117,24 @@ def unexpected(error: Exception) -> InternalError:
     )
     made.__cause__ = error
     return made
+
+
+def typed(call: _Call) -> _Call:
+    """A call of the Python interface whose errors are typed: what nobody has foreseen becomes an InternalError that is chained
+    to its cause. Errors of the caller's own kind (of memory, a wrong argument of the call itself, warnings that are errors)
+    stay what they are.
+    """
+
+    @functools.wraps(call)
+    def checked(*args: Any, **named: Any) -> Any:
+        try:
+            return call(*args, **named)
+        except (TreesensError, MemoryError, Warning):
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+                raise  # the arguments do not fit the call: its frame was never entered
+            raise unexpected(error) from error
+
+    return cast("_Call", checked)

@@ -10,6 +10,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     Number,
@@ -20,6 +21,7 @@ from treesens.commands.common import (
 from treesens.commands.decision_options import Cutoff
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("count")
@@ -158,4 +160,6 @@ def command(
         show_shares(found.records)
     if found.interrupted:
         return INTERRUPTED
+    if have_own_fault(found.records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in found.records) else INCONCLUSIVE

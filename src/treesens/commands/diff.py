@@ -10,6 +10,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     VIOLATED,
@@ -24,6 +25,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json, say_wrapped
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("diff")
@@ -128,6 +130,8 @@ def command(
     }
     if fail_on is not None and wrong[fail_on]:
         return VIOLATED
+    if have_own_fault(record["scores"]):
+        return INTERNAL
     return EXPECTED if all(map(_closed, record["scores"])) and "unknown" not in changes else INCONCLUSIVE
 
 

@@ -14,6 +14,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     quiet_option,
@@ -28,6 +29,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("robust")
@@ -138,6 +140,8 @@ def command(
         show_curve(curve, labelled=any(record["correct"] is not None for record in records))
     if found.interrupted:
         return INTERRUPTED
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE
 
 

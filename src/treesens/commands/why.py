@@ -13,6 +13,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     Whole,
@@ -25,6 +26,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.commands.robust import interval_of, rows_of
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say_json, say_wrapped
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("why")
@@ -130,6 +132,8 @@ def command(
             say_wrapped(reason_words(record))
     if len(found) < len(rows):
         return INTERRUPTED
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["sufficient"] is not None for record in records) else INCONCLUSIVE
 
 

@@ -24,6 +24,7 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
@@ -38,6 +39,8 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
+from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
@@ -196,8 +199,6 @@ def _one(
 ) -> LargestGap | None:
     if stop.is_set():
         return None
-    start = time.perf_counter()
-    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
     bare = LargestGap(
         varied,
         decision,
@@ -212,9 +213,27 @@ def _one(
         close=options.close,
         typical=options.typical,
     )
-    if isinstance(decision, Apart):
+    return answered(
+        f"the largest gap of {' and '.join(varied)}",
+        lambda: _searched(bare, options, library_predict, stop),
+        lambda reason: replace(bare, reason=reason),
+    )
+
+
+def _searched(
+    bare: LargestGap, options: LargestOptions, library_predict: list[LibraryReplay] | None, stop: threading.Event
+) -> LargestGap:
+    start, question = time.perf_counter(), bare.query
+    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
+    if isinstance(bare.decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
-    compilation = compile_query(question.query, "native")
+    budget = Budget.of(options.time_limit, stop)
+    try:
+        with working_within(budget.at_least(FIRST_MOMENT)):
+            compilation = compile_query(question.query, "native")
+    except OutOfTime:
+        reason = f"{budget.reason}: {NOT_COMPILED}"
+        return replace(bare, reason=reason, seconds=time.perf_counter() - start)
     known = decide_at_compile_time(compilation)
     if known is not None:
         bare = replace(bare, verdict=Verdict.NONE, reason=known.reason, seconds=time.perf_counter() - start)
@@ -226,7 +245,6 @@ def _one(
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     solver.set_gap(relative=options.close)
     result = solver.run(0.0)
-    budget = Budget.of(options.time_limit, stop)
     while result.status == "open" and not budget.over:
         result = solver.run(min(_SLICE, budget.left()))
         if result.reason not in {"", "time"}:

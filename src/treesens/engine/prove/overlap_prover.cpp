@@ -57,7 +57,7 @@ std::int64_t OverlapProver::open_upper() const {
     return bound;
 }
 
-void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polisher, Control&) {
+void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     level_ = level_to_reach(problem_, goal_, gap_, incumbent);
     if (!enter(frames_.size(), frames_.empty() ? -1 : frames_.back().variable)) return;
     read_hull();
@@ -68,8 +68,7 @@ void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polish
     }
     if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) {
         choose_point(incumbent);
-        Control endless;
-        propose(incumbent, polisher, endless);
+        propose(incumbent, polisher, control);
     }
     branch(incumbent);
 }
