@@ -1,4 +1,4 @@
-"""Fault P14 of the third review: groups of rows within 1e-6 of the nearest pair were dropped, and the bound was the pair itself.
+"""Fault P14 of the third review: groups within 1e-6 of the nearest pair were dropped, and the bound was the pair itself.
 
 Most rows of these tables are as near as the nearest one, up to parts of a millionth. The expected distances come from the
 predictions of xgboost on every input, in Fractions but for the root.
@@ -62,7 +62,9 @@ def test_rows_that_are_nearly_as_near_keep_their_bounds(
     truth = min(distance(one, row, norm) for one in wanted for row in rows)
     question = f"find a such that margin(a) >= {least!r}\n  minimize distance(a, nearest row of d, {norm})"
     table = pd.DataFrame(rows, columns=NAMES)
-    goal = ask(booster, question, DECLARED, table, backend="native", time_limit=20, tolerance=tolerance).result.objective
+    goal = ask(
+        booster, question, DECLARED, table, backend="native", time_limit=20, tolerance=tolerance
+    ).result.objective
     true = math.sqrt(truth) if norm == "l2" else float(truth)
     assert goal.bound <= true * (1 + 1e-12)
     assert goal.value >= true * (1 - 1e-12)

@@ -61,7 +61,11 @@ class RangeEnd:
         """Why the end is open."""
         if self.closed:
             return ""
-        return self.result.reason if self.result.objective is None else "open: not closed in the time given, or by the whole numbers that scores are counted in"
+        return (
+            self.result.reason
+            if self.result.objective is None
+            else "open: not closed in the time given, or by the whole numbers that scores are counted in"
+        )
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the input in the user's own labels."""
