@@ -111,12 +111,13 @@ def unexpected(error: Exception) -> InternalError:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
-    made = InternalError(
-        f"internal error: {type(error).__name__}: {error}{where}",
-        remedy="please report this with the command and, if you can, the model and the question",
-    )
-    made.__cause__ = error
-    return made
+    try:
+        raise InternalError(
+            f"internal error: {type(error).__name__}: {error}{where}",
+            remedy="please report this with the command and, if you can, the model and the question",
+        ) from error
+    except InternalError as chained:
+        return chained
 
 
 def typed(call: _Call) -> _Call:
