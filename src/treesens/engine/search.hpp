@@ -14,11 +14,11 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "problem/problem.hpp"
+#include "problem/schedule.hpp"
 #include "prove/overlap_prover.hpp"
 #include "prove/prover.hpp"
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
-#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
