@@ -1,6 +1,5 @@
-# Two commands set everything up on a machine with Python 3.11+, make and a C++ compiler:
-#   make demo   creates .venv, installs, and answers a real question about a real model
-#   make test   creates .venv and passes the tests
+# Two commands set everything up on a machine with Python 3.11+, make and a C++ compiler: make demo, make test.
+# `make` prints the targets: a line `target: needs ## sentence` is its own help.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,35 +9,56 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
-.PHONY: demo quick test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test paper-small clean coq verify-coq
-.DEFAULT_GOAL := test
+.PHONY: help demo quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
+  coverage bench-data paper-small clean coq verify-coq
+.DEFAULT_GOAL := help
 
-# Rebuilt when the dependencies or the C++ sources change; Python sources are picked up as they are (editable install).
-$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE)
+help: ## this list
+	@grep -E '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
+
+# An environment with one extra of pyproject.toml; made again when the dependencies or the C++ sources change. Python sources are
+# picked up as they are (editable install). The three share one folder, and each holds what the one before it does.
+define environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(1)]'
+@touch $@
+endef
+
+# On a new machine half of the time is the engine and a third the packages, so both are made at once.
+DEMO_NEEDS := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  print(*p["dependencies"], *p["optional-dependencies"]["demo"], sep="\n")
+$(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@$(BIN)/python -c '$(DEMO_NEEDS)' > $(VENV)/demo.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e . & engine=$$!; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/demo.txt && wait $$engine
 	@touch $@
-
-demo: $(VENV)/.installed
-	$(BIN)/python examples/demo.py
-
-test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2
-
-# The compiler, the engine and the solvers of a plain installation; no libraries of models but XGBoost, no processes, no pages.
-CORE_TESTS := tests/house tests/compiler tests/engine tests/grammar tests/binder tests/builder
-quick: $(VENV)/.core
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore tests/compiler/test_differential.py $(CORE_TESTS)
 
 $(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[core]'
-	@touch $@
+	$(call environment,core)
+	@touch $(VENV)/.demo
 
-lint: $(VENV)/.installed
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE)
+	$(call environment,dev)
+	@touch $(VENV)/.demo $(VENV)/.core
+
+demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about it
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed ## all tests, with every library and solver (a quarter of an hour on two cores)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The compiler, the engine and the solvers of a plain installation; no libraries of models but XGBoost, no processes, no pages.
+# tests/conftest.py says which tests these are.
+quick: $(VENV)/.core ## the tests of the core (two minutes)
+	$(BIN)/python -m pytest -n 2 --part quick
+
+rest: $(VENV)/.installed ## the tests that `make quick` leaves out
+	$(BIN)/python -m pytest -n 2 --dist worksteal --part rest
+
+lint: $(VENV)/.installed ## ruff, mypy, layers of imports, dead code, clang-format, clang-tidy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -48,7 +68,7 @@ lint: $(VENV)/.installed
 	$(BIN)/clang-tidy --quiet $(CORE) -- -std=c++17 -Isrc/treesens/engine
 
 # The site, into build/site: the gallery is asked on the spot, and a warning or a broken link is an error.
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs ## the site, into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 $(VENV)/.docs: $(VENV)/.installed
@@ -56,7 +76,7 @@ $(VENV)/.docs: $(VENV)/.installed
 	@touch $@
 
 # Accessibility of the gallery's reports, by axe-core in a headless Chromium; it needs npm and chromium.
-a11y: $(VENV)/.installed
+a11y: $(VENV)/.installed ## accessibility of the reports (needs npm and chromium)
 	mkdir -p build/axe build/site-reports
 	npm install --no-audit --no-fund --loglevel=error --prefix build/axe axe-core@4
 	test -f examples/out/loan.json || $(BIN)/python examples/train.py
@@ -64,15 +84,15 @@ a11y: $(VENV)/.installed
 	$(BIN)/python -m website.a11y build/axe/node_modules/axe-core/axe.min.js build/site-reports/*.html
 
 # The wheel of this platform into build/dist, and what a stranger does with it.
-wheel: $(VENV)/.installed
+wheel: $(VENV)/.installed ## the wheel of this platform, into build/dist
 	rm -rf build/dist
 	$(BIN)/python -m pip wheel --quiet --no-deps -w build/dist .
 
-stranger: wheel
+stranger: wheel ## the wheel in an empty environment
 	$(BIN)/python .ci/stranger.py build/dist
 
 # What a plain installation of the wheel brings, as CycloneDX: build/sbom.json.
-sbom: wheel
+sbom: wheel ## what a plain installation brings, as CycloneDX
 	rm -rf build/plain build/sbom-tool
 	$(PYTHON) -m venv build/plain && build/plain/bin/python -m pip install --quiet build/dist/treesens-*.whl
 	$(PYTHON) -m venv build/sbom-tool && build/sbom-tool/bin/python -m pip install --quiet cyclonedx-bom
@@ -80,11 +100,11 @@ sbom: wheel
 	rm -rf build/plain build/sbom-tool
 
 # The extension for VS Code, into build/treesens.vsix; it needs npm.
-vscode:
+vscode: ## the extension for VS Code (needs npm)
 	mkdir -p build
 	cd editors/vscode && npm install --no-audit --no-fund --loglevel=error && npx vsce package --no-dependencies --allow-missing-repository --skip-license -o ../../build/treesens.vsix
 
-format: $(VENV)/.installed
+format: $(VENV)/.installed ## formats Python and C++
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
@@ -92,7 +112,7 @@ format: $(VENV)/.installed
 # The engine's own unit tests, and random problems from the compiler, under AddressSanitizer and UndefinedBehaviorSanitizer, and
 # under ThreadSanitizer: make cpp-test MODULES=3000 SEED=7 for a longer run.
 MODULES ?= 300
-cpp-test: $(VENV)/.installed
+cpp-test: $(VENV)/.installed ## the engine alone, under sanitizers (MODULES=300 SEED=1)
 	$(BIN)/python -m pip install --quiet cmake ninja
 	mkdir -p build
 	$(BIN)/python -m tests.cpp.modules.write $(MODULES) $(or $(SEED),1) build/modules.txt
@@ -109,30 +129,40 @@ cpp-test: $(VENV)/.installed
 # libraries themselves. A failure prints its seed, and leaves a small reproduction in build/oracle.
 SECONDS_OF_FUZZ := $(if $(filter command environment,$(word 1,$(origin SECONDS))),$(SECONDS),120)
 JOBS ?= 1
-fuzz: $(VENV)/.installed
+fuzz: $(VENV)/.installed ## random questions, judged from outside (SECONDS=120 SEED=.. JOBS=1)
 	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(TOLERATE),--tolerate $(TOLERATE))
 
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
-mutations: $(VENV)/.installed
+mutations: $(VENV)/.installed ## errors planted in a copy: does the oracle find them?
 	$(BIN)/python -m pip install --quiet cmake ninja nanobind
 	$(BIN)/python -m tests.oracle.mutations
 
 # Mutated files of every format against the readers (docs/trust.md): make fuzz-files SECONDS=600, or CASES=100000; SEED=1.
-fuzz-files: $(VENV)/.installed
+fuzz-files: $(VENV)/.installed ## damaged files of every format (SECONDS=120 or CASES=..)
 	$(BIN)/python -m tests.hostile.fuzz $(if $(CASES),--cases $(CASES),--seconds $(SECONDS_OF_FUZZ)) $(if $(SEED),--seed $(SEED))
 
+# Which statements the tests reach, one figure per room of src/treesens. Processes that tests start count too. Takes about twice as
+# long as `make test`; TESTS names fewer.
+coverage: $(VENV)/.installed ## statements that the tests reach, per room (TESTS=tests)
+	rm -rf build/coverage && mkdir -p build/coverage
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov=treesens --cov-report= $(or $(TESTS),tests)
+	COVERAGE_FILE=build/coverage/data $(BIN)/python .ci/coverage_of_rooms.py
+
+bench-data: $(VENV)/.demo ## fetches the published models and tables, into build/bench or TREESENS_BENCH
+	$(BIN)/python -m benchmarks.published
+
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
-paper-small: $(VENV)/.installed
+paper-small: $(VENV)/.installed ## the experiments of the paper in a quarter of an hour
 	$(BIN)/python -m benchmarks.paper --size small --jobs 2
 
 # The proof that the checker of certificates is right, and the checker that Coq makes of it (Debian: apt install coq
 # libzarith-ocaml-dev); prints what the theorems assume. verify-coq also compares it with the checker in Python.
-coq:
+coq: ## the proof of the checker of certificates (needs coqc)
 	@command -v coqc >/dev/null && command -v ocamlfind >/dev/null || { echo "make coq needs coqc and ocamlfind: apt install coq libzarith-ocaml-dev"; exit 1; }
 	$(MAKE) -C verify/coq
 
-verify-coq: coq $(VENV)/.installed
+verify-coq: coq $(VENV)/.installed ## the checker that Coq makes beside the one in Python
 	$(BIN)/python -m pytest -n 0 tests/certificates/test_coq_agreement.py
 
-clean:
+clean: ## removes .venv and what was built
 	rm -rf $(VENV) build dist

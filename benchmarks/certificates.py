@@ -1,8 +1,8 @@
 """Certificates of all `none` of the published instances, of sets of features, of iris and the examples, and of bounds.
 
-    python -m benchmarks.certificates --bench DIR [--output FILE] [--only GROUP] [--seconds S] [--limit S]
+    python -m benchmarks.certificates [--bench DIR] [--output FILE] [--only GROUP] [--seconds S] [--limit S]
 
-DIR holds `models/` and `verdicts.jsonl` as the paper's authors published them. Seconds are CPU time of one process.
+DIR is the folder of published models (`benchmarks/published.py`). Seconds are CPU time of one process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.certificate_groups import example_rows, gap_rows
 from benchmarks.certificate_rows import Models, Row, none_row
+from benchmarks.published import FOLDER, VERDICTS
 
 from treesens.sweeps.instances import Instance, read_instances
 
@@ -31,7 +32,7 @@ def instances(group: str, models: Models, found: list[Instance], asked: argparse
 def rows(asked: argparse.Namespace) -> Iterator[Row]:
     """All groups, one certificate after the other."""
     models = Models(asked.bench / "models")
-    published = [i for i in read_instances(asked.bench / "verdicts.jsonl") if i.known == "none"]
+    published = [i for i in read_instances(VERDICTS) if i.known == "none"]
     sets = read_instances(HERE / "instances" / "sets_none.jsonl")
     iris = [i for i in read_instances(HERE / "instances" / "multiclass.jsonl") if i.model.startswith("iris")]
     groups: dict[str, Callable[[], Iterator[Row]]] = {
@@ -84,7 +85,7 @@ def most(values: list[Any]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("--bench", type=Path, default=FOLDER)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--only", help="One group alone.")
     parser.add_argument("--seconds", type=float, default=5.0, help="Seconds per largest gap.")

@@ -1,6 +1,6 @@
 """Value and bound of an optimum over time: the native engine, one core, CPU seconds of the search without compiling.
 
-    python benchmarks/curves.py OLD.json [NEW.json] [--feature F] [--sense minimize] [--at 1,3,10] [--beside highs,veritas]
+    python -m benchmarks.curves OLD.json [NEW.json] [--feature F] [--sense minimize] [--at 1,3,10] [--beside highs,veritas]
 
 One model: its largest (smallest) margin, or with `--feature` the largest difference of two points that differ there alone.
 Two models: the largest margin(old) - margin(new). Bounds are printed as multiples of the last value, so that 1 is closed.
@@ -10,14 +10,11 @@ Others are asked the same in the same run (`beside.py`), one after the other.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from beside import Known, by_solver, by_veritas, veritas_sum
+from benchmarks.beside import Known, by_solver, by_veritas, veritas_sum
 
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver

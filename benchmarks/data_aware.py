@@ -4,7 +4,7 @@ For every instance (binary model, one feature, margin 0.5, 1, 1.5) five methods 
 over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the pair:
 the box of cells on which every tree keeps its leaves.
 
-    python benchmarks/data_aware.py --bench ../shared/bench --every 4 --limit 1 --output out/data_aware.jsonl \
+    python -m benchmarks.data_aware --every 4 --limit 1 --output out/data_aware.jsonl \
         --markdown benchmarks/data_aware.md --plot benchmarks/data_aware.svg
 
 Results are kept in the output; a second run goes on where the first was interrupted.
@@ -25,6 +25,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any, TextIO
 
+from benchmarks.published import FOLDER, VERDICTS
+
 METHODS = {
     "none": "",
     "likelihood": " near d using likelihood",
@@ -40,7 +42,7 @@ DRAW = 1e-9
 def instances(bench: Path, every: int) -> list[tuple[str, str, list[tuple[int, str]]]]:
     """(model, data, [(feature index, margin)]): every n-th instance that is decided `found` where that is known."""
     known = {}
-    for line in (bench / "verdicts.jsonl").read_text().splitlines():
+    for line in VERDICTS.read_text().splitlines():
         item = json.loads(line)
         known[item["model"], item["feature"], float(item["margin"])] = item["verdict"]
     result, number = [], 0
@@ -148,10 +150,11 @@ def tables(records: list[dict[str, Any]]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for method, mine in by.items():
-        distances = [r["distance"] for r in mine.values() if r["distance"] is not None]
-        zero = sum(d <= DRAW for d in distances) / max(1, len(distances))
+        reached = [r["distance"] for r in mine.values() if r["distance"] is not None]
+        distances = reached or [math.nan]
+        zero = sum(d <= DRAW for d in reached) / max(1, len(reached))
         lines.append(
-            f"| {method} | {len(mine)} | {len(distances)} | {mean(distances):.4f} | {median(distances):.4f} | {zero:.0%} | "
+            f"| {method} | {len(mine)} | {len(reached)} | {mean(distances):.4f} | {median(distances):.4f} | {zero:.0%} | "
             f"{mean(r['seconds'] for r in mine.values()):.2f} |"
         )
     common = [k for k in by[next(iter(by))] if all(k in by[m] and by[m][k]["distance"] is not None for m in by)]
@@ -219,7 +222,7 @@ def ask_again(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("--bench", type=Path, default=FOLDER)
     parser.add_argument("--every", type=int, default=4)
     parser.add_argument("--limit", type=float, default=1.0)
     parser.add_argument("--nearest-limit", type=float, default=15.0)

@@ -1,4 +1,4 @@
-"""Fetches a public table from OpenML and trains a model of the paper's size on it: python benchmarks/fetch_data.py adult OUT
+"""Fetches a public table from OpenML and trains a model of the paper's size on it: python -m benchmarks.fetch_data adult OUT
 
 Writes OUT/NAME.csv (categories as their codes, the label last) and OUT/NAME_tT_dD.json (XGBoost). OpenML names the authors and
 the licence of every table; nothing of it is in this repository.

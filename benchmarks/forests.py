@@ -1,7 +1,7 @@
 """Deep forests: scikit-learn forests on adult, four features at four gaps, one core, and who proves what.
 
-    python benchmarks/forests.py ../shared/bench/data/adult/train.csv --depths 8,12 --limit 60
-    python benchmarks/forests.py ../shared/bench/data/adult/train.csv --depths 8,12 --limit 60 --methods auto,messages
+    python -m benchmarks.forests --depths 8,12 --limit 60
+    python -m benchmarks.forests --depths 8,12 --limit 60 --methods auto,messages
 
 Trains `RandomForestClassifier(100, max_depth=d, random_state=0)` (0: unlimited depth). Questions are asked as users ask
 them, by `ts.sensitivity` with the default backend: from the loaded model to the answer that scikit-learn has replayed. The
@@ -18,6 +18,8 @@ import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
@@ -80,7 +82,7 @@ def ask(model: LoadedModel, feature: str, gap: str, method: str, limit: float) -
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("table", type=Path, nargs="?", default=Path("../shared/bench/data/adult/train.csv"))
+    parser.add_argument("table", type=Path, nargs="?", default=FOLDER / "data" / "adult" / "train.csv")
     parser.add_argument("--depths", default="8,12,16,0")
     parser.add_argument("--limit", type=float, default=60.0, help="Seconds of one question.")
     parser.add_argument("--methods", default="", help="Ask the engine alone: auto, messages, boxes, both.")

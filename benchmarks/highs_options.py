@@ -1,6 +1,6 @@
 """Which options of HiGHS matter: every variant on the same modules, one after the other, in one run.
 
-    python benchmarks/highs_options.py ../shared/bench/models --limit 20
+    python -m benchmarks.highs_options --limit 20
 
 Modules are those of `independent` for eight instances of `instances/sample30.jsonl`. Variants: presolve and symmetry off, other
 amounts of heuristics, the objective left out, and the native engine's bound on the guide (at its root, with its time counted)
@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import highspy
 import numpy as np
+from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.backends.base import get_backend
@@ -75,12 +76,11 @@ def seconds(module: Module, path: Path, variant: dict[str, object], limit: float
             assert highs.setOptionValue(name, value) == highspy.HighsStatus.kOk, name
     highs.readModel(str(path))
     goal = module.objective
-    assert goal is not None
-    if variant.get("guide") is False:
+    if goal is not None and variant.get("guide") is False:
         for i in goal.variables:
             highs.changeColCost(int(i), 0.0)
     started = time.perf_counter()
-    if variant.get("cut_off") and (bound := guide_bound(module)) is not None:
+    if goal is not None and variant.get("cut_off") and (bound := guide_bound(module)) is not None:
         values = np.array([float(c) for c in goal.coefficients]) / 2.0**goal.shift
         most = bound - goal.constant / 2.0**goal.shift
         highs.addRow(-highspy.kHighsInf, most * (1 + 1e-9) + 1e-9, len(values), goal.variables.astype(np.int32), values)
@@ -91,17 +91,17 @@ def seconds(module: Module, path: Path, variant: dict[str, object], limit: float
 
 
 @click.command()
-@click.argument("models", type=click.Path(path_type=Path))
+@click.option("--bench", type=click.Path(path_type=Path), default=FOLDER, help="Folder of published models.")
 @click.option("--limit", type=float, default=20.0, show_default=True, help="Seconds per variant and instance.")
-def main(models: Path, limit: float) -> None:
+def main(bench: Path, limit: float) -> None:
     """Prints a table: seconds per variant and instance, and PAR2."""
     table: dict[str, dict[str, object]] = {name: {"variant": name} for name in VARIANTS}
     times: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for model, feature, margin in CHOSEN:
-        loaded = ts.load(models / f"{model}.json")
+        loaded = ts.load(bench / "models" / f"{model}.json")
         question = Instance(model, (feature,), Level("margin", str(margin))).query("q", loaded)
         declared = ast.Model(ast.Name("m"), ast.Text(f"{model}.json"))
-        (query,) = bind(ast.File((declared, question)), models).queries
+        (query,) = bind(ast.File((declared, question)), bench / "models").queries
         module = Pipeline.parse("independent").run(lower(query.query)).module
         artifact = get_backend("highs").emit(module)
         with tempfile.TemporaryDirectory() as folder:

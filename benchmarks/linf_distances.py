@@ -1,6 +1,6 @@
 """Least L-infinity distances to rows, against a bisection over decisions: every closed one must be equal.
 
-    python -m benchmarks.linf_distances --bench ../shared/bench --rows 50 --seeds 0,1 [--models diabetes_robust,...]
+    python -m benchmarks.linf_distances --rows 50 --seeds 0,1 [--models diabetes_robust,...]
 
 For every model and row the question is the nearest input in [0, 1]^n of the other class. The bisection asks decisions
 only (`distance(a, row, linf) <= d`), with limits as floats; `--pipelines` solves the objective on the solvers' pipelines too.
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from benchmarks.published import FOLDER
 
 MODELS = ("breast_cancer", "diabetes", "ijcnn")
 KINDS = ("robust", "unrobust")
@@ -123,7 +125,7 @@ def run(args: argparse.Namespace) -> Iterator[tuple[str, str, str, int, Tally]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("--bench", type=Path, default=FOLDER)
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--time", type=float, default=30.0, help="seconds for one question")
     parser.add_argument("--seeds", type=lambda t: [int(s) for s in t.split(",")], default=[0, 1])

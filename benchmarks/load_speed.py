@@ -1,6 +1,6 @@
 """Loading a 1,000-tree XGBoost model: treesens beside xgboost.Booster.load_model, in one run.
 
-    python benchmarks/load_speed.py [--trees 1000] [--depth 6] [--repeat 5]
+    python -m benchmarks.load_speed [--trees 1000] [--depth 6] [--repeat 5]
 
 Trains the model, saves it as JSON and UBJSON, and prints the best of several loads. The column `ready` adds the grid,
 the ensemble on its cells and the boxes of its leaves, which is what a compilation starts from.

@@ -1,6 +1,6 @@
 """Least L-infinity distances to another class, side by side with Veritas (PyPI: dtai-veritas), in one process on one core.
 
-    python -m benchmarks.local --bench ../shared/bench --rows 50 --output out/local
+    python -m benchmarks.local --rows 50 --output out/local
 
 Ours is the search of `treesens robust`: value = bound to the last float, the input found replayed exactly and by the library's
 arithmetic. Veritas' bisection starts at 0.5 and stops at an interval of 2e-4. CPU seconds; reading models is left out for both.
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.published import FOLDER
 
 PUBLISHED = tuple(
     f"{name}_{kind}" for name in ("breast_cancer", "diabetes", "ijcnn") for kind in ("robust", "unrobust")
@@ -195,7 +196,7 @@ def models(args: argparse.Namespace) -> Iterator[tuple[str, Path, Path]]:
     for name in args.models:
         if name in WIDE:
             yield name, *train(args.output, name)
-        elif args.bench is not None:
+        else:
             yield (
                 name,
                 args.bench / "models" / f"{name}.json",
@@ -206,7 +207,7 @@ def models(args: argparse.Namespace) -> Iterator[tuple[str, Path, Path]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--bench", type=Path, help="the folder of published models; without it only wide ones are tried"
+        "--bench", type=Path, default=FOLDER, help="the folder of published models, with rows in `local/`"
     )
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--time", type=float, default=10.0, help="seconds for one row")

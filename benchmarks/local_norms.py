@@ -1,6 +1,6 @@
 """Least distances to another class by l1, l2 and l0: how many rows are proved, and how long it takes.
 
-    python -m benchmarks.local_norms --bench ../shared/bench --rows 50 --output out/local
+    python -m benchmarks.local_norms --rows 50 --output out/local
 
 The search of `treesens robust`, on the models of `benchmarks.local`; CPU seconds, verification included, reading left out.
 Beside it, where the folder has them, the pairs of LT-attack (Zhang, Zhang, Hsieh, NeurIPS 2020).
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.local import PUBLISHED, models
+from benchmarks.published import FOLDER
 
 MODELS = (*PUBLISHED, "wide_254")
 COLUMNS = (
@@ -25,11 +26,10 @@ COLUMNS = (
 )
 
 
-def attacked(bench: Path | None, model: str, norm: str) -> dict[int, float]:
-    """The distances that LT-attack has reached, by row."""
-    if bench is None:
-        return {}
-    records = map(json.loads, (bench / "local" / "distances.jsonl").read_text().splitlines())
+def attacked(bench: Path, model: str, norm: str) -> dict[int, float]:
+    """The distances that LT-attack has reached, by row; none if the folder does not have them."""
+    known = bench / "local" / "distances.jsonl"
+    records = map(json.loads, known.read_text().splitlines() if known.is_file() else ())
     return {
         r["row"]: r["upper"]
         for r in records
@@ -80,7 +80,7 @@ def line(name: str, norm: str, found: list[Any], spent: list[float], known: dict
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--bench", type=Path, help="the folder of published models; without it only wide ones are tried"
+        "--bench", type=Path, default=FOLDER, help="the folder of published models, with rows in `local/`"
     )
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--time", type=float, default=10.0, help="seconds for one row")

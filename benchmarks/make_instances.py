@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import random
 from pathlib import Path
 
+from benchmarks.published import VERDICTS
+
 HERE = Path(__file__).resolve().parent / "instances"
-VERDICTS = Path(__file__).resolve().parents[2] / "shared" / "bench" / "verdicts.jsonl"
 FEATURES = {
     "adult_t200_d5": range(14),
     "adult_t300_d5": range(14),
@@ -25,9 +27,9 @@ FEATURES = {
 MULTICLASS = {"iris_t100_d5": (4, 3), "winequality_red_t100_d5": (11, 6)}
 
 
-def write(name: str, rows: list[dict[str, object]]) -> None:
-    HERE.mkdir(exist_ok=True)
-    (HERE / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def sample(rows: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -63,8 +65,11 @@ def different_sets(
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=HERE)
+    folder = parser.parse_args().output
     write(
-        "multiclass.jsonl",
+        folder / "multiclass.jsonl",
         [
             {"model": model, "feature": f, "from": a, "to": b, "factor": factor}
             for model, (features, classes) in MULTICLASS.items()
@@ -79,16 +84,15 @@ def main() -> None:
         for model, chosen in different_sets(rng, sorted(FEATURES), (2, 3, 5), 100)
         for margin in (0.5, 1.5)
     ]
-    write("sets.jsonl", sets)
+    write(folder / "sets.jsonl", sets)
     # Gaps so high that the answer is often none: the provers of several varied features at work.
     models = ["breast_cancer_robust", "diabetes_robust", "ijcnn_robust", "pimadiabetes_t200_d5"]
     high = [
         {"model": model, "features": chosen, "margin": (2.5, 4.0)[i % 2]}
         for i, (model, chosen) in enumerate(different_sets(rng, models, (2, 3), 40))
     ]
-    write("sets_high.jsonl", high)
-    if VERDICTS.is_file():
-        write("sample30.jsonl", sample([json.loads(line) for line in VERDICTS.read_text().splitlines()]))
+    write(folder / "sets_high.jsonl", high)
+    write(folder / "sample30.jsonl", sample([json.loads(line) for line in VERDICTS.read_text().splitlines()]))
 
 
 if __name__ == "__main__":

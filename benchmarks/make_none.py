@@ -3,15 +3,17 @@
 So every answer is `none`, and none of them is trivial: two per cent less and the answer is `found`, or open within the two
 per cent to which the engine closed the gap. Small models, so that other exact backends can confirm the answers.
 
-    python benchmarks/make_none.py ../shared/bench/models
+    python -m benchmarks.make_none
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
-import sys
 from pathlib import Path
+
+from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.compiler.result import Verdict
@@ -27,7 +29,12 @@ MODELS = {
 SIZES = (2, 3, 5)
 
 
-def main(models: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bench", type=Path, default=FOLDER, help="the folder of published models")
+    parser.add_argument("--output", type=Path, default=HERE / "sets_none.jsonl")
+    asked = parser.parse_args()
+    models = asked.bench / "models"
     rng = random.Random(22)
     rows: list[dict[str, object]] = []
     for name, features in MODELS.items():
@@ -46,9 +53,9 @@ def main(models: Path) -> None:
             # Three digits, rounded upwards: the bound is a proof that nothing lies above it.
             margin = (int(result.bound * 1000) + 2) / 1000
             rows.append({"model": name, "features": list(group), "margin": margin})
-    (HERE / "sets_none.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked.output.write_text("".join(json.dumps(row) + "\n" for row in rows))
     print(f"{len(rows)} instances")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

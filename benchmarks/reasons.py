@@ -1,7 +1,7 @@
 """Reasons of rows: how long a minimal and a smallest one take, and PyXAI on models that it can load.
 
-    python -m benchmarks.reasons --bench ../shared/bench --rows 200
-    python -m benchmarks.reasons --bench ../shared/bench --rows 20 --pyxai
+    python -m benchmarks.reasons --rows 200
+    python -m benchmarks.reasons --rows 20 --pyxai
 
 CPU per row, the first row with binding. The two do not answer the same question: PyXAI's reasons (pip install pyxai; Audemard
 et al., IJCAI 2023) are made of conditions of the trees, ours fix features at their values. Of forests it takes the vote of the
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.published import FOLDER
 
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
@@ -105,7 +106,7 @@ def side_by_side(bench: Path, data: str, rows: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True, help="the folder of published models and data")
+    parser.add_argument("--bench", type=Path, default=FOLDER, help="the folder of published models and data")
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--pyxai", action="store_true", help="beside PyXAI, on models that are trained here")
     args = parser.parse_args()

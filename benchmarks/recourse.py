@@ -1,6 +1,6 @@
 """Recourse: the cheapest change (l1, all features free) that gives a row another class, with its proof.
 
-    python -m benchmarks.recourse --bench ../shared/bench --rows 20 --time 5
+    python -m benchmarks.recourse --rows 20 --time 5
 
 Published boosted models, and scikit-learn forests of 100 trees of depth 8 trained on the same data (kept in `--output`). CPU
 seconds by the search of `treesens robust`, replay included; reading the model does not count, the first row includes binding.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.published import FOLDER
 
 BOOSTED = {"adult_t300_d5": "adult", "german_credit_t500_d5": "german_credit", "pimadiabetes_t500_d6": "pimadiabetes"}
 FORESTS = ("german_credit", "pimadiabetes", "adult")
@@ -77,7 +78,7 @@ def table_of(path: Path, names: tuple[str, ...] | None) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True, help="the folder of published models and data")
+    parser.add_argument("--bench", type=Path, default=FOLDER, help="the folder of published models and data")
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--time", type=float, default=5.0, help="seconds for one row")
     parser.add_argument("--output", type=Path, default=Path("out/recourse"))

@@ -1,6 +1,6 @@
 """Recourse beside treecf (pip install treecf): the least l1 distance in [0, 1]^n to the other class, all features free.
 
-    python -m benchmarks.recourse_treecf --bench ../shared/bench --rows 20 --time 5
+    python -m benchmarks.recourse_treecf --rows 20 --time 5
 
 Both answer the same rows of the same models, one after the other in one process: treecf by its exact backend, ours by the
 search of `treesens robust`. CPU seconds; reading the model does not count. Rows with values outside of [0, 1] are left out.
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.published import FOLDER
 from benchmarks.recourse import BOOSTED, FORESTS, forest, table_of
 
 
@@ -93,7 +94,7 @@ def line(name: str, native: Any, model: Any, table: Any, args: argparse.Namespac
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True, help="the folder of published models and data")
+    parser.add_argument("--bench", type=Path, default=FOLDER, help="the folder of published models and data")
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--time", type=float, default=5.0, help="seconds of wall time for one row")
     parser.add_argument("--output", type=Path, default=Path("out/recourse"))

@@ -1,6 +1,6 @@
 """Models that people have, at growing size: time and memory of `treesens check`, and their slopes in the number of leaves.
 
-    python benchmarks/scale.py ../shared/bench/data/adult/train.csv --output out/scale --families xgboost-8 --largest 1000
+    python -m benchmarks.scale --output out/scale --families xgboost-8 --largest 1000
 
 Trains the models of every family once (they stay in the output folder). Then it asks about each, in a process of its own,
 whether one feature flips the decision: the first ten features, at a distance in units of the family's score (`treesens check`,
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.published import FOLDER
 
 FEATURES = 10
 MEASURED = ("cpu", "memory")
@@ -151,7 +152,7 @@ def slope(leaves: list[float], values: list[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", type=Path, nargs="?", default=Path("../shared/bench/data/adult/train.csv"))
+    parser.add_argument("table", type=Path, nargs="?", default=FOLDER / "data" / "adult" / "train.csv")
     parser.add_argument("--output", type=Path, default=Path("out/scale"))
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--largest", type=int, help="The most trees.")

@@ -1,6 +1,6 @@
 """Memory over many questions in one session: distances of rows by three norms, decisions with a new bound each, gaps.
 
-    python -m benchmarks.session_memory --bench ../shared/bench --questions 100000
+    python -m benchmarks.session_memory --questions 100000
 
 Prints the resident memory in MB after the first thousand questions and after every tenth of all. Without the published models
 one is trained on scikit-learn's breast cancer data.
@@ -91,7 +91,7 @@ def run(model: Path, table: Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, help="the folder of published models")
+    parser.add_argument("--bench", type=Path, help="the folder of published models; without it a model is trained")
     parser.add_argument("--questions", type=int, default=100_000)
     args = parser.parse_args()
     if args.bench is not None:

@@ -1,6 +1,6 @@
 """Local questions in one session: what each costs after the first, by kind and model.
 
-    python -m benchmarks.sessions --bench ../shared/bench --rows 40
+    python -m benchmarks.sessions --rows 40
 
 CPU and wall time of the median question in ms, verification included; the first question of a kind is left out: it compiles.
 "flip": an input of the other class that differs from a row in two features; "ball": one within 0.05 of a row by linf; "pair":
@@ -13,6 +13,8 @@ import argparse
 import statistics
 import time
 from pathlib import Path
+
+from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.data.tables import read_table
@@ -69,7 +71,7 @@ def line(model: Path, table: Path, rows: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", type=Path, required=True, help="the folder of published models and data")
+    parser.add_argument("--bench", type=Path, default=FOLDER, help="the folder of published models and data")
     parser.add_argument("--rows", type=int, default=40)
     args = parser.parse_args()
     print("| model | " + " | ".join(questions(0, 0, "", "")) + " |\n" + "|" + " --- |" * 8, flush=True)

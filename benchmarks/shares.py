@@ -1,10 +1,10 @@
 """How much of the inputs is concerned: a sample of the published instances that are `found`, and a family of small models.
 
-    PYTHONPATH=. python benchmarks/shares.py --bench ../shared/bench --seconds 60 > out.jsonl
-    PYTHONPATH=. python benchmarks/shares.py --family > family.jsonl
+    python -m benchmarks.shares --seconds 60 > out.jsonl
+    python -m benchmarks.shares --family > family.jsonl
 
-    PYTHONPATH=. python benchmarks/shares.py --tiny 10000
-    PYTHONPATH=. python benchmarks/shares.py --every 1 --known all.jsonl >> all.jsonl  # goes on after an interruption
+    python -m benchmarks.shares --tiny 10000
+    python -m benchmarks.shares --every 1 --known all.jsonl >> all.jsonl  # goes on after an interruption
 
 Every line has CPU seconds, the proved interval and the estimate of one instance, by `uniform` and by `marginals`.
 """
@@ -19,6 +19,7 @@ from typing import Any
 from zlib import crc32
 
 import click
+from benchmarks.published import FOLDER, VERDICTS
 from tests.compiler.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
@@ -78,7 +79,7 @@ def published(bench: Path, every: int, seconds: float, known: set[tuple[Any, ...
     """Every n-th instance that is found, of models whose data are here, but for those that are known. They come in an order
     that mixes models, so that a run that is stopped has seen a bit of everything.
     """
-    found = [json.loads(text) for text in (bench / "verdicts.jsonl").read_text().splitlines()]
+    found = [json.loads(text) for text in VERDICTS.read_text().splitlines()]
     found = [i for i in found if i["verdict"] == "found" and i["model"].split("_")[0] in DATA][::every]
     for instance in sorted(found, key=lambda i: crc32(json.dumps(i, sort_keys=True).encode())):
         measures = [m for m in ("uniform", "marginals") if key_of({**instance, "measure": m}) not in known]
@@ -173,7 +174,7 @@ def tiny(wanted: int) -> None:
 
 
 @click.command()
-@click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"), show_default=True)
+@click.option("--bench", type=click.Path(path_type=Path), default=FOLDER, show_default=True)
 @click.option("--every", type=int, default=37, show_default=True, help="Of the instances that are found, each n-th.")
 @click.option(
     "--seconds", type=float, default=60.0, show_default=True, help="CPU seconds of each instance and measure."

@@ -1,6 +1,6 @@
 """The largest swing of every feature of a model, closed at 1e-6: the native engine, HiGHS and CP-SAT side by side on one core.
 
-    python benchmarks/swings.py MODEL.json [--features A,B] [--limit 60] [--solvers native,highs,cpsat]
+    python -m benchmarks.swings MODEL.json [--features A,B] [--limit 60] [--solvers native,highs,cpsat]
 
 CPU seconds of what each solver does with the emitted question, without compiling it; each in a process of its own, for so many
 seconds of the clock. Solvers get the module of the pipeline `independent`, without help from the engine.
@@ -9,13 +9,10 @@ seconds of the clock. Solvers get the module of the pipeline `independent`, with
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from beside import Known, by_solver
-from curves import question
+from benchmarks.beside import Known, by_solver
+from benchmarks.curves import question
 
 from treesens.binder.file import bind
 from treesens.frontends.registry import load

@@ -1,9 +1,9 @@
 """Typical inputs: how often fresh rows lie in their regions, and what is left of the published instances among typical inputs.
 
-    python benchmarks/typical.py --bench ../shared/bench --coverage > coverage.jsonl
-    python benchmarks/typical.py --bench ../shared/bench --seconds 5 --way chow-liu > instances.jsonl
-    python benchmarks/typical.py --bench ../shared/bench --confirm cpsat --models breast_cancer_robust > confirmed.jsonl
-    python benchmarks/typical.py --summary instances.jsonl
+    python -m benchmarks.typical --coverage > coverage.jsonl
+    python -m benchmarks.typical --seconds 5 --way chow-liu > instances.jsonl
+    python -m benchmarks.typical --confirm cpsat --models breast_cancer_robust > confirmed.jsonl
+    python -m benchmarks.typical --summary instances.jsonl
 
 Seconds are those of the processor, of this process and its children: wall time says little beside other work.
 """
@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 import numpy as np
+from benchmarks.published import FOLDER, VERDICTS
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
@@ -102,11 +103,11 @@ def coverage(bench: Path, times: int) -> Iterator[dict[str, Any]]:
 
 
 def asked(
-    bench: Path, chosen: tuple[str, ...], every: int, left: set[Any] | None = None
+    chosen: tuple[str, ...], every: int, left: set[Any] | None = None
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The published instances of models whose data are here, by model."""
     by: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for text in (bench / "verdicts.jsonl").read_text().splitlines():
+    for text in VERDICTS.read_text().splitlines():
         item = json.loads(text)
         if item["model"].split("_")[0] in DATA and (not chosen or item["model"] in chosen):
             by[item["model"]].append(item)
@@ -117,7 +118,7 @@ def asked(
 def instances(
     bench: Path, chosen: tuple[str, ...], every: int, way: str, seconds: float, backend: str, confirm: str | None
 ) -> Iterator[dict[str, Any]]:
-    for name, items in asked(bench, chosen, every):
+    for name, items in asked(chosen, every):
         model, table = model_and_table(bench, name)
         bound = session(model, table)
         for item in items:
@@ -179,7 +180,7 @@ def summary(path: Path) -> None:
 
 
 @click.command()
-@click.option("--bench", type=click.Path(path_type=Path), default=Path("../shared/bench"))
+@click.option("--bench", type=click.Path(path_type=Path), default=FOLDER)
 @click.option("--coverage", "covered", is_flag=True)
 @click.option("--times", default=50, help="Splits of each data set.")
 @click.option("--way", type=click.Choice(METHODS), default="chow-liu")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # The same examples in every run, so that a red run is the fault of its change. New ones are drawn by
@@ -16,3 +18,36 @@ settings.load_profile("fixed")
 # interruptions send the signal themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+QUICK = ("house", "compiler", "engine", "grammar", "binder", "builder")
+"""Folders whose tests `make quick` runs: they need XGBoost alone of the libraries, no processes and no pages."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part", choices=["quick", "rest"], help="the quick tests of the core, or all others (CI runs both)"
+    )
+
+
+def is_quick(path: Path, slow: bool) -> bool:
+    """Whether a test belongs to the quick part; each test is in exactly one."""
+    folder = path.relative_to(Path(__file__).parent).parts[0]
+    return folder in QUICK and not slow and path.name != "test_differential.py"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    part = config.getoption("--part")
+    if part is None:
+        return
+    chosen = [x for x in items if is_quick(x.path, x.get_closest_marker("slow") is not None) == (part == "quick")]
+    kept = set(map(id, chosen))
+    config.hook.pytest_deselected(items=[x for x in items if id(x) not in kept])
+    items[:] = chosen
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The quick part does not import the tests of other folders, whose libraries may be missing."""
+    here = Path(__file__).parent
+    if config.getoption("--part") == "quick" and collection_path.parent == here and collection_path.is_dir():
+        return collection_path.name not in QUICK or None
+    return None

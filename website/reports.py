@@ -1,7 +1,7 @@
 """The reports of the gallery: `python -m website.reports FOLDER` makes them, as HTML, JSON and, if a browser is installed, PDF.
 
 Two models are audited beside that of the examples: a booster and a forest of scikit-learn. If the published models and tables
-lie beside the repository (../shared/bench) they are the paper's model of Adult with 300 trees and a forest trained on German
+are in `build/bench` (`make bench-data`) they are the paper's model of Adult with 300 trees and a forest trained on German
 Credit, else models trained on a table that comes with scikit-learn. Neither model nor table is kept.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCH = Path("..") / "shared" / "bench"
+BENCH = Path("build") / "bench"
 DATE = "2026-01-01"
 """Of every report, so that only what is audited changes it."""
 
@@ -49,7 +49,7 @@ def samples(folder: Path) -> list[Sample]:
         "0.1",
         5,
     )
-    return [loan, *(_published(folder) if (ROOT / BENCH).is_dir() else _bundled(folder))]
+    return [loan, *(_published(folder) if (ROOT / BENCH / "models").is_dir() else _bundled(folder))]
 
 
 def _published(folder: Path) -> list[Sample]:

@@ -20,6 +20,7 @@ import click
 from benchmarks.paper import ablation, multifeature, runtime, scaling
 from benchmarks.paper.experiment import Finding, Measured, measure
 from benchmarks.paper.models import Plan
+from benchmarks.published import FOLDER
 
 from treesens import __version__
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
@@ -45,9 +46,7 @@ SHARES = {"runtime": 0.26, "ablation": 0.52, "multifeature": 0.13, "scaling": 0.
 @click.option("--budget", type=click.FloatRange(min=0.0), help="Seconds for all experiments together.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
 @click.option("--seed", type=int, default=7, show_default=True)
-@click.option(
-    "--bench", type=click.Path(path_type=Path), default=ROOT.parent / "shared" / "bench", help="Models and data."
-)
+@click.option("--bench", type=click.Path(path_type=Path), default=FOLDER, help="Folder of published models and data.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Folder of everything that is written.")
 def main(
     size: str,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.published import VERDICTS
+
 from treesens.sweeps.instances import Instance, Level, class_of
 
 MARGINS = (0.5, 1.0, 1.5)
@@ -38,7 +40,7 @@ class Plan:
     @property
     def published(self) -> bool:
         """Whether the paper's models are used; the tiny size is about the machinery alone."""
-        return self.size != "tiny" and (self.bench / "verdicts.jsonl").is_file()
+        return self.size != "tiny" and (self.bench / "models").is_dir()
 
     @property
     def folder(self) -> Path:
@@ -111,7 +113,7 @@ def single_features(plan: Plan, models: list[str], per_model: int | None) -> lis
     rng = random.Random(plan.seed)
     verdicts: dict[tuple[str, int, float], str] = {}
     if plan.published:
-        for line in (plan.bench / "verdicts.jsonl").read_text().splitlines():
+        for line in VERDICTS.read_text().splitlines():
             row = json.loads(line)
             verdicts[row["model"], row["feature"], float(row["margin"])] = row["verdict"]
     turns: list[list[Instance]] = []

@@ -23,7 +23,7 @@ from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
 from treesens.report.explain import Explanation
@@ -44,6 +44,7 @@ def _options(*values: Any) -> dict[str, Any]:
     return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
 
 
+@typed
 def check(
     file: str | Path,
     *queries: str,
@@ -80,6 +81,7 @@ def check(
     return answer_file(bound, queries, None, settings)
 
 
+@typed
 def check_text(
     text: str | Question | File,
     *,
@@ -112,6 +114,7 @@ def check_text(
     return answer_text(text, models, data, **given)
 
 
+@typed
 def sensitivity(
     model: Any,
     *,
@@ -171,6 +174,7 @@ def sensitivity(
     return next(iter(answers.values()))
 
 
+@typed
 def info(model: Any) -> dict[str, Any]:
     """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
     from treesens.report.model import model_record
@@ -178,6 +182,7 @@ def info(model: Any) -> dict[str, Any]:
     return model_record(load(model))
 
 
+@typed
 def explain(
     question: str | Path | Question | File,
     *queries: str,
@@ -235,19 +240,30 @@ def _bound(
     return bound
 
 
-def learn_rules(data: Any, label: str | None = None, *, exceptions: float = 0.0) -> dict[str, Any]:
+@typed
+def learn_rules(
+    data: Any, label: str | None = None, *, exceptions: float = 0.0, time_limit: float = 600.0
+) -> dict[str, Any]:
     """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
     support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
-    rows of a rule that may break it. UsageError if that is not in [0, 0.5].
+    rows of a rule that may break it, `time_limit` in seconds for all but the domains: `unfinished` names what there was no time
+    for. UsageError if the share is not in [0, 0.5].
     """
+    from treesens.compiler.base.budget import Budget
+    from treesens.compiler.base.checkpoints import working_within
     from treesens.data.rule import RuleOptions
     from treesens.data.rules import mine
     from treesens.data.tables import read_table
     from treesens.report.rules_text import rules_record
+    from treesens.settings import check_seconds
 
     if not 0 <= exceptions <= 0.5:
         raise UsageError(f"exceptions = {exceptions} is no share of rows", remedy="give a number from 0 to 0.5")
-    return rules_record(mine(read_table(data, label=label), RuleOptions(exceptions)))
+    check_seconds("time_limit", time_limit)
+    table = read_table(data, label=label)
+    with working_within(Budget.of(time_limit)):
+        mined = mine(table, RuleOptions(exceptions))
+    return rules_record(mined)
 
 
 __all__ = [

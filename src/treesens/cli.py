@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, "-V", "--version", prog_name="treesens")
 def group() -> None:
     """Questions about decision-tree ensembles: can changing only `sex` flip this model's decision, on inputs that could really
-    occur, and if not, who proves it?
+    occur, and if not, can you prove it?
     """
 
 

@@ -5,10 +5,14 @@ Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check,
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from treesens.visible import visible
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 class TreesensError(Exception):
@@ -107,9 +111,31 @@ def unexpected(error: Exception) -> InternalError:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = "" if trace is None else f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
-    made = InternalError(
-        f"internal error: {type(error).__name__}: {error}{where}",
-        remedy="please report this with the command and, if you can, the model and the question",
-    )
-    made.__cause__ = error
-    return made
+    try:
+        raise InternalError(
+            f"internal error: {type(error).__name__}: {error}{where}",
+            remedy="please report this with the command and, if you can, the model and the question",
+        ) from error
+    except InternalError as chained:
+        return chained
+
+
+def typed(call: _Call) -> _Call:
+    """A call of the Python interface whose errors are typed: what nobody has foreseen becomes an InternalError that is chained
+    to its cause. Errors of the caller's own kind (of memory, a wrong argument of the call itself, warnings that are errors)
+    stay what they are.
+    """
+
+    @functools.wraps(call)
+    def checked(*args: Any, **named: Any) -> Any:
+        try:
+            return call(*args, **named)
+        except (TreesensError, MemoryError, Warning):
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+                raise  # the arguments do not fit the call: its frame was never entered
+            raise unexpected(error) from error
+
+    return cast("_Call", checked)

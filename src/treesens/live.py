@@ -14,7 +14,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
-from treesens.errors import TreesensError, TreesensWarning, UsageError
+from treesens.errors import TreesensError, TreesensWarning, UsageError, typed
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
@@ -46,6 +46,7 @@ class CallOptions(TypedDict, total=False):
     regions: bool
 
 
+@typed
 def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from treesens.compiler.base.interruption import interruptible
 from treesens.data.tables import Table
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.live import load, table_of
 from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
@@ -140,6 +140,7 @@ class Sets(Records):
         return f"<sets of features: {flip} smallest that flip, {hold} largest that do not, {state}>"
 
 
+@typed
 def robust(
     model: Any,
     data: Any,
@@ -175,6 +176,7 @@ def robust(
     return Robustness([row.record() for row in found.rows], found.warnings, found.interrupted, found, data)
 
 
+@typed
 def why(
     model: Any,
     data: Any,
@@ -223,6 +225,7 @@ def why(
     return Reasons([one.record() for one in found], data)
 
 
+@typed
 def sets(
     model: Any,
     data: Any = None,

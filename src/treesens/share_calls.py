@@ -9,7 +9,7 @@ from typing import Any
 
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.live import load, table_of
 from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_seconds, check_threshold, check_whole
@@ -43,6 +43,7 @@ class Count(Records):
         return f"<shares of {len(self.records)} questions: {closed} known precisely enough>"
 
 
+@typed
 def count(
     model: Any,
     data: Any = None,

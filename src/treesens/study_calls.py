@@ -14,7 +14,7 @@ from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
-from treesens.errors import UsageError
+from treesens.errors import UsageError, typed
 from treesens.live import load, table_of
 from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
@@ -228,6 +228,7 @@ class Diff(Columns):
         return f"<two models: {self.verdict}{proved}{rows}>"
 
 
+@typed
 def audit(
     model: Any,
     data: Any,
@@ -288,6 +289,7 @@ def audit(
     return Audit(found.records, found.warnings, found.interrupted, data, found, settings, tuple(sorted(inputs)))
 
 
+@typed
 def gap(
     model: Any,
     data: Any = None,
@@ -333,6 +335,7 @@ def gap(
     return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
 
 
+@typed
 def diff(
     old: Any,
     new: Any,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
+from benchmarks.published import VERDICTS
 
 from tests.commands.test_command_line import STUMP, run
-
-BENCH = Path(__file__).resolve().parents[3] / "shared" / "bench"
+from tests.data.settings import BENCH, needs_bench
 
 
 def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
@@ -47,12 +46,12 @@ def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
     assert "contradiction" in done.stderr
 
 
-@pytest.mark.skipif(not BENCH.is_dir(), reason="the published models of the paper are not beside this repository")
+@needs_bench
 def test_published_verdicts_are_reproduced(tmp_path: Path) -> None:
     """Forty published instances; the whole list is in benchmarks/RESULTS.md."""
     done = run(
         tmp_path,
-        *("bench", str(BENCH / "verdicts.jsonl"), "--models", str(BENCH / "models"), "-b", "native"),
+        *("bench", str(VERDICTS), "--models", str(BENCH / "models"), "-b", "native"),
         *("--sample", "40", "-t", "30", "-o", "out.jsonl", "--json"),
     )
     assert done.returncode == 0, done.stderr

@@ -122,3 +122,19 @@ TEST_CASE("the audit agrees with what the search prunes") {
     }
     CHECK(audited > 50);
 }
+
+TEST_CASE("the audit finds nothing better where no row is soft") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        Problem p = sample::problem(seed, 6, -40);
+        p.slack_weight = {0, 0};
+        for (const Method method : {Method::messages, Method::boxes}) {
+            Search search(p, Mode::slack, seed, -1);
+            search.set_method(method);
+            search.shorten_first_turn(1);
+            search.set_audit(1);
+            search.run(-1, -1, -1);
+            CHECK(search.fault().empty());
+            CHECK(search.status() != Status::open);
+        }
+    }
+}

@@ -1,4 +1,4 @@
-"""The published models and data (../shared/bench), where they are on this machine."""
+"""The published models and data, if they were fetched (`make bench-data`) or their folder is named (`TREESENS_BENCH`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks.published import FOLDER as BENCH
+from benchmarks.published import files
 
 from treesens.binder.file import ResolvedFile, bind
 from treesens.data.tables import Table, read_table, with_zeros
@@ -13,9 +15,14 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 
-BENCH = Path(__file__).resolve().parents[3] / "shared" / "bench"
 needs_bench = pytest.mark.skipif(
-    not BENCH.is_dir(), reason="the published models are not beside the repository (../shared/bench)"
+    not all((BENCH / place).is_file() for _, place, _ in files()),
+    reason="run `make bench-data` for the published models and tables, or name their folder with TREESENS_BENCH",
+)
+needs_distances = pytest.mark.skipif(
+    not (BENCH / "local" / "distances.jsonl").is_file(),
+    reason="`local/` is not in the folder that TREESENS_BENCH names (benchmarks/README.md); "
+    "`python -m benchmarks.local` compares with Veritas itself",
 )
 
 

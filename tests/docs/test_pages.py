@@ -78,12 +78,14 @@ def test_the_module_of_ir_md_parses_and_prints_back() -> None:
     assert print_module(module, full=True) == text[1]
 
 
-def test_every_command_and_option_is_in_cli_md() -> None:
-    sections = dict(
-        re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", (DOCS / "cli.md").read_text(), re.DOTALL | re.MULTILINE)
-    )
-    assert list(sections) == list(COMMANDS)
-    for name, section in sections.items():
+def test_every_command_and_option_is_in_one_page_of_commands() -> None:
+    """Each command has one section, in the page of the need that it serves (cli-ask.md, cli-study.md, ...)."""
+    pages = [page.read_text() for page in sorted(DOCS.glob("cli-*.md"))]
+    found = [s for page in pages for s in re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)]
+    assert sorted(name for name, _ in found) == sorted(COMMANDS)
+    index = (DOCS / "cli.md").read_text()
+    for name, section in found:
+        assert f"[`{name}`](cli-" in index
         command = group.get_command(click.Context(group), name)
         assert command is not None
         written = set(re.findall(r"`(--[a-z-]+)", section))
@@ -121,6 +123,20 @@ def test_documents_that_are_named_exist() -> None:
     places = [
         p for kind in ("*.py", "*.hpp", "*.cpp", "*.md") for part in ("src", "docs") for p in (ROOT / part).rglob(kind)
     ]
-    known = {p.name for folder in (ROOT, ROOT / "benchmarks", DOCS, DOCS / "adr") for p in folder.glob("*.md")}
+    known = {
+        p.name
+        for folder in (ROOT, ROOT / "benchmarks", ROOT / "benchmarks" / "notebook", DOCS, DOCS / "adr")
+        for p in folder.glob("*.md")
+    }
     named = {(name, str(p.relative_to(ROOT))) for p in places for name in re.findall(r"\b[\w-]+\.md\b", p.read_text())}
     assert not {(name, place) for name, place in named if name not in known}
+
+
+def test_the_schedule_of_engine_md_is_that_of_the_engine() -> None:
+    header = (ROOT / "src/treesens/engine/problem/schedule.hpp").read_text()
+    options = re.findall(r"OPTION\((\w+), ([\d']+), \d+, \"([^\"]+)\"\)", header)
+    expected = [[f"`{name}`", f"{int(value.replace(chr(39), '')):,}", sentence] for name, value, sentence in options]
+    assert rows_of_table("engine.md", "number") == expected
+    used = {n for row in rows_of_table("engine.md", "when") for n in re.findall(r"`(\w+)`", row[2])}
+    assert used
+    assert used <= {name for name, _, _ in options}

@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```(python|sens|console)\n(.*?)^```$", re.DOTALL | re.MULT
 def test_the_site_has_every_page_and_no_other() -> None:
     """`make docs` warns of a page that is not in the navigation, and this tells without building it."""
     root = PAGE_PATH.parents[1]
-    named = set(re.findall(r"[\w/]+\.md", (root / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]))
+    named = set(re.findall(r"[\w/-]+\.md", (root / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]))
     there = {str(path.relative_to(root / "docs")) for path in (root / "docs").glob("*.md")}
     assert named - {"gallery.md", "adr/README.md"} == there
 

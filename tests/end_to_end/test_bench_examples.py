@@ -11,7 +11,7 @@ from tests.data.settings import BENCH, needs_bench
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.result import Verdict
-from treesens.grammar.parsing.parser import parse, read
+from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 
@@ -47,7 +47,7 @@ TEN = """
 
 def example(name: str) -> ResolvedFile:
     path = EXAMPLES / f"{name}.sens"
-    return bind(read(path), path.parent)
+    return bind(parse(path.read_text().replace("../../build/bench", str(BENCH)), path.name), path.parent)
 
 
 @needs_bench

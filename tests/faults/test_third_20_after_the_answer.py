@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import treesens as ts
 from treesens.cli import group
 from treesens.compiler.result import Proof, Result, Verdict
-from treesens.solve.question import join_opinions
+from treesens.solve.combine import join_opinions
 
 xgboost = pytest.importorskip("xgboost")
 

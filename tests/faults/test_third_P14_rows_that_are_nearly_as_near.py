@@ -1,4 +1,4 @@
-"""Fault P14 of the third review: groups of rows within 1e-6 of the nearest pair were dropped, and the bound was the pair itself.
+"""Fault P14 of the third review: groups within 1e-6 of the nearest pair were dropped, and the bound was the pair itself.
 
 Most rows of these tables are as near as the nearest one, up to parts of a millionth. The expected distances come from the
 predictions of xgboost on every input, in Fractions but for the root.

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.data.settings import BENCH, needs_bench
 from tests.frontends import mutants
 from tests.frontends.trained import MODELS, numeric, target, train, xgboost
 from treesens.compiler.base.floats import NumberType, next_up_array
 from treesens.compiler.model import Ensemble
 from treesens.frontends import LoadedModel, conformance, load
 
-BENCH = Path(__file__).parents[3] / "shared" / "bench" / "models"
-FILES = sorted(BENCH.glob("*.json"))
+FILES = sorted((BENCH / "models").glob("*.json"))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -37,7 +37,7 @@ def test_trained_models_are_read_exactly(name: str, form: str, tmp_path: Path) -
     conformance.check(loaded, rows=200).raise_if_wrong()
 
 
-@pytest.mark.skipif(not FILES, reason="the paper's models are not beside the repository (../shared/bench)")
+@needs_bench
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_the_papers_models_are_read_exactly(path: Path) -> None:
     report = conformance.check(load(path), rows=300)

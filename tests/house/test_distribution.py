@@ -64,8 +64,8 @@ def test_every_extra_that_a_message_names_exists_and_is_on_the_page() -> None:
         named |= set(re.findall(r"treesens\[([a-z]+)\]", path.read_text("utf-8")))
     assert named <= EXTRAS
     # Those of solvers are put together by backends/base.py.
-    assert named | {"cbc", "scip", "gurobi"} >= EXTRAS - {"dev", "core", "docs", "bench", "pb", "all"}
-    for extra in EXTRAS - {"dev", "core", "docs", "bench", "pb"}:
+    assert named | {"cbc", "scip", "gurobi"} >= EXTRAS - {"dev", "core", "demo", "docs", "bench", "pb", "all"}
+    for extra in EXTRAS - {"dev", "core", "demo", "docs", "bench", "pb"}:
         assert f"`{extra}`" in page, extra
 
 
@@ -73,7 +73,7 @@ def test_a_library_of_an_extra_is_asked_for_by_the_extra() -> None:
     """`pip install jinja2` is what a message says of libraries that no extra brings, and of no other."""
     brought = {
         re.split(r"[<>=\[;! ]", item)[0].lower()
-        for extra in EXTRAS - {"dev", "core"}
+        for extra in EXTRAS - {"dev", "core", "demo"}
         for item in PROJECT["project"]["optional-dependencies"][extra]
     }
     for path in SOURCES:

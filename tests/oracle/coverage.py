@@ -17,8 +17,14 @@ class Coverage:
         self.frontends: Counter[str] = Counter()
         self.backends: Counter[str] = Counter()
         self.provers: Counter[tuple[str, str]] = Counter()
+        self.studies: Counter[tuple[str, str]] = Counter()
+        """Records of studies by (study, frontend)."""
+        self.refused: Counter[str] = Counter()
 
     def add(self, told: dict[str, Any]) -> None:
+        for study, count in told.get("studies", {}).items():
+            self.studies[study, told["frontend"]] += count
+        self.refused.update(told.get("refused", {}))
         for question in told["questions"]:
             self.statuses[question["status"]] += 1
             if question["status"] not in ("compared", "wrong"):
@@ -33,6 +39,11 @@ class Coverage:
             self.provers["questions", question["prover"]] += 1
 
     @property
+    def judged(self) -> int:
+        """Records of studies."""
+        return sum(self.studies.values())
+
+    @property
     def queries(self) -> int:
         return sum(self.statuses.values())
 
@@ -41,6 +52,7 @@ class Coverage:
             "statuses": dict(self.statuses), "verdicts": dict(self.verdicts), "pipelines": dict(self.pipelines),
             "compared": [[*key, n] for key, n in sorted(self.seen.items())],
             "provers": [[*key, n] for key, n in sorted(self.provers.items())],
+            "studies": [[*key, n] for key, n in sorted(self.studies.items())], "refused": dict(self.refused),
         }  # fmt: skip
 
     def table(self, place: int) -> str:
@@ -65,6 +77,8 @@ class Coverage:
                 self.table(2),
                 "## By prover that answered",
                 self.table_of_provers(),
+                "## Records of studies by frontend",
+                self.table_of_studies(),
                 "",
             ]
         )
@@ -76,6 +90,15 @@ class Coverage:
             if construct == "questions":
                 kinds = sum(1 for one, other in self.provers if other == prover) - 1
                 lines.append(f"| {prover} | {n} | {kinds} |")
+        return "\n".join(lines)
+
+    def table_of_studies(self) -> str:
+        """Markdown: records by study and frontend, and what was refused."""
+        columns = sorted({frontend for _, frontend in self.studies})
+        lines = ["| study | " + " | ".join(columns) + " | together |", "| --- |" + " ---: |" * (len(columns) + 1)]
+        for study in sorted({study for study, _ in self.studies}):
+            counts = [self.studies[study, c] for c in columns]
+            lines.append(f"| {study} | " + " | ".join(map(str, [*counts, sum(counts)])) + " |")
         return "\n".join(lines)
 
     def short(self) -> str:

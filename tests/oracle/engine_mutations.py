@@ -71,10 +71,8 @@ ENGINE_MUTATIONS = (
         r"rest_\.empty\(\) \? INT64_MIN : rest_\.front\(\)\.upper", "INT64_MIN",
     ),
     Mutation(
-        "an idle layer of boxes proves everything", "engine/prove/overlap_prover.cpp",
-        r"const std::int64_t left = std::max\(level_ - 1, s\.hard >= 0 \? s\.soft : INT64_MIN\);\n"
-        r"    pruned_upper_ = std::max\(pruned_upper_, std::min\(node_upper_, left\)\);\n    backtrack",
-        "backtrack",
+        "a node that is decided exactly counts nowhere", "engine/prove/tree_search.cpp",
+        r"count_in\(std::max\(level_ - 1, s\.hard >= 0 \? s\.soft : INT64_MIN\)\);", "",
     ),
     Mutation(
         "the last value of a variable is not split off", "engine/prove/overlap_prover.cpp",

@@ -13,3 +13,5 @@ class Mutation:
     file: str
     pattern: str
     replacement: str
+    study: bool = False
+    """Whether studies are to find it, and no questions."""

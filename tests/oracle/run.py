@@ -30,6 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=24, help="questions of a case")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--others", type=float, default=0.2, help="share of cases asked of other backends than search")
+    parser.add_argument("--studies", type=float, default=0.1, help="share of cases with studies (audit, gap, ..)")
+    parser.add_argument("--only-studies", action="store_true", help="studies of every case, and no questions")
     parser.add_argument("--only", default=None, help="cases of this kind of model only")
     parser.add_argument(
         "--output", type=Path, default=Path("build/oracle"), help="folder of reproductions and of the table"
@@ -39,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--tolerate", default="", help="kinds that are printed and do not count, e.g. open,lost")
     parser.add_argument("--worker", type=int, default=None, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
+    if options.only_studies:
+        options.questions, options.studies = 0, 1.0
     if options.seed is None:
         options.seed = int(time.time()) % 1_000_000 * 1000
     if options.seconds is None and options.cases is None:
@@ -104,7 +108,7 @@ class Parent:
             f"FAILURE {failure['kind']}: seed {failure['seed']} {failure.get('query', '')} {failure['detail'][:300]}\n"
             f"  {json.dumps(failure['options'])}\n  {failure.get('folder', '')}\n"
             f"  again: python -m tests.oracle --seed {failure['seed']} --cases 1 --questions {self.options.questions}"
-            f" --others {self.options.others:g}",
+            f" --others {self.options.others:g} --studies {self.options.studies:g}",
             flush=True,
         )
         if self.options.stop:
@@ -120,7 +124,9 @@ class Parent:
             file.writelines(json.dumps(f) + "\n" for f in self.failures)
         print(self.coverage.short())
         print(
-            f"{self.cases} cases from seed {self.options.seed}, {self.coverage.queries} questions in {seconds:.0f} s: ",
+            f"{self.cases} cases from seed {self.options.seed}, "
+            f"{self.coverage.queries} questions and {self.coverage.judged} records "
+            f"of studies in {seconds:.0f} s: ",
             end="",
         )
         print(", ".join(f"{n} {k}" for k, n in kinds.most_common()) if kinds else "no failure")
@@ -148,7 +154,7 @@ class Worker:
     def start(self, seed: int) -> None:
         o = self.options
         command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
-        for name in ("jobs", "questions", "others", "output", "shrink"):
+        for name in ("jobs", "questions", "others", "studies", "output", "shrink"):
             command += [f"--{name}", str(getattr(o, name))]
         if o.only:
             command += ["--only", o.only]

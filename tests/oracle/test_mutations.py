@@ -9,10 +9,10 @@ import symtable
 import pytest
 
 from tests.oracle.engine_mutations import ENGINE_MUTATIONS
-from tests.oracle.mutations import MUTATIONS, SOURCES
+from tests.oracle.mutations import MUTATIONS, SOURCES, STUDIES
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=[m.name for m in MUTATIONS])
+@pytest.mark.parametrize("mutation", [*MUTATIONS, *STUDIES], ids=[m.name for m in (*MUTATIONS, *STUDIES)])
 def test_every_error_can_be_planted(mutation) -> None:
     text = (SOURCES / mutation.file).read_text()
     changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)

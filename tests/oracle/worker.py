@@ -19,6 +19,7 @@ from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
 from tests.oracle.printed import judge_printed
 from tests.oracle.shrink import shrunk, size_of
+from tests.oracle.studies import Studied, record_of, run_studies
 
 SHRUNK_PER_KIND = 3
 """How many failures of a kind a worker makes smaller."""
@@ -60,13 +61,20 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
         case = draw_case(seed, options.questions)
         if options.only and case.trainer != options.only:
             return None
-        case.questions = case.questions[: asked_of(settings, options.questions)] + draw_explained(case)
-        outcomes = run_case(case, settings)
+        case.questions = case.questions[: asked_of(settings, options.questions)] + (
+            draw_explained(case) if options.questions else []
+        )
+        outcomes = run_case(case, settings) if case.questions else []
+        studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
     except Exception:  # noqa: BLE001 - the parent reports it with its seed
         failure = {"kind": "oracle", "seed": seed, "detail": traceback.format_exc()[-1500:], "options": settings}
         return {"failures": [failure], "seed": seed}
     told = [failure_of(case, o.findings[0], seed, options, shrunk_kinds) for o in outcomes if o.findings]
-    if seed % PRINTED_EVERY == 0:
+    for finding in studied.findings:
+        few = shrunk_kinds.get(f"study {finding.kind}", 0) < SHRUNK_PER_KIND
+        shrunk_kinds[f"study {finding.kind}"] = shrunk_kinds.get(f"study {finding.kind}", 0) + 1
+        told.append(record_of(finding, seed, options.output if few and options.shrink else None))
+    if seed % PRINTED_EVERY == 0 and case.questions:
         found = [q for q, o in zip(case.questions, outcomes, strict=True) if o.verdict == "found" and not o.findings]
         told += [
             failure_of(case, f, seed, argparse.Namespace(shrink=0), shrunk_kinds) for f in judge_printed(case, found)
@@ -78,8 +86,13 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
     return {
         "case": True, "seed": seed, "frontend": case.trainer, "backend": settings["backend"],
         "pipeline": settings.get("pipeline", "default"), "questions": questions, "failures": told,
-        "seconds": time.monotonic() - start,
+        "studies": studied.records, "refused": studied.refused, "seconds": time.monotonic() - start,
     }  # fmt: skip
+
+
+def studies_are_asked(seed: int, options: argparse.Namespace) -> bool:
+    """A share of the seeds. Its own generator: the questions of a seed stay what they are."""
+    return bool(np.random.default_rng([17, seed]).random() < options.studies)
 
 
 def asked_of(settings: dict[str, Any], questions: int) -> int:

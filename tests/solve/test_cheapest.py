@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import treesens as ts
-from tests.data.settings import BENCH, needs_bench
+from tests.data.settings import BENCH, needs_bench, needs_distances
 from tests.questions import every_input, random_query
 from tests.solve.test_radius import DOMAIN, NAMES, TOP, candidates, forest_model, training_set, xgboost_model
 from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
@@ -259,6 +259,7 @@ def test_a_bound_that_is_shown_is_never_above_what_is_proved() -> None:
 
 
 @needs_bench
+@needs_distances
 @pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "ijcnn"])
 def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: list[str]) -> None:
     from treesens.data.tables import read_table

@@ -20,7 +20,8 @@ from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.bounds import ContradictoryBound
-from treesens.solve.driver import emit, with_tighter_bound
+from treesens.solve.combine import with_tighter_bound
+from treesens.solve.driver import emit
 from treesens.solve.options import Options
 from treesens.solve.portfolio import EngineRun, race
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import treesens as ts
-from tests.data.settings import BENCH, needs_bench
+from tests.data.settings import BENCH, needs_bench, needs_distances
 from treesens.compiler.result import Result
 from treesens.solve import refine
 
@@ -142,6 +142,7 @@ def known_distances(model: str) -> dict[int, dict[str, dict[str, float]]]:
 
 
 @needs_bench
+@needs_distances
 @pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "ijcnn"])
 @pytest.mark.parametrize("kind", ["robust", "unrobust"])
 def test_others_agree_on_published_models(name: str, kind: str, by_questions: list[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.published import VERDICTS
 
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench
@@ -56,7 +57,7 @@ def test_value_and_bound_enclose_the_optimum(tmp_path: Path, seed: int) -> None:
 
 @needs_bench
 def test_published_verdicts_lie_on_the_right_side() -> None:
-    known = [json.loads(line) for line in (BENCH / "verdicts.jsonl").read_text().splitlines()]
+    known = [json.loads(line) for line in VERDICTS.read_text().splitlines()]
     loaded = ts.load(BENCH / "models/diabetes_unrobust.json")
     names = loaded.ensemble.feature_names
     found = {r.varied[0]: r for r in largest_gaps(loaded, options=LargestOptions(20, 2)).results}

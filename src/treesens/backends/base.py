@@ -1,7 +1,7 @@
 """The interface of a backend: pure `emit`, `solve` in a worker process, and facts instead of verdicts.
 
 Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without an incumbent says nothing, and
-no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `solve/driver.py`, from facts.
+no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `solve/conclude.py`, from facts.
 """
 
 from __future__ import annotations

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from math import lcm
+from math import fsum, lcm
+
+import numpy as np
 
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.model import Link
+from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Sigmoid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
@@ -141,13 +143,20 @@ def _calibrated_row(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
     beyond = shown.strict if shown.above else not shown.strict
     bound = least_margin(calibration, shown.probability, strict=beyond)
     if isinstance(bound, bool):
-        return all_of(()) if bound is shown.above else any_of(())
+        # A row like any other, that all scores meet or none: studies and shares know rows, and no constants.
+        bound = _beyond_all_scores(scope.model(shown.point).ensemble) * (-1 if bound else 1)
     margin = ScoreAtom(shown.point, 0)
     sign = 1 if shown.above else -1
     scores, scale = raw_sums(scope, {margin: Fraction(sign)})
     name = name or row_name(scope, [margin])
     row = q.AtLeast(q.LinearForm(scores), bound * (sign * scale), shown.strict, name, shown)
     return lambda _space: row
+
+
+def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
+    """A number that is greater than every raw score, and whose negative is smaller."""
+    leaves = fsum(np.abs(ensemble.leaf_contribution).ravel().tolist())
+    return LogRational(2 * Fraction(leaves) + sum(abs(Fraction(float(b))) for b in ensemble.base) + 1)
 
 
 def _decimal(number: Fraction) -> str:

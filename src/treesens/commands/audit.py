@@ -12,6 +12,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     certificate_option,
     replays_in_library,
@@ -25,6 +26,7 @@ from treesens.commands.report_options import checked_report, report_options, wri
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("audit")
@@ -141,4 +143,6 @@ def command(
         return INTERRUPTED
     if failed := failing(found.records, fail_on):
         return failed
+    if have_own_fault(found.records):
+        return INTERNAL
     return INCONCLUSIVE if any(r["verdict"] == "unknown" for r in found.records) else EXPECTED

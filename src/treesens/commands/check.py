@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 @click.option(
     "--confirm",
     metavar="BACKEND|library",
-    help="Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must stand "
-    "whatever the library rounds.",
+    help="Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
+    "however the library rounds.",
 )
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Questions at a time.")
@@ -219,7 +219,7 @@ class Run:
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-        """All answers in the order of the file: from the journal what it knows, and fresh ones, which it is told."""
+        """All answers in the order of the file. Known ones come from the journal; new ones are written to it."""
         known = self.memory.known(here.path, here.bound, wanted)
         left = [query for query in wanted if query.name not in known]
         fresh = self._answers(here.path, left, interruption, progress)

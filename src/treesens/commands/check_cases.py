@@ -66,7 +66,7 @@ def files_and_queries(first: Path, others: Sequence[str]) -> tuple[list[Path], t
 def write_ci(
     runs: Sequence[Asked], junit_file: Path | None, sarif_file: Path | None, markdown_file: Path | None
 ) -> None:
-    """Writes what is asked for."""
+    """Writes the files that the options name."""
     cases = [case for run in runs for case in cases_of(run)]
     for path, made in ((junit_file, junit), (sarif_file, sarif), (markdown_file, case_page)):
         if path is not None:

@@ -39,7 +39,7 @@ class AnswerMemory:
         return {name: result for name, result in found if result is not None}
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
-        """Keeps an answer; what is undecided for this time limit alone, and what an error or Ctrl-C has ended not at all."""
+        """Keeps an answer. An undecided one is kept for its time limit alone; one that an error or Ctrl-C ended is not."""
         from treesens.sweeps.journal import Entry
         from treesens.sweeps.kept import is_decided, to_json
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -12,6 +14,8 @@ import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.files import check_writable
 from treesens.compiler.base.numbers import float_of, whole_of
@@ -20,10 +24,12 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.report.terminal import be_quiet, say
+from treesens.visible import visible
 
 EXPECTED, UNREADABLE, VIOLATED, INCONCLUSIVE, INTERNAL, INTERRUPTED = 0, 2, 10, 5, 6, 130
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Made = TypeVar("Made")
 Option = Callable[[Any], Any]
 """What `click.option` makes: a decorator."""
 
@@ -69,7 +75,7 @@ def engine_options(function: Function) -> Function:
             show_default=True,
             help="kant, ensense, independent, bounded, default, or passes.",
         ),
-        _time_limit(60.0, "Seconds each."),
+        time_limit_option(60.0, "Seconds each."),
         click.option("--threads", type=Whole(min=1), default=1, show_default=True, help="Threads of one solver."),
         click.option("--memory-limit", type=Whole(min=1), help="Megabytes per solver process."),
         *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
@@ -92,14 +98,14 @@ def tolerance_options(function: Function) -> Function:
             type=Number(min=0.0, max=1.0),
             default=RELATIVE,
             show_default=True,
-            help="An optimum may be this part of itself away from its bound.",
+            help="The relative gap at which an optimum counts as proved.",
         ),
         click.option(
             "--absolute-tolerance",
             type=Number(min=0.0, max=1e300),
             default=0.0,
             show_default=True,
-            help="Or so much, in the units of what is optimised.",
+            help="The same gap in the units of the objective.",
         ),
         click.option("--optimal", is_flag=True, help="Optima to the last unit: both tolerances are 0."),
     )
@@ -128,7 +134,7 @@ def require_option(function: Function) -> Function:
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """UsageError where certificates are required and no folder takes them."""
+    """Raises UsageError if certificates are required and no folder is given for them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
     return certificates
@@ -189,21 +195,42 @@ def study_options(seconds: float, words: str) -> Callable[[Function], Function]:
             callback=lambda _context, _option, texts: [name for text in texts for name in split(text)],
             help="Features, as a,b, that take fractions although their columns hold whole numbers.",
         ),
-        _time_limit(seconds, words),
-        click.option("--format", "form", help="The format of the model, where its content does not say it."),
+        time_limit_option(seconds, words),
+        click.option("--format", "form", help="The format of the model, if its content does not show it."),
         *_run_options("Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic."),
     )
 
 
-def _time_limit(seconds: float, words: str) -> Option:
+def time_limit_option(seconds: float | None, words: str) -> Option:
+    """`time_limit` arrives: seconds, or None if there is no limit unless one is given."""
     return click.option(
         "--time-limit",
         "-t",
         type=SECONDS,
         default=seconds,
-        show_default=True,
+        show_default=seconds is not None,
         help=words,
     )
+
+
+@dataclass
+class Pieces:
+    """Work that is done piece by piece, each within `seconds` (None: without a limit). One that takes longer is left, which is
+    said; it costs the others nothing.
+    """
+
+    seconds: float | None
+    code: int = EXPECTED
+
+    def done(self, name: str, work: Callable[[], Made]) -> Made | None:
+        """What one of them makes, called by a name in messages; None if there was no time for it."""
+        try:
+            with nullcontext() if self.seconds is None else working_within(Budget.of(self.seconds)):
+                return work()
+        except OutOfTime:
+            self.code = INCONCLUSIVE
+            say(f"{visible(name)}: left undone, {self.seconds:g} s are over", err=True)
+            return None
 
 
 class ReplayChoice(click.Choice[str]):
@@ -257,7 +284,7 @@ trust_option = click.option(
 
 def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> ResolvedFile:
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
-    only where trusted.
+    only if they are trusted.
 
     Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
     shown, and `exit_code_of` makes the command end with 2.

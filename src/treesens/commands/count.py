@@ -10,6 +10,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     Number,
@@ -20,6 +21,7 @@ from treesens.commands.common import (
 from treesens.commands.decision_options import Cutoff
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("count")
@@ -78,7 +80,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per question.")
 @seed_option()
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--quiet", "-q", is_flag=True, help="No table: warnings, and the exit code.")
 @trust_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -158,4 +160,6 @@ def command(
         show_shares(found.records)
     if found.interrupted:
         return INTERRUPTED
+    if have_own_fault(found.records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in found.records) else INCONCLUSIVE

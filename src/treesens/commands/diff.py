@@ -10,6 +10,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     VIOLATED,
@@ -24,6 +25,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json, say_wrapped
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("diff")
@@ -48,10 +50,10 @@ from treesens.report.terminal import say, say_json, say_wrapped
     type=Number(min=0.0, max=1.0),
     default=RELATIVE,
     show_default=True,
-    help="A largest difference may be this part of itself away from its bound. That models are equal is proved exactly.",
+    help="The relative gap at which a largest difference counts as proved. That models are equal is proved exactly.",
 )
 @click.option("--optimal", is_flag=True, help="Largest differences to the last unit: the tolerance is 0.")
-@click.option("--format", "form", help="The format of both files, where their content does not say it.")
+@click.option("--format", "form", help="The format of both files, if their content does not show it.")
 @trust_option
 @seed_option()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -128,6 +130,8 @@ def command(
     }
     if fail_on is not None and wrong[fail_on]:
         return VIOLATED
+    if have_own_fault(record["scores"]):
+        return INTERNAL
     return EXPECTED if all(map(_closed, record["scores"])) and "unknown" not in changes else INCONCLUSIVE
 
 

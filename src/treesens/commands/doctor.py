@@ -73,7 +73,7 @@ def _packages() -> list[tuple[str, str]]:
 
 
 def _engine() -> str | None:
-    """None where the compiled extension loads, otherwise the reason."""
+    """Why the compiled extension does not load; None if it does."""
     try:
         from treesens import _engine as extension
     except ImportError as error:

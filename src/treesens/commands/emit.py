@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import click
 
-from treesens.commands.common import EXPECTED, Whole, chosen, exit_code_of, file_argument, load_file, trust_option
+from treesens.binder.file import ResolvedQuestion
+from treesens.commands.common import (
+    Pieces,
+    Whole,
+    chosen,
+    exit_code_of,
+    file_argument,
+    load_file,
+    time_limit_option,
+    trust_option,
+)
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import UsageError
@@ -30,6 +41,7 @@ FORMATS = {
 @trust_option
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
+@time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
 def command(
@@ -38,6 +50,7 @@ def command(
     trust_pickle: bool,
     target: str,
     output: Path | None,
+    time_limit: float | None,
     pipeline: str,
     precision: int,
 ) -> int:
@@ -55,17 +68,24 @@ def command(
         )
     if output is not None and len(asked) == 1:
         check_writable(output)
-    for bound in asked:
+
+    def written(bound: ResolvedQuestion) -> str:
         module = compile_query(bound.query, pipeline).module
+        if target == "sir":
+            return print_module(module, full=True)
+        place, _, name = FORMATS[target].partition(":")
+        write: Callable[..., object] = getattr(import_module(place), name)
+        text: str = write(module, precision=precision).text  # type: ignore[attr-defined]
+        return text
+
+    pieces = Pieces(time_limit)
+    for bound in asked:
+        text = pieces.done(bound.name, partial(written, bound))
+        if text is None:
+            continue
         if names_probabilities(bound.query.constraints):
             words = "probabilities that are not linear stand in it as rows that follow from them"
             say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
-        if target == "sir":
-            text = print_module(module, full=True)
-        else:
-            place, _, name = FORMATS[target].partition(":")
-            write: Callable[..., object] = getattr(import_module(place), name)
-            text = write(module, precision=precision).text  # type: ignore[attr-defined]
         if output is None:
             say(text, nl=False)
             continue
@@ -75,7 +95,7 @@ def command(
             path = output / f"{file_name(bound.name)}.{target}"
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
-    return exit_code_of(loaded, EXPECTED)
+    return exit_code_of(loaded, pieces.code)
 
 
 def file_name(query: str) -> str:

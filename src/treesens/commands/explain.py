@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, chosen, exit_code_of, file_argument, load_file, trust_option
+from treesens.binder.file import ResolvedQuestion
+from treesens.commands.common import (
+    Pieces,
+    chosen,
+    exit_code_of,
+    file_argument,
+    load_file,
+    time_limit_option,
+    trust_option,
+)
 from treesens.report.terminal import say_json
 from treesens.visible import visible
 
@@ -16,6 +26,7 @@ from treesens.visible import visible
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
+@time_limit_option(None, "Seconds to compile each question (default: no limit).")
 @click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations are shown.")
 @click.option(
     "--pipeline",
@@ -26,7 +37,13 @@ from treesens.visible import visible
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(
-    file: Path, queries: tuple[str, ...], trust_pickle: bool, backend: str, pipeline: str, as_json: bool
+    file: Path,
+    queries: tuple[str, ...],
+    trust_pickle: bool,
+    time_limit: float | None,
+    backend: str,
+    pipeline: str,
+    as_json: bool,
 ) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
     from treesens.backends.base import get_backend
@@ -40,16 +57,20 @@ def command(
     pipeline = pipeline_for(chosen_backend.name, pipeline)
     Pipeline.parse(pipeline)
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
-    records = [
-        explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
-        for bound in chosen(loaded, queries)
-    ]
+    pieces, records = Pieces(time_limit), list[dict[str, Any]]()
+
+    def explained(bound: ResolvedQuestion) -> dict[str, Any]:
+        return explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
+
+    for bound in chosen(loaded, queries):
+        made = pieces.done(bound.name, partial(explained, bound))
+        records += [] if made is None else [made]
     if as_json:
         say_json(envelope(file, records))
     else:
         for record in records:
             _show(record)
-    return exit_code_of(loaded, EXPECTED)
+    return exit_code_of(loaded, pieces.code)
 
 
 def _show(record: dict[str, Any]) -> None:

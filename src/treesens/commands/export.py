@@ -14,7 +14,7 @@ from treesens.report.terminal import say
 
 @click.command("export")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
 @trust_option
 @click.option("--output", "-o", type=OutputFile(), required=True, help="The file, e.g. MODEL.trees.json.")
 def command(model: Path, format_name: str | None, trust_pickle: bool, output: Path) -> int:

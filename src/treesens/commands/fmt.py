@@ -12,7 +12,7 @@ from treesens.report.terminal import say
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--check", is_flag=True, help="Change nothing; exit with 10 where a file would change.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 10 if a file would change.")
 def command(files: tuple[Path, ...], check: bool) -> int:
     """Format .sens files in place (`-`: standard input to standard output). A file that does not parse is left as it is."""
     from treesens.grammar.parsing.parser import load

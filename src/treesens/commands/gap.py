@@ -10,6 +10,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     Number,
     Whole,
@@ -21,6 +22,7 @@ from treesens.commands.common import (
 from treesens.commands.decision_options import decision_options, failing, typical_options
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("gap")
@@ -114,4 +116,6 @@ def command(
         return INTERRUPTED
     if failed := failing(records, fail_on):
         return failed
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE

@@ -15,7 +15,7 @@ from treesens.report.terminal import say_json, say_wrapped
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--format", "-f", "format_name", help="Name of the format, where the content does not tell.")
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")

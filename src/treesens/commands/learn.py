@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import Number, Whole
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, Number, Whole, time_limit_option
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say, say_json
@@ -25,6 +25,7 @@ from treesens.report.terminal import say, say_json
 )
 @click.option("--rows", type=Whole(min=1), default=30, show_default=True, help="The least support, in rows.")
 @click.option("--share", type=Number(0, 1), default=0.01, show_default=True, help="The least support, as a share.")
+@time_limit_option(600.0, "Seconds for rules; domains come in any case.")
 @click.option("--output", "-o", type=OutputFile(), help="A file for the text (or the JSON).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(
@@ -34,14 +35,17 @@ def command(
     exceptions: float,
     rows: int,
     share: float,
+    time_limit: float,
     output: Path | None,
     as_json: bool,
 ) -> int:
     """Mine `rules` from DATA (CSV or Parquet): domains, one-hot groups, dependencies, implications and orders, each with its
     support and its exceptions. The text is for you to approve: a rule that holds in a table need not hold in the world.
 
-    Exit codes: 0 done, 1 usage, 2 unreadable input.
+    Exit codes: 0 done, 5 the time was over before some kinds of rules were searched through, 1 usage, 2 unreadable input.
     """
+    from treesens.compiler.base.budget import Budget
+    from treesens.compiler.base.checkpoints import working_within
     from treesens.data.rule import RuleOptions
     from treesens.data.rules import mine
     from treesens.data.tables import read_table
@@ -49,7 +53,9 @@ def command(
     from treesens.report.rules_text import rules_record, rules_text
 
     del what
-    mined = mine(read_table(data, label=label), RuleOptions(exceptions, rows, share))
+    table = read_table(data, label=label)
+    with working_within(Budget.of(time_limit)):
+        mined = mine(table, RuleOptions(exceptions, rows, share))
     if as_json:
         record = {"schema_version": SCHEMA_VERSION, "data": str(data), **rules_record(mined)}
         if output is None:
@@ -62,4 +68,4 @@ def command(
         say(rules_text(mined), nl=False)
     else:
         write_atomically(output, rules_text(mined))
-    return 0
+    return INCONCLUSIVE if mined.unfinished else EXPECTED

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from treesens.commands.common import chosen, file_argument, load_file, trust_option
+from treesens.commands.common import Pieces, chosen, file_argument, load_file, time_limit_option, trust_option
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.errors import IRError, UsageError
@@ -15,13 +17,14 @@ from treesens.report.terminal import say
 
 if TYPE_CHECKING:
     from treesens.compiler.ir import Module
-    from treesens.compiler.pipeline import Pipeline
+    from treesens.compiler.pipeline import Compiled, Pipeline
 
 
 @click.command("opt")
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
+@time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
 @click.option("--pipeline", "-p", default="default", show_default=True)
 @click.option(
     "--print-ir-after", "after", multiple=True, metavar="PASS", help="Show the IR after this pass (or `all`)."
@@ -34,6 +37,7 @@ def command(
     file: Path,
     queries: tuple[str, ...],
     trust_pickle: bool,
+    time_limit: float | None,
     pipeline: str,
     after: tuple[str, ...],
     full: bool,
@@ -48,18 +52,25 @@ def command(
 
     steps = Pipeline.parse(pipeline)
     _check_names(steps, after)
-    modules = (
-        [read_module(file)]
-        if file.suffix == ".sir"
-        else [lower(bound.query) for bound in chosen(load_file(file, queries, trust_pickle=trust_pickle), queries)]
-    )
+    asked: list[tuple[str, Callable[[], Module]]]
+    if file.suffix == ".sir":
+        asked = [(str(file), partial(read_module, file))]
+    else:
+        bound = chosen(load_file(file, queries, trust_pickle=trust_pickle), queries)
+        asked = [(one.name, partial(lower, one.query)) for one in bound]
 
     def show(name: str, module: Module) -> None:
         if name in after or "all" in after:
             say(f"; after {name}\n{print_module(module, full=full)}")
 
-    for module in modules:
-        compiled = steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
+    def compiled_of(make: Callable[[], Module]) -> Compiled:
+        return steps.run(make(), verify_each=verify_each, check_each=check_each, after=show)
+
+    pieces = Pieces(time_limit)
+    for name, made in asked:
+        compiled = pieces.done(name, partial(compiled_of, made))
+        if compiled is None:
+            continue
         if time_passes:
             for record in compiled.records:
                 size = ", ".join(f"{value:,} {key}" for key, value in record.size.to_dict().items())
@@ -68,7 +79,7 @@ def command(
         if not after:
             say(print_module(compiled.module, full=full), nl=False)
         say(f"sha256 {digest(compiled.module)}  relation {compiled.relation.value}", err=True)
-    return 0
+    return pieces.code
 
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     Whole,
     certificate_option,
@@ -22,6 +23,7 @@ from treesens.commands.common import (
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("range")
@@ -101,4 +103,6 @@ def command(
         show_ranges(records)
     if found.interrupted:
         return INTERRUPTED
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE

@@ -14,6 +14,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     quiet_option,
@@ -28,6 +29,7 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("robust")
@@ -49,7 +51,7 @@ from treesens.report.terminal import say, say_json
 @click.option("--targeted", is_flag=True, help="The nearest input of every other class, each with its bound.")
 @click.option("--out", type=OutputFile(), help="A CSV file for the nearest inputs of another class.")
 @click.option("--plot", type=OutputFile(), help="The curve as a picture (.svg, .png, .pdf), by matplotlib.")
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), default="auto", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -138,6 +140,8 @@ def command(
         show_curve(curve, labelled=any(record["correct"] is not None for record in records))
     if found.interrupted:
         return INTERRUPTED
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["closed"] for record in records) else INCONCLUSIVE
 
 
@@ -146,7 +150,7 @@ def _is_row(text: str) -> bool:
 
 
 def rows_of(text: str) -> list[int]:
-    """The rows that `0,5,10-19` names, in its order. UsageError for what is no number or range."""
+    """The rows that `0,5,10-19` names, in its order. Raises UsageError if a part is neither a number nor a range."""
     rows: list[int] = []
     for part in split(text):
         first, dash, last = part.partition("-")

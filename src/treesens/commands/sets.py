@@ -11,6 +11,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     Whole,
     quiet_option,
@@ -25,6 +26,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("sets")
@@ -136,4 +138,6 @@ def command(
             show_sets(record)
     if interruption.happened:
         return INTERRUPTED
+    if have_own_fault([one for record in records for one in record["open"]]):
+        return INTERNAL
     return EXPECTED if all(record["complete"] for record in records) else INCONCLUSIVE

@@ -51,7 +51,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
 
 def _text(path: Path) -> str:
-    """The text of a property, packed with gzip or not. DataError for what is no text."""
+    """The text of a property, packed with gzip or not. Raises DataError if it is not text."""
     import gzip
     from zlib import error as ZlibError
 

@@ -13,6 +13,7 @@ import click
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
+    INTERNAL,
     INTERRUPTED,
     SECONDS,
     Whole,
@@ -25,6 +26,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.commands.robust import interval_of, rows_of
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say_json, say_wrapped
+from treesens.solve.afterwards import have_own_fault
 
 
 @click.command("why")
@@ -40,8 +42,8 @@ from treesens.report.terminal import say_json, say_wrapped
     "--also",
     "beside",
     metavar="box,radius,recourse,shap",
-    help="Beside the reason: the box in which the class stands, the distance to another class by linf, the cheapest change by "
-    "l1, TreeSHAP.",
+    help="More for each reason: the box in which the class does not change, the distance to another class by linf, the "
+    "cheapest change by l1, TreeSHAP.",
 )
 @click.option(
     "--plot",
@@ -57,7 +59,7 @@ from treesens.report.terminal import say_json, say_wrapped
     metavar="LOW HIGH",
     help="The domain of every number. Default: the ranges of the table's columns.",
 )
-@click.option("--format", "form", help="The format of the model, where its content does not say it.")
+@click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @click.option("--time-limit", "-t", type=SECONDS, default=10.0, show_default=True, help="Seconds per row.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @seed_option()
@@ -130,6 +132,8 @@ def command(
             say_wrapped(reason_words(record))
     if len(found) < len(rows):
         return INTERRUPTED
+    if have_own_fault(records):
+        return INTERNAL
     return EXPECTED if all(record["sufficient"] is not None for record in records) else INCONCLUSIVE
 
 

@@ -10,7 +10,6 @@ from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Proof, Result, Verdict
 
 
 @dataclass
@@ -40,21 +39,21 @@ def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
     return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
 
 
-def decide_at_compile_time(compilation: Compilation) -> Result | None:
-    """`none` where the compiler itself has found a contradiction."""
+@dataclass(frozen=True)
+class Contradiction:
+    """No cell satisfies the constraints, as the compiler or the engine (`backend`) has found before any search."""
+
+    reason: str
+    backend: str = "compiler"
+    proof_dependencies: tuple[str, ...] = ()
+
+
+def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
+    """The contradiction that the compiler itself has found, if the question has the same."""
     if not (compilation.module.contradictory and compilation.compiled.none_survives):
         return None
-    proof_dependencies = compilation.compiled.proof_dependencies
-    if proof_dependencies:
-        # The native engine has proved it, not the compiler.
-        reason, backend = "bound-fixing: no cell is left that a solution could use", "native"
-    else:
-        reason, backend = "the compiler decides it: no cell of the domain satisfies the constraints", "compiler"
-    return Result(
-        compilation.query.name,
-        Verdict.NONE,
-        reason,
-        proof=Proof.EXACT,
-        backend=backend,
-        proof_dependencies=proof_dependencies,
-    )
+    if not compilation.compiled.proof_dependencies:
+        return Contradiction("the compiler decides it: no cell of the domain satisfies the constraints")
+    # The native engine has proved it, not the compiler.
+    reason = "bound-fixing: no cell is left that a solution could use"
+    return Contradiction(reason, "native", compilation.compiled.proof_dependencies)

@@ -1,4 +1,4 @@
-"""Outcomes: what an answer is, in data. Verdicts are formed in solve/driver.py, witnesses judged in verify.py."""
+"""Outcomes: what an answer is, in data. Verdicts are formed in solve/conclude.py, witnesses judged in verify.py."""
 
 from __future__ import annotations
 

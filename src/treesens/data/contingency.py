@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.data.rule_columns import FewValues
 
 _MOST_ITEMS = 4_000
 """Values of all columns together; further columns are left out (the table of pairs would not fit)."""
 
-_BLOCK = 1 << 16
-"""Rows of a product; counts below 2^24 are exact in float32."""
+_BLOCK = 1 << 12
+"""Rows of a product, which takes a second or two at most; counts below 2^24 are exact in float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Contingency:
         start = np.concatenate(([0], np.cumsum(sizes[: len(kept)]))).astype(np.int64)
         pairs = np.zeros((start[-1], start[-1]), np.int64)
         for first in range(0, rows, _BLOCK):
+            check_in()
             block = np.zeros((min(_BLOCK, rows - first), start[-1]), np.float32)
             for i, column in enumerate(kept):
                 block[np.arange(len(block)), start[i] + column.codes[first : first + _BLOCK]] = 1
@@ -92,7 +94,7 @@ class Contingency:
         share: FloatArray = np.diagonal(self.pairs) / self.rows
         rare = np.where(self.pairs <= exceptions * counts[:, None], share[None, :], 0.0)
         excluded = np.add.reduceat(rare, self.start[:-1], axis=1) * counts[:, None]
-        for item, y in np.argwhere((excluded >= expected) & (counts >= least)[:, None]).tolist():
+        for item, y in steadily(np.argwhere((excluded >= expected) & (counts >= least)[:, None]).tolist()):
             x = int(np.searchsorted(self.start, item, side="right")) - 1
             if x != y:
                 yield x, int(item - self.start[x]), y

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from treesens.compiler.base.checkpoints import steadily
 from treesens.data.contingency import Contingency
 from treesens.data.known_rules import Known
 from treesens.data.rule import DEVIATIONS, Rule, RuleOptions, ValueSet, surprising
@@ -27,8 +28,8 @@ class Implications:
         determined = self.table.dependencies(self.asked.exceptions, self._least())
         exact = self.table.dependencies(0.0, self._least())
         copies = {y for x, y in exact if x < y and (y, x) in exact}
-        kept = [p for p in sorted(determined) if self._worth(p, determined, exact, copies)]
-        rules = [rule for x, y in kept for rule in self._dependency(x, y, (y, x) in determined)]
+        kept = [p for p in steadily(sorted(determined)) if self._worth(p, determined, exact, copies)]
+        rules = [rule for x, y in steadily(kept) for rule in self._dependency(x, y, (y, x) in determined)]
         related = {frozenset(pair) for pair in determined} | self._grouped()
         return rules + list(self._single(kept, related, copies))
 
@@ -95,7 +96,7 @@ class Implications:
         Those that others may follow from come first: of single values, of many rows, to a value of few rows.
         """
         found, known = [], Known(self.table)
-        for x, y in dependencies:
+        for x, y in steadily(dependencies):
             for value, reached in enumerate(self.table.best(x, y).tolist()):
                 known.add(x, value, y, [reached])
         for x, value, y in self.table.candidates(self.asked.exceptions, self._least(), DEVIATIONS**2):
@@ -105,7 +106,7 @@ class Implications:
                     reached = sum(self.table.count(y, v) for v in conclusion)
                     found.append((len(conclusion), -self.table.count(x, value), reached, x, value, y, conclusion))
         steps = {(x, v, y): goal[0] for *_, x, v, y, goal in found if len(goal) == 1 and self._exact(x, v, y, goal[0])}
-        for *_, first, given, other, left in sorted(found):
+        for *_, first, given, other, left in steadily(sorted(found)):
             x, value, y, conclusion = first, given, other, left
             if self._said_backwards(first, given, other, left, steps):
                 x, value, y = other, 1 - left[0], first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.checkpoints import steadily
 from treesens.data.rule import Rule, RuleOptions, ValueSet, surprising
 from treesens.data.rule_columns import FewValues
 from treesens.data.tables import Table
@@ -20,7 +21,7 @@ def mine_orders(table: Table, few: list[FewValues], related: set[frozenset[str]]
     columns = _numbers(table, few)
     found: dict[Pair, Rule] = {}
     for x in columns:
-        for y in columns:
+        for y in steadily(columns):
             if x != y and frozenset((x, y)) not in related:
                 rule = _order(x, table.columns[x], y, table.columns[y], asked)
                 if rule is not None:
@@ -47,7 +48,7 @@ def _told_once(columns: list[str], found: dict[Pair, Rule], share: float) -> lis
     twins = {y for x, y in exact if (y, x) in exact and place[x] < place[y]}
     middle = [name for name in columns if name not in twins]
     told = []
-    for (x, y), rule in found.items():
+    for (x, y), rule in steadily(found.items()):
         equal = _equal(rule, found[y, x]) if (y, x) in found else None
         if equal is not None and len(equal.exceptions) <= share * equal.support:
             if place[x] < place[y] and x not in twins and (y not in twins or (x, y) in exact):

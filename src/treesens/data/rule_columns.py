@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
+from treesens.compiler.base.checkpoints import check_in
 from treesens.data.tables import Column, Table
 
 FEW = 24
@@ -133,6 +134,7 @@ def one_hot_groups(few: Sequence[FewValues]) -> list[tuple[str, ...]]:
     ones = np.stack([column.codes == 1 for column in bits])
     groups, free = [], np.ones(len(bits), dtype=bool)
     for first in range(len(bits)):
+        check_in()
         if free[first]:
             free[first] = False
             group = _Cover(ones, [_GROUP_STEPS]).extend([first], ones[first], free & ~(ones & ones[first]).any(axis=1))
@@ -153,6 +155,7 @@ class _Cover:
             return chosen
         row = int(np.argmin(covered))
         for column in np.flatnonzero(free & self.ones[:, row]).tolist():
+            check_in()
             self.left[0] -= 1
             if self.left[0] < 0:
                 break

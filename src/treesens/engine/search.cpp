@@ -13,13 +13,13 @@ namespace {
 
 // The turns: local search on even ones, prover on odd ones, the last two for ever. Units of work as in
 // problem/limits.hpp.
-constexpr std::int64_t Schedule::*kTurns[] = {&Schedule::local_turn, &Schedule::prove_turn, &Schedule::local_turn_2,
-                                              &Schedule::prove_turn_2, &Schedule::local_turn_3};
+constexpr std::int64_t Schedule::* kTurns[] = {&Schedule::local_turn, &Schedule::prove_turn, &Schedule::local_turn_2,
+                                               &Schedule::prove_turn_2, &Schedule::local_turn_3};
 // Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
 // has found the best in its first turn nearly always. Measured (benchmarks/bounds.md).
-constexpr std::int64_t Schedule::*kOptimumTurns[] = {&Schedule::optimum_local_turn, &Schedule::optimum_prove_turn,
-                                                     &Schedule::optimum_local_turn_2, &Schedule::optimum_prove_turn_2,
-                                                     &Schedule::optimum_local_turn_3};
+constexpr std::int64_t Schedule::* kOptimumTurns[] = {&Schedule::optimum_local_turn, &Schedule::optimum_prove_turn,
+                                                      &Schedule::optimum_local_turn_2, &Schedule::optimum_prove_turn_2,
+                                                      &Schedule::optimum_local_turn_3};
 constexpr int kLastTurn = 4;
 constexpr int kRepeatFrom = 3;
 constexpr std::int64_t kDeepLocal = 2;
@@ -132,7 +132,7 @@ Proof Search::certify(std::int64_t level, double seconds, std::int64_t node_limi
         // Whoever checks a proof knows the factors of single trees alone.
         const FactorSets sets = bundled_ ? build_factor_sets(problem_, forest_, goal_, budget_) : sets_;
         Certifier certifier(problem_, forest_, clauses_, goal_, sets, level, budget_);
-        if (prover_) certifier.warm_start(*prover_);
+        if (prover_) certifier.warm_start(prover_->bounds());
         return certifier.run(node_limit, control_);
     } catch (const MemoryLimit&) {
         failed.reason = "memory";
@@ -341,7 +341,8 @@ std::int64_t Search::turn_work(int turn) const {
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     // In deep trees a move is spread over memory, and its work takes several times as long.
     // On a small problem it has seen everything long before; the prover decides such problems at once.
-    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1), schedule.local_work_per_node * size);
+    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1),
+                    schedule.local_work_per_node * size);
 }
 
 void Search::local_phase() {

@@ -14,11 +14,11 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 #include "problem/problem.hpp"
+#include "problem/schedule.hpp"
 #include "prove/overlap_prover.hpp"
 #include "prove/prover.hpp"
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
-#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
@@ -59,7 +59,7 @@ public:
     // Number of prover threads once a search is long. With more than one, verdicts are deterministic; node counts and
     // the witness are not. A node limit is kept by a single one.
     void set_threads(int threads) { threads_ = threads; }
-    // Re-checks one pruned node in `every` by other means, see audit.hpp (0: none). Before the first run.
+    // Re-checks one pruned node in `every` by other means, see recheck.hpp (0: none). Before the first run.
     void set_audit(std::int64_t every) { audit_ = every; }
     // Before the first run, or a reset.
     void set_method(Method method) { method_ = method; }

@@ -30,6 +30,8 @@ def rules_text(mined: Mined) -> str:
     lines += [_declaration(domain) for domain in mined.domains]
     lines += [f"onehot {{{', '.join(_name(name) for name in group)}}}" for group in mined.one_hot]
     lines += [f"# rule: {constraint_text(rule, mined)}  # {_support(rule)}" for rule in mined.rules]
+    if mined.unfinished:
+        lines.append(f"# the time was over before these were searched through: {', '.join(mined.unfinished)}")
     if mined.left_out:
         lines.append(f"# {len(mined.left_out)} columns were not searched for relations: too many values in all")
     return "\n".join(lines) + "\n"
@@ -43,6 +45,7 @@ def rules_record(mined: Mined) -> dict[str, Any]:
         "onehot": [list(group) for group in mined.one_hot],
         "rules": [_record(rule, mined) for rule in mined.rules],
         "not_searched": list(mined.left_out),
+        "unfinished": list(mined.unfinished),
         "text": rules_text(mined),
     }
 

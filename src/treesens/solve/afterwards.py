@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
+from treesens.compiler.base.checkpoints import OutOfTime
 from treesens.compiler.result import Result
 from treesens.errors import InternalError, TreesensError, unexpected
 
 _LOG = logging.getLogger("treesens")
+_Answer = TypeVar("_Answer")
 
 
 def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
@@ -27,6 +30,35 @@ def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
     return replace(result, notes=(*result.notes, f"error[{failed.code}]: {step}: {failed.message}"))
 
 
+def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
+    """One answer of several. If treesens itself fails there, what `otherwise` makes of the reason: an open answer, so that the
+    others are kept. Errors of the user, and interruptions, pass.
+    """
+    try:
+        return work()
+    except TreesensError as error:
+        if not isinstance(error, InternalError):
+            raise
+        failed = error
+    except OutOfTime:
+        raise
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = unexpected(error)
+    _LOG.debug("%s failed", about, exc_info=failed)
+    return otherwise(f"error[{failed.code}]: {about}: {failed.message}")
+
+
+def is_own_fault(text: str | None) -> bool:
+    """Whether a reason or a note tells of an error of treesens itself."""
+    return text is not None and text.startswith(f"error[{InternalError.code}]")
+
+
 def has_own_fault(result: Result) -> bool:
     """Whether a step after the answer ended in an error of treesens itself."""
-    return any(note.startswith(f"error[{InternalError.code}]") for note in result.notes)
+    return any(map(is_own_fault, result.notes))
+
+
+def have_own_fault(records: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
+    parts = [part for one in records for part in (one, one.get("share") or {})]
+    return any(is_own_fault(text) for part in parts for text in (part.get("reason"), *(part.get("notes") or ())))

@@ -17,9 +17,9 @@ from treesens.compiler.query.costs import distances_of_values, distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
-from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Proof, Result, Verdict, Witness
 from treesens.compiler.verify import verify_cells
-from treesens.solve.bounds import shown_value
+from treesens.solve.conclude import shown_objective
 from treesens.solve.options import Options
 
 MOST_PAIRS = 20_000
@@ -127,8 +127,6 @@ class Bisection:
 
     def _result(self) -> Result:
         assert self.best is not None
-        value, bound = (shown_value(self.goal, float(self.sign * v)) for v in (self.reached, self._bound()))
-        sense = Sense.of(self.goal.maximize)
         proof_dependencies = tuple(dict.fromkeys(part for proof in self.proofs for part in proof.proof_dependencies))
         if any(proof.proof is not Proof.EXACT for proof in self.proofs):
             proof_dependencies = (
@@ -137,6 +135,6 @@ class Bisection:
             )
         return replace(
             self.best,
-            objective=ObjectiveValue(value, bound, sense, self.goal.kind),
+            objective=shown_objective(self.goal, self.sign * self.reached, self.sign * self._bound()),
             proof_dependencies=proof_dependencies,
         )

@@ -9,13 +9,14 @@ from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Result, Verdict
+from treesens.errors import InternalError
 
 
-class ContradictoryBound(Exception):
+class ContradictoryBound(InternalError):
     """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(words)
+        super().__init__(words, remedy="please report this with the file and the model")
         self.reason = f"internal error: {words}"
 
 
@@ -63,14 +64,13 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
 
 def left_open(result: Result, close: float = 1e-9, tolerance: Tolerance = EXACT) -> bool:
     """Whether there is no verdict, or an optimum that is not proved within the tolerance; distances may be `close` to their
-    bound, everything else 1e-9.
+    bound, everything else 1e-9 of the value, however small it is.
     """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:
         return result.verdict is Verdict.UNKNOWN
     if goal is None:
         return False
-    if not goal.kind.startswith("distance"):
-        close = 1e-9
-    enough = max(close * max(1.0, abs(goal.value)), tolerance.relative * abs(goal.value), tolerance.absolute)
+    near = close * max(1.0, abs(goal.value)) if goal.kind.startswith("distance") else 1e-9 * abs(goal.value)
+    enough = max(near, tolerance.relative * abs(goal.value), tolerance.absolute)
     return goal.gap is None or goal.gap > enough

@@ -6,13 +6,15 @@ The cases cover the question, so it has no answer if none of them has, and its b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Query
-from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
+from treesens.solve.combine import combine_cases
+from treesens.solve.conclude import leave_open
 from treesens.solve.options import Options
 
 MOST_CASES = 4
@@ -23,9 +25,6 @@ FIRST = 2.0
 
 CASES_SHARE = 0.5
 """Of the time that is left, for the cases."""
-
-_PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
-"""The weakest first."""
 
 Search = Callable[[Query, Budget], Result]
 """Answers one case within its time."""
@@ -52,13 +51,13 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
     results: list[Result] = []
     for number, case in enumerate(cases):
         if results and budget.over:
-            results.append(Result(query.name, Verdict.UNKNOWN, budget.reason, backend=options.backend))
+            results.append(leave_open(query.name, budget.reason, backend=options.backend))
             continue
         result = search(case, budget.share(1 / (len(cases) - number)).at_least(LEAST))
         results.append(_verified(query, options, result))
         if query.objective is None and result.verdict is Verdict.FOUND:
             break
-    return _joined(query, results)
+    return combine_cases(query, results)
 
 
 def _verified(query: Query, options: Options, result: Result) -> Result:
@@ -69,50 +68,4 @@ def _verified(query: Query, options: Options, result: Result) -> Result:
     if isinstance(witness, Witness):
         return replace(result, witness=witness)
     reason = "an answer to one case of a disjunction is none to the question"
-    return Result(query.name, Verdict.UNKNOWN, reason, backend=result.backend, attempts=result.attempts)
-
-
-def _joined(query: Query, results: list[Result]) -> Result:
-    """The best answer of all cases; `none` if no case has one, with the weakest of their proofs."""
-    found = [result for result in results if result.verdict is Verdict.FOUND]
-    unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
-    if found:
-        kept = _best(query, found, results)
-    elif unknown:
-        kept = unknown[0]
-    else:
-        proof = min((result.proof or Proof.BOUND for result in results), key=_PROOFS.index)
-        premises = dict.fromkeys(premise for result in results for premise in result.proof_dependencies)
-        kept = replace(results[0], proof=proof, proof_dependencies=tuple(premises))
-    attempts = tuple(attempt for result in results for attempt in result.attempts)
-    return replace(kept, attempts=attempts, seconds=_added(result.seconds for result in results), refuted=())
-
-
-def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
-    """Seconds per phase of all parts together."""
-    total: dict[str, float] = {}
-    for part in parts:
-        for phase, seconds in part.items():
-            total[phase] = total.get(phase, 0.0) + seconds
-    return total
-
-
-def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value; its bound is the worst that any case leaves open, None if one has no bound."""
-    goal = query.objective
-    if goal is None:
-        return found[0]
-    pick = max if goal.maximize else min
-    valued = [result for result in found if result.objective is not None]
-    if len(valued) < len(found):
-        return replace(found[0], objective=None)
-    best = pick(valued, key=lambda result: _value(result).value)
-    bounds = [None if r.objective is None else r.objective.bound for r in results if r.verdict is not Verdict.NONE]
-    bound = None if None in bounds else pick(bound for bound in bounds if bound is not None)
-    shown = _value(best)
-    return replace(best, objective=ObjectiveValue(shown.value, bound, Sense.of(goal.maximize), shown.kind))
-
-
-def _value(result: Result) -> ObjectiveValue:
-    assert result.objective is not None
-    return result.objective
+    return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)

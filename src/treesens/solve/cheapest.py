@@ -21,9 +21,9 @@ from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_
 from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import verify_cells
-from treesens.solve.bounds import shown_value
+from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import Rejected
+from treesens.solve.conclude import FALLS_SHORT, TreeFacts, attempt_of, conclude_tree_search, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.radius import preferred_row
 
@@ -75,29 +75,31 @@ def answer_cheapest(
     if result.witness is not None and on_better is not None:
         on_better(result.witness)
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
-    words = ("infeasible" if found.cells is None else "optimal") if found.closed else found.reason
-    attempt = Attempt("native", options.pipeline, words, result.verdict, "", seconds, statistics=found.statistics)
+    attempt = attempt_of(_facts(found), result, options, seconds)
     return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
 
 
 def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutcome, options: Options) -> Result | None:
     """From the engine's facts to an answer: a verified witness, and what nothing costs less than."""
-    if found.cells is None:
-        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT) if found.closed else None
+
+    def reach(witness: Witness) -> ObjectiveValue | Rejected:
+        value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        bound = Unit(costs.shift).value(found.low)
+        if value < bound or (found.closed and value - bound > _CLOSE * value):
+            return FALLS_SHORT
+        shown = shown_objective(goal, value, None)
+        return replace(shown, bound=min(shown_bound(goal, bound), shown.value))
+
     # The value nearest to the row's own is as good as its cell allows.
     near = preferred_row(query, goal, options.near)
-    plain = replace(query, objective=None)
-    witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
-    if not isinstance(witness, Witness):
-        return None
-    value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
-    bound = Unit(costs.shift).value(found.low)
-    if value < bound or (found.closed and value - bound > _CLOSE * value):
-        return None  # values fall short of what their cells allow
-    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
-    reached, proved = shown_value(goal, float(value)), shown_bound(goal, bound)
-    objective = ObjectiveValue(reached, min(proved, reached), Sense.MINIMIZE, goal.kind)
-    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
+    judged = conclude_tree_search(replace(query, objective=None), _facts(found), options, near=near, reach=reach)
+    return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
+
+
+def _facts(found: CheapestOutcome) -> TreeFacts:
+    none = found.closed and found.cells is None
+    ended = ("infeasible" if none else "optimal") if found.closed else found.reason
+    return TreeFacts(found.cells, none, ended, statistics=found.statistics)
 
 
 def shown_bound(goal: Objective, bound: Fraction) -> float:

@@ -35,11 +35,12 @@ from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.rounding import told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import Proof, Result, RowCount, Verdict, Witness
+from treesens.compiler.result import Result, RowCount, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.flips import Flips, flips
 from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options, for_engine
 
 _CHUNK = 512
@@ -301,12 +302,8 @@ class _Counter:
             outside=self.rows.outside,
             shown=int(index[first]) if self.witnesses else None,
         )
-        name = self.query.name
+        witness = self.witnesses.get(first)
+        bare = leave_open(self.query.name, reason, witness=witness, backend=self.backend, count=count)
         if count.rows:
-            verdict, words = Verdict.FOUND, "verified" if not count.undecided else f"between two numbers: {reason}"
-        else:
-            verdict, words = (Verdict.NONE, "no row counts") if not count.undecided else (Verdict.UNKNOWN, reason)
-        proof = Proof.EXACT if verdict is Verdict.NONE else None
-        return Result(
-            name, verdict, words, proof=proof, witness=self.witnesses.get(first), backend=self.backend, count=count
-        )
+            return conclude_found(bare, "verified" if not count.undecided else f"between two numbers: {reason}")
+        return bare if count.undecided else conclude_none(bare, "no row counts")

@@ -15,13 +15,14 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, fr
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_value
 from treesens.compiler.query.query import Query, Space
-from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.result import Result, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.data.nearest_row import cells_near, nearest_row
 from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
+from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.typical_rows import least_untypical
 
@@ -159,8 +160,7 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
     if query.query.objective is None:
         pair = witness_among_rows(query.query, question, found, table[1], options)
         if pair is not None:
-            notes = ("a constraint holds by less than the numerical band",) if pair[1].in_band else ()
-            return Result(query.name, Verdict.FOUND, "verified", witness=pair[1], backend="rows", notes=notes), options
+            return conclude_found(leave_open(query.name, witness=pair[1], backend="rows")), options
     return None, replace(options, hints=hints_of(query.query, question, found, table[1]))
 
 
@@ -226,5 +226,5 @@ def recompute_objective(query: Query, result: Result) -> Result:
         if bound is not None:
             bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
     except ContradictoryBound as error:
-        return Result(query.name, Verdict.UNKNOWN, error.reason, backend=result.backend, attempts=result.attempts)
+        return leave_open(query.name, error.reason, backend=result.backend, attempts=result.attempts)
     return replace(result, objective=replace(known, value=value, bound=bound))

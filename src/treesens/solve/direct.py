@@ -14,8 +14,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, Proof, Result, Verdict, Witness
-from treesens.compiler.verify import Rejected, verify_cells
+from treesens.compiler.result import Result
+from treesens.compiler.verify import Rejected
+from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
 from treesens.solve.direct_optimum import optimise_directly
 from treesens.solve.options import Options
 
@@ -50,19 +51,20 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
         return None
     if not (large or found.none or found.cells is not None or found.reason == "rounding"):
         return None
-    judged = [(found, _judged(query, found, options), time.perf_counter() - start)]
+    judged = [(found, conclude_tree_search(query, _facts(found), options), time.perf_counter() - start)]
     if _wants_clearance(*judged[0][:2]):
         found = _decide(harden(query), options, part)
         # What is harder has no answer: that says nothing about the question.
         if found is not None and found.cells is not None:
-            judged.append((found, _judged(query, found, options), time.perf_counter() - start - judged[0][2]))
+            judged.append(
+                (found, conclude_tree_search(query, _facts(found), options), time.perf_counter() - start - judged[0][2])
+            )
     last = judged[-1][1]
     if isinstance(last, Rejected) and (not large or last.none is not None):
         return None
     if isinstance(last, Rejected):
-        words = f"numerical band: {last.reason}" if last.numerical else last.reason
-        last = Result(query.name, Verdict.UNKNOWN, words)
-    attempts = tuple(_attempt(outcome, result, seconds, options) for outcome, result, seconds in judged)
+        last = leave_rejected(query.name, last)
+    attempts = tuple(attempt_of(_facts(f), result, options, {"solve": seconds}) for f, result, seconds in judged)
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
     return replace(last, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=attempts)
 
@@ -87,11 +89,9 @@ def _wants_clearance(found: DirectOutcome, judged: Result | Rejected) -> bool:
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
-def _attempt(found: DirectOutcome, judged: Result | Rejected, seconds: float, options: Options) -> Attempt:
-    verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
-    return Attempt(
-        "native", options.pipeline, _ended(found), verdict, "", {"solve": seconds}, statistics=found.statistics
-    )
+def _facts(found: DirectOutcome) -> TreeFacts:
+    rounded = found.reason == "rounding"
+    return TreeFacts(found.cells, found.none, _ended(found), rounded, found.near, found.statistics)
 
 
 def _ended(found: DirectOutcome) -> str:
@@ -155,17 +155,3 @@ def _with(query: Query, place: int, part: Constraint) -> Query:
 def names_forests(query: Query) -> bool:
     """Whether a constraint of a question brings trees along that are learnt from rows."""
     return any(row.form.forests for row in linear_constraints(query.constraints))
-
-
-def _judged(query: Query, found: DirectOutcome, options: Options) -> Result | Rejected:
-    if found.none:
-        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
-    if found.reason == "rounding":
-        return Rejected("rows that were rounded hold, and exact ones do not")
-    if found.cells is None:
-        return Result(query.name, Verdict.UNKNOWN, _ended(found), near_miss=found.near)
-    witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
-    if not isinstance(witness, Witness):
-        return witness
-    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
-    return Result(query.name, Verdict.FOUND, "verified", witness=witness, notes=notes)

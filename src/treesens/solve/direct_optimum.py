@@ -17,9 +17,10 @@ from treesens.compiler.base.reuse import is_reused
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import Rejected, verify_cells
-from treesens.solve.bounds import ContradictoryBound, consistent, of_form, shown_value
+from treesens.compiler.result import ObjectiveValue, Result, Sense, Witness
+from treesens.compiler.verify import Rejected
+from treesens.solve.bounds import consistent, of_form, shown_value
+from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
 from treesens.solve.options import Options
 
 _TERMINATIONS = {
@@ -42,19 +43,19 @@ def optimise_directly(query: Query, options: Options, budget: Budget) -> Result 
     if found is None:
         return None
     judged = _judged(query, found, options)
-    attempts = [_attempt(found, judged, time.perf_counter() - start, options)]
+    attempts = [attempt_of(_facts(found), judged, options, {"solve": time.perf_counter() - start})]
     if found.ended == "rounding" or (isinstance(judged, Rejected) and judged.numerical):
         # Other points may be clear of the last digits. The bound of the question itself stands.
         between = time.perf_counter()
         again = _search(harden(query), options, budget)
         if again is not None and again.cells is not None:
             judged = _judged(query, replace(again, bound=found.bound), options)
-            attempts.append(_attempt(again, judged, time.perf_counter() - between, options))
+            seconds = {"solve": time.perf_counter() - between}
+            attempts.append(attempt_of(_facts(again), judged, options, seconds))
     if isinstance(judged, Rejected):
         if judged.none is not None:
             return None
-        words = f"numerical band: {judged.reason}" if judged.numerical else judged.reason
-        judged = Result(query.name, Verdict.UNKNOWN, words)
+        judged = leave_rejected(query.name, judged)
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
     return replace(judged, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=tuple(attempts))
 
@@ -74,22 +75,18 @@ def _search(query: Query, options: Options, budget: Budget) -> DirectOptimum | N
 
 
 def _judged(query: Query, found: DirectOptimum, options: Options) -> Result | Rejected:
-    assert query.objective is not None
-    if found.none:
-        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
-    if found.ended == "rounding":
-        return Rejected("rows that were rounded hold, and exact ones do not")
-    if found.cells is None:
-        return Result(query.name, Verdict.UNKNOWN, _TERMINATIONS.get(found.ended, "time"))
-    witness = verify_cells(query, found.cells, near=options.near, library_predict=options.library_predict)
-    if not isinstance(witness, Witness):
-        return witness
-    try:
-        shown = _shown(query.objective, objective_value(query.objective, inputs_of(query, witness.values)), found.bound)
-    except ContradictoryBound as error:
-        return Result(query.name, Verdict.UNKNOWN, error.reason)
-    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
-    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=shown, notes=notes)
+    goal = query.objective
+    assert goal is not None
+
+    def reach(witness: Witness) -> ObjectiveValue:
+        return _shown(goal, objective_value(goal, inputs_of(query, witness.values)), found.bound)
+
+    return conclude_tree_search(query, _facts(found), options, reach=reach)
+
+
+def _facts(found: DirectOptimum) -> TreeFacts:
+    ended = _TERMINATIONS.get(found.ended, "time")
+    return TreeFacts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
 
 
 def _shown(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
@@ -100,9 +97,3 @@ def _shown(goal: Objective, value: Fraction, bound: Fraction | None) -> Objectiv
         limit = consistent(limit, reached, maximize=goal.maximize, exact=True, who="native")
         limit = shown_value(goal, limit)
     return ObjectiveValue(shown_value(goal, reached), limit, Sense.of(goal.maximize), goal.kind)
-
-
-def _attempt(found: DirectOptimum, judged: Result | Rejected, seconds: float, options: Options) -> Attempt:
-    verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
-    ended = _TERMINATIONS.get(found.ended, "time")
-    return Attempt("native", options.pipeline, ended, verdict, "", {"solve": seconds}, statistics=found.statistics)

@@ -1,41 +1,32 @@
-"""From a typed question to an answer: compile, solve, recover, verify; and from facts to a verdict.
-
-A verdict is formed here and nowhere else. `found` needs a witness that survived exact replay and the library's arithmetic;
-`none` needs a proof whose relation survives the pipeline; everything else is `unknown` with its reason.
-"""
+"""From a typed question to facts: compile, write, solve, again if a point fails; `conclude` makes verdicts of the facts."""
 
 from __future__ import annotations
 
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
-from math import ceil, floor
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, Proof, RawOutcome, Termination
+from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, check_in, working_within
 from treesens.compiler.base.reuse import reuse
-from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
-from treesens.compiler.query.concretise import NoValues
-from treesens.compiler.query.evaluate import inputs_of, objective_value
-from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import Rejected, verify_cells
-from treesens.solve.bounds import ContradictoryBound, consistent, of_form, shown_value, within_range
+from treesens.compiler.result import Attempt, Result, Verdict
+from treesens.solve.bounds import ContradictoryBound, of_form
+from treesens.solve.combine import with_tighter_bound
+from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
@@ -43,52 +34,6 @@ FIRST_MOMENT = 1.0
 still gets that bound."""
 NOT_COMPILED = "the question was not compiled by then"
 NOT_WRITTEN = "the model was not written by then"
-
-
-@dataclass
-class Incumbent:
-    """The best verified witness so far, with its objective value (None for questions without one)."""
-
-    witness: Witness | None = None
-    value: Fraction | None = None
-    rejected: Rejected | None = None
-    refuted: list[NoValues] = field(default_factory=list)
-    """Cells of candidates that hold no values that satisfy the relations."""
-    near_miss: NearMiss | None = None
-    """How near the last search came, and what it excluded, if it ended without an answer."""
-    rounded: bool = False
-    """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
-
-    @property
-    def wants_clearance(self) -> bool:
-        """Whether only the last digits stand against the last point: others may be clear of them."""
-        rejected = self.rejected
-        return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
-
-    def offer(self, query: Query, verdict: Witness | Rejected) -> None:
-        """Keeps the better of two witnesses, and the last reason against a candidate."""
-        if isinstance(verdict, Rejected):
-            self.rejected = verdict
-            if verdict.none is not None:
-                self.refuted.append(verdict.none)
-            return
-        value = None
-        if query.objective is not None:
-            value = objective_value(query.objective, inputs_of(query, verdict.values))
-        worse = (
-            self.value is not None
-            and value is not None
-            and query.objective is not None
-            and (value <= self.value if query.objective.maximize else value >= self.value)
-        )
-        if self.witness is None or not worse:
-            self.witness, self.value = verdict, value
-
-
-def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
-    """A solver's point as a witness of the question it was compiled from."""
-    cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
-    return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
 
 
 @dataclass
@@ -126,7 +71,7 @@ class Ledger:
                 result = with_tighter_bound(result, known)
         except ContradictoryBound as error:
             # Who is wrong is not known: there is no answer.
-            result, words = unknown_result(compilation, error.reason), error.reason
+            result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         self.note(backend.name, outcome.termination.value, verdict, words, seconds, compilation, outcome.statistics)
         return result
@@ -150,31 +95,15 @@ class Ledger:
 
     def unknown(self, compilation: Compilation) -> Result:
         """`unknown`, for the reason that tells most: why a candidate was rejected, else how the attempts ended."""
-        rejected = self.best.rejected
+        name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
-            words = f"numerical band: {rejected.reason}" if rejected.numerical else rejected.reason
-        elif len(self.attempts) == 1:
+            return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
+        if len(self.attempts) == 1:
             label, detail = self.attempts[0].termination, self.attempts[0].detail
             words = f"{label}: {detail}" if detail and detail != label else label
         else:
             words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
-        return replace(unknown_result(compilation, words), refuted=tuple(self.best.refuted))
-
-
-def with_tighter_bound(new: Result, old: Result | None) -> Result:
-    """A result with the tighter of two bounds of its objective, and what that one rests on."""
-    known = None if old is None or old.objective is None else old.objective.bound
-    if old is None or known is None or new.objective is None:
-        return new
-    goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
-    if tighter:
-        return new
-    # The other runner may be one that rounds.
-    known = consistent(
-        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
-    )
-    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
+        return leave_open(name, words, refuted=tuple(self.best.refuted))
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
@@ -183,7 +112,7 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
     reason = backend.available()
     if reason is not None:
         ledger.note(backend.name, "unavailable", words=reason)
-        result = Result(compilation.query.name, Verdict.UNKNOWN, reason)
+        result = leave_open(compilation.query.name, reason)
     else:
         result = _refine(compilation, backend, budget, ledger) or _clear(compilation, backend, budget, ledger)
     near_miss = ledger.best.near_miss if result.verdict is Verdict.UNKNOWN else None
@@ -290,115 +219,8 @@ def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: th
     return solve_isolated(backend.name, artifact, limits, stop)
 
 
-def conclude(
-    compilation: Compilation,
-    backend: Backend,
-    artifact: Artifact,
-    outcome: RawOutcome,
-    options: Options,
-    best: Incumbent,
-    *,
-    restricted: bool = False,
-) -> Result | None:
-    """The verdict that the facts of one solve support, or None.
-
-    `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
-    """
-    query, compiled = compilation.query, compilation.compiled
-    if outcome.assignment is not None and compiled.found_survives:
-        best.offer(query, judge(compilation, outcome.assignment, options))
-    if best.witness is not None:
-        return found_result(
-            compilation,
-            backend,
-            outcome,
-            best,
-            restricted=restricted or artifact.restricted,
-            warm_started=artifact.warm_start is not None,
-        )
-    proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
-    if proves and compiled.none_survives:
-        proof = backend.capabilities.proof
-        parts = (
-            (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
-            if compiled.proof_dependencies
-            else ()
-        )
-        return Result(query.name, Verdict.NONE, f"{backend.name}: infeasible", proof=proof, proof_dependencies=parts)
-    return None
-
-
-def found_result(
-    compilation: Compilation,
-    backend: Backend,
-    outcome: RawOutcome,
-    best: Incumbent,
-    *,
-    restricted: bool,
-    warm_started: bool = False,
-) -> Result:
-    """The result of a verified witness, with the value and the bound of the objective."""
-    query = compilation.query
-    objective = None
-    if query.objective is not None and best.value is not None:
-        maximize = query.objective.maximize
-        exact = backend.capabilities.proof is Proof.EXACT
-        bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
-        if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            # Values may fall short of what their cells allow: only the value of the cells is a bound.
-            if query.objective.values or names_probabilities(query.constraints):
-                reached = _reached(compilation.module, outcome)
-                bound = None if reached is None else reached * (1 if maximize else -1)
-            else:
-                bound = float(best.value)
-        bound = within_range(query, bound, restricted=restricted)
-        if bound is not None and query.objective.counts:
-            # The form of a count is a whole number; a solver that rounds may be a little beyond it.
-            slack = 0.0 if exact else 1e-4
-            bound = float(floor(bound + slack) if maximize else ceil(bound - slack))
-        if bound is not None:
-            bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
-        objective = ObjectiveValue(
-            shown_value(query.objective, float(best.value)),
-            None if bound is None else shown_value(query.objective, bound),
-            Sense.of(maximize),
-            query.objective.kind,
-        )
-    proof_dependencies = (
-        compilation.compiled.proof_dependencies if objective is not None and objective.bound is not None else ()
-    )
-    notes = ("a constraint holds by less than the numerical band",) if best.witness and best.witness.in_band else ()
-    return Result(
-        query.name,
-        Verdict.FOUND,
-        "verified",
-        witness=best.witness,
-        objective=objective,
-        notes=notes,
-        proof_dependencies=(*proof_dependencies, f"bound of {backend.name} ({backend.capabilities.proof.value})")
-        if proof_dependencies
-        else (),
-        warm_started=warm_started,
-    )
-
-
-def _reached(module: Module, outcome: RawOutcome) -> float | None:
-    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
-    goal = module.objective
-    if goal is None or goal.surrogate or outcome.assignment is None:
-        return None
-    taken = outcome.assignment[goal.variables]
-    total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
-    return Unit(goal.shift).above(total)
-
-
 def not_compiled(query: Query, options: Options, budget: Budget) -> Result:
     """`unknown`: the budget was over before the question stood as a module."""
     attempt = Attempt("compiler", options.pipeline, ended_early(budget), Verdict.UNKNOWN, NOT_COMPILED)
     words = f"{attempt.termination}: {NOT_COMPILED}"
-    return Result(query.name, Verdict.UNKNOWN, words, backend=options.backend, attempts=(attempt,))
-
-
-def unknown_result(compilation: Compilation, reason: str) -> Result:
-    """No verdict, with the reason."""
-    return Result(compilation.query.name, Verdict.UNKNOWN, reason)
+    return leave_open(query.name, words, backend=options.backend, attempts=(attempt,))

@@ -20,10 +20,12 @@ from treesens.compiler.query.combinations import Combinations, Exact, loosen
 from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Attempt, Proof, Result, Witness
 from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
-from treesens.errors import InternalError, MissingPackageError
-from treesens.solve.bounds import left_open, shown_value
+from treesens.errors import MissingPackageError
+from treesens.solve.bounds import left_open
+from treesens.solve.combine import combine
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
@@ -271,10 +273,10 @@ class Enumeration:
         if goal is not None and self.value is not None:
             bound = self.value if not self._better_open(goal) else self.open_bound
             assert bound is not None
-            value, least = (shown_value(goal, float(v)) for v in (self.value, bound))
-            objective = ObjectiveValue(value, least, Sense.of(goal.maximize), goal.kind)
-        notes = ("a constraint holds by less than the numerical band",) if self.witness.in_band else ()
-        found = Result(self.query.name, Verdict.FOUND, "verified", witness=self.witness, objective=objective)
+            objective = shown_objective(goal, self.value, bound)
+        answer = conclude_found(
+            leave_open(self.query.name, witness=self.witness, objective=objective, backend=_BACKEND)
+        )
         if objective is not None:
             leant = self._leant_on()
             if self.numerical:
@@ -282,8 +284,8 @@ class Enumeration:
                     *leant,
                     "inputs that are better in exact arithmetic are ruled out by the library's rounded sums",
                 )
-            found = replace(found, proof_dependencies=leant)
-        return replace(found, notes=notes, backend=_BACKEND)
+            answer = replace(answer, proof_dependencies=leant)
+        return answer
 
     def _better_open(self, goal: Objective) -> bool:
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
@@ -296,8 +298,8 @@ class Enumeration:
             notes = (
                 "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
             )
-        none = Result(self.query.name, Verdict.NONE, reason, proof=proof, notes=notes, backend=_BACKEND)
-        return replace(none, proof_dependencies=self._leant_on())
+        bare = leave_open(self.query.name, notes=notes, backend=_BACKEND, proof_dependencies=self._leant_on())
+        return conclude_none(bare, reason, proof)
 
     def _leant_on(self) -> tuple[str, ...]:
         """What a `none` or a bound of this walk rests on beside its own arithmetic."""
@@ -366,9 +368,7 @@ def finish_by_enumeration(
         found = replace(before, objective=found.objective, proof_dependencies=found.proof_dependencies)
     if left_open(found):
         # Each of the two may know more.
-        return better_of(
-            query, before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds})
-        )
+        return combine(before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
     return replace(
         found,
         attempts=(*before.attempts, attempt),
@@ -377,25 +377,3 @@ def finish_by_enumeration(
         pipeline=before.pipeline,
         warm_started=before.warm_started,
     )
-
-
-def better_of(query: Query, one: Result, other: Result) -> Result:
-    """The better of two answers to one question by two searches, with the better bound of both; all attempts of both.
-
-    Raises `InternalError` if one has proved that there is no answer and the other one has verified one.
-    """
-    if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
-        raise InternalError(
-            f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{query.name}`",
-            remedy="one of them is wrong: please report this with the file and the model",
-        )
-    goal, attempts = query.objective, (*one.attempts, *other.attempts)
-    first, second = one.objective, other.objective
-    if one.verdict is not Verdict.FOUND or goal is None or first is None or second is None:
-        kept = one if other.verdict is Verdict.UNKNOWN else other
-        return replace(kept, attempts=attempts)
-    kept = other if (second.value > first.value if goal.maximize else second.value < first.value) else one
-    bounds = [known.bound for known in (first, second) if known.bound is not None]
-    bound = (min if goal.maximize else max)(bounds, default=None)
-    assert kept.objective is not None
-    return replace(kept, attempts=attempts, objective=replace(kept.objective, bound=bound))

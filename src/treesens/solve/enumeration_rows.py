@@ -17,8 +17,8 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.query.combinations import Combinations, Exact
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
-from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict, Witness
-from treesens.solve.bounds import shown_value
+from treesens.compiler.result import NearestRow, Result, Witness
+from treesens.solve.conclude import conclude_found, leave_open, shown_objective
 from treesens.solve.enumeration import Enumeration
 from treesens.solve.nearest_pair import distance_to_row
 from treesens.solve.options import Options
@@ -130,15 +130,8 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
     value, witness, row = best
     goal = distance_to_row(query.space, nearest, row)
     bound = value if open_bound is None else min(value, open_bound)
-    shown, least = (shown_value(goal, float(v)) for v in (value, bound))
-    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
-    return Result(
-        query.name,
-        Verdict.FOUND,
-        "verified",
-        witness=witness,
-        objective=ObjectiveValue(shown, least, Sense.MINIMIZE, goal.kind),
-        backend="native",
-        notes=notes,
-        nearest=NearestRow("", int(nearest.index[row]), shown, shown),
+    shown = shown_objective(goal, value, bound)
+    nearest_row = NearestRow("", int(nearest.index[row]), shown.value, shown.value)
+    return conclude_found(
+        leave_open(query.name, witness=witness, objective=shown, backend="native", nearest=nearest_row)
     )

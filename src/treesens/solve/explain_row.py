@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import ExplainedRow, Query
-from treesens.compiler.result import Explanation, Proof, Result, Verdict, Witness
+from treesens.compiler.result import Explanation, Result, Witness
 from treesens.compiler.verify import verify_cells, verify_values
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.reasons import Other, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
@@ -30,7 +31,7 @@ def answer_explained(
     """The answer to a question that explains a row; `ask` answers the questions that it takes."""
     start = time.perf_counter()
     backend = "native" if options.backend == "auto" else options.backend
-    bare = Result(query.name, Verdict.UNKNOWN, "", backend=backend, pipeline=options.pipeline)
+    bare = leave_open(query.name, backend=backend, pipeline=options.pipeline)
     judged = verify_values(row.own, row.values, library_predict=options.library_predict)
     if not isinstance(judged, Witness):
         return replace(bare, reason=f"the class of the row is not known: {judged.reason}")
@@ -57,10 +58,10 @@ def _told(query: Query, row: ExplainedRow, known: RowReason, judge: RowDecisions
         assert witness is not None
         changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))
         reason = f"an input that differs in {changed} alone has another class"
-        return replace(bare, verdict=Verdict.NONE, reason=reason, proof=Proof.EXACT, explanation=about)
+        return conclude_none(replace(bare, explanation=about), reason)
     about = replace(about, features=known.several[0], smallest=known.smallest)
     reason = "the values of these features decide the class" if about.features else "every input has this class"
-    return replace(bare, verdict=Verdict.FOUND, reason=reason, proof=judge.proof, witness=witness, explanation=about)
+    return conclude_found(replace(bare, proof=judge.proof, witness=witness, explanation=about), reason)
 
 
 def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:

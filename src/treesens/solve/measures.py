@@ -17,6 +17,7 @@ from treesens.solve.data_rows import legal_rows, table_in_play
 
 MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
+NOT_LEARNT = "the measure was not ready by then"
 LEARNT: tuple[MeasureName, ...] = ("marginals", "chow-liu", "rows")
 """Those that need a table."""
 

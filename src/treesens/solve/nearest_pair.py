@@ -28,12 +28,13 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Objective, Query, Space
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question, flips
 from treesens.data.neighbours import Neighbours
 from treesens.data.pair_search import RowSearch
+from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
 from treesens.solve.options import Options, for_engine
 
 _SLICE = 2.0
@@ -94,12 +95,12 @@ class _NearestPair:
             return settled
         engine = IncrementalSearch(self.plain, self.nearest.point, self.nearest.features, **for_engine(self.options))
         if engine.decided is not None:
-            return engine.decided
+            return conclude_contradiction(self.query.name, engine.decided)
         if engine.artifact.adapted is None:
             return self._in_one_combination()
         first = engine.solve(None, math.inf, max(_MOMENT, self.budget.left() / 2), self.budget.stop)
         if first.empty:
-            return Result(self.query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT, backend="native")
+            return replace(conclude_infeasible(self.query.name), backend="native")
         if first.cells is not None:
             self._offer(first.cells)
         if self.around is not None:
@@ -335,7 +336,9 @@ class _NearestPair:
     def _is_near(self, bound: float) -> bool:
         """Whether a bound is as near to the best pair as the tolerance says."""
         best = self.best.value
-        return best < math.inf and (bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN)
+        return best < math.inf and (
+            bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN
+        )
 
     def _close_row(self, row: int, bound: float, part: Budget) -> float:
         """A better bound for one row (there is nothing to split), by questions of its own: near enough first, then exact."""
@@ -350,18 +353,12 @@ class _NearestPair:
         witness = self.best.witness
         if witness is None:
             reason = "time: no pair found" if self.budget.over else "no pair found"
-            return Result(self.query.name, Verdict.UNKNOWN, reason, backend=backend)
+            return leave_open(self.query.name, reason, backend=backend)
         kind = f"distance {self.nearest.norm}"
         objective = ObjectiveValue(self.best.value, bound, Sense.MINIMIZE, kind)
         nearest = NearestRow("", int(self.nearest.index[self.best.row]), self.best.value, self.best.value)
-        return Result(
-            self.query.name,
-            Verdict.FOUND,
-            "verified",
-            witness=witness,
-            objective=objective,
-            backend=backend,
-            nearest=nearest,
+        return conclude_found(
+            leave_open(self.query.name, witness=witness, objective=objective, backend=backend, nearest=nearest)
         )
 
 

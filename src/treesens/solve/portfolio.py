@@ -20,12 +20,13 @@ from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
+from treesens.solve.conclude import decided_by_compiler
 from treesens.solve.direct import answer_directly
 from treesens.solve.driver import (
     FIRST_MOMENT,
@@ -127,9 +128,7 @@ def search_cells(
     if compilation is None:
         return not_compiled(query, options, budget)
     build = time.perf_counter() - start
-    result = decide_at_compile_time(compilation) or solve_with(
-        compilation, get_backend(options.backend), options, budget
-    )
+    result = decided_by_compiler(compilation) or solve_with(compilation, get_backend(options.backend), options, budget)
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -150,7 +149,7 @@ def race(
     if compilation is None:
         return not_compiled(query, options, budget)
     build = time.perf_counter() - start
-    result = decide_at_compile_time(compilation) or _Race(compilation, options, budget, on_better).run()
+    result = decided_by_compiler(compilation) or _Race(compilation, options, budget, on_better).run()
     seconds = {"build": build, "solve": time.perf_counter() - start - build}
     return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
 
@@ -285,7 +284,7 @@ class _Race:
         try:
             with working_within(self.budget, least=WORTH_A_WORKER, unless=engine):
                 solvers = self._for_solvers()
-                if (result := decide_at_compile_time(solvers)) is not None:
+                if (result := decided_by_compiler(solvers)) is not None:
                     self.winner, self.won_by = result, "compiler"
                     return {}
                 return {b.name: emit(solvers, b, self.options) for b in backends}

@@ -17,7 +17,7 @@ from treesens.compiler.query.query import Constraint, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_values
-from treesens.solve.bounds import shown_value
+from treesens.solve.conclude import shown_objective
 from treesens.solve.nearest_pair import distance_of
 from treesens.solve.options import Options
 
@@ -91,8 +91,7 @@ class _Cutting:
             shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
             return replace(known, objective=shown)
         value = objective_value(goal, inputs_of(self.query, known.witness.values))
-        shown = ObjectiveValue(shown_value(goal, float(value)), bound, Sense.of(goal.maximize), goal.kind)
-        return replace(known, objective=shown)
+        return replace(known, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:
         """A result with all that was tried for it."""

@@ -12,13 +12,16 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
+from treesens.compiler.compilation import Contradiction
 from treesens.compiler.query.clashes import NEVER, without_clashes
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Proof, Result, Verdict, Witness
-from treesens.errors import InternalError, TreesensError
+from treesens.compiler.result import Result, Verdict, Witness
+from treesens.errors import TreesensError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import left_open
+from treesens.solve.combine import combine, join_opinions
+from treesens.solve.conclude import conclude_contradiction, leave_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.in_library import LIBRARY, confirm_in_library
 from treesens.solve.options import Options
@@ -33,12 +36,12 @@ SHARE_SECONDS = 0.2
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
     """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
-    return Result(query.name, Verdict.UNKNOWN, reason, backend=options.backend, pipeline=options.pipeline)
+    return leave_open(query.name, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
     """A question that a Ctrl-C has left where it was."""
-    return Result(query.name, Verdict.UNKNOWN, "interrupted", backend=options.backend, pipeline=options.pipeline)
+    return leave_open(query.name, "interrupted", backend=options.backend, pipeline=options.pipeline)
 
 
 def answer(
@@ -68,7 +71,6 @@ def _answered(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result:
     from treesens.solve.cases import cases_of
-    from treesens.solve.enumeration import better_of
     from treesens.solve.refine import CLOSE
     from treesens.solve.small import answer_small
 
@@ -77,7 +79,7 @@ def _answered(
     query = without_clashes(query)
     if NEVER in query.constraints:
         reason = "compiler: what is asked of a sum contradicts itself"
-        return Result(query.name, Verdict.NONE, reason, Proof.EXACT, backend="compiler", pipeline=options.pipeline)
+        return replace(conclude_contradiction(query.name, Contradiction(reason)), pipeline=options.pipeline)
     search, enough = search_for(query), options.closeness
     if options.backend not in {"auto", "native"}:
         return search(query, options, budget, on_better=on_better)
@@ -89,14 +91,13 @@ def _answered(
         if not left_open(result, CLOSE, enough) or budget.over:
             return result
     last = search(query, options, budget, on_better=on_better)
-    return last if result is None else better_of(query, result, last)
+    return last if result is None else combine(result, last)
 
 
 def _answer_probabilities(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None
 ) -> Result:
     """A question with sums of probabilities: by linear rows, or combination by combination if the domain is small."""
-    from treesens.solve.enumeration import better_of
     from treesens.solve.probabilities import answer_probabilities
     from treesens.solve.refine import CLOSE
     from treesens.solve.small import answer_small
@@ -108,7 +109,7 @@ def _answer_probabilities(
     if result is not None and (not left_open(result, CLOSE, options.closeness) or budget.over):
         return result
     last = search(query, options, budget, on_better=on_better)
-    return last if result is None else better_of(query, result, last)
+    return last if result is None else combine(result, last)
 
 
 def _answer_cases(
@@ -121,17 +122,16 @@ def _answer_cases(
 ) -> Result:
     """The answer of a short search over all cases of a disjunction at once, then from each case by itself."""
     from treesens.solve.cases import CASES_SHARE, FIRST, answer_by_cases
-    from treesens.solve.enumeration import better_of
     from treesens.solve.refine import CLOSE
 
     def one(case: Query, part: Budget) -> Result:
         return answer(case, options, part, on_better=on_better)
 
     whole = search_for(query)(query, options, budget.share(CASES_SHARE).within(FIRST), on_better=on_better)
-    before = whole if before is None else better_of(query, before, whole)
+    before = whole if before is None else combine(before, whole)
     if not left_open(before, CLOSE, options.closeness) or budget.over:
         return before
-    return better_of(query, before, answer_by_cases(query, options, cases, one, budget.share(CASES_SHARE)))
+    return combine(before, answer_by_cases(query, options, cases, one, budget.share(CASES_SHARE)))
 
 
 def search_for(query: Query) -> Callable[..., Result]:
@@ -292,29 +292,3 @@ def explain_none(
         return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
     return afterwards(result, "core", work)
-
-
-def leans_on(result: Result, backend: str) -> bool:
-    """Whether a `none` or a bound rests on a backend that did not give the answer."""
-    return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
-
-
-def join_opinions(first: Result, second: Result, backend: str) -> Result:
-    """Two opinions as one answer. Raises `InternalError` if they contradict each other."""
-    attempts = (*first.attempts, *second.attempts)
-    if leans_on(first, backend):
-        # It would confirm itself.
-        note = f"{backend} does not confirm what rests on {backend}"
-        return replace(first, attempts=attempts, notes=(*first.notes, note))
-    if second.verdict is Verdict.UNKNOWN:
-        note = f"{backend} could not confirm: {second.reason}"
-        return replace(first, attempts=attempts, notes=(*first.notes, note))
-    if first.verdict is Verdict.UNKNOWN:
-        return replace(second, attempts=attempts)
-    if first.verdict is not second.verdict:
-        raise InternalError(
-            f"{first.backend} says {first.verdict} and {backend} says {second.verdict} to `{first.query}`",
-            remedy="one of them is wrong: please report this with the file and the model",
-        )
-    proof = second.proof if second.proof is Proof.EXACT else first.proof
-    return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)

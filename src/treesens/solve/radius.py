@@ -22,10 +22,17 @@ from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.radii import Radii, radii_of
-from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
+from treesens.compiler.verify import Rejected
 from treesens.errors import BackendError
-from treesens.solve.bounds import shown_value
+from treesens.solve.conclude import (
+    FALLS_SHORT,
+    TreeFacts,
+    attempt_of,
+    conclude_contradiction,
+    conclude_tree_search,
+    shown_objective,
+)
 from treesens.solve.options import Options
 
 
@@ -56,7 +63,7 @@ def answer_radius(
         except BackendError:
             return None
         if question.decided is not None:
-            return replace(question.decided, query=query.name)
+            return conclude_contradiction(query.name, question.decided)
         built = time.perf_counter()
         found = question.least_level(radii.level, budget, seed=options.seed, memory=options.memory_limit)
     result = _judged(query, query.objective, radii, found, options)
@@ -65,15 +72,7 @@ def answer_radius(
     if result.witness is not None and on_better is not None:
         on_better(result.witness)
     seconds = {"build": built - start, "solve": time.perf_counter() - built}
-    attempt = Attempt(
-        "native",
-        options.pipeline,
-        "optimal" if found.closed else found.reason,
-        result.verdict,
-        "",
-        seconds,
-        statistics={"nodes": float(found.nodes), "decisions": float(found.decisions)},
-    )
+    attempt = attempt_of(_facts(found), result, options, seconds)
     return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
 
 
@@ -87,24 +86,21 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
 
 def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
     """From the engine's facts to an answer: a verified witness, and the exact radius below which there is none."""
-    if found.none:
-        return Result(query.name, Verdict.NONE, "native: infeasible", proof=Proof.EXACT)
-    if found.cells is None:
-        return None
+
+    def reach(witness: Witness) -> ObjectiveValue | Rejected:
+        value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        bound = radii.distance(found.low)
+        return FALLS_SHORT if value < bound or (found.closed and value > bound) else shown_objective(goal, value, bound)
+
     # The value nearest to the row's own is as good as its cell allows.
-    plain = replace(query, objective=None)
     near = preferred_row(query, goal, options.near)
-    witness = verify_cells(plain, found.cells, near=near, library_predict=options.library_predict)
-    if not isinstance(witness, Witness):
-        return None
-    value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
-    bound = radii.distance(found.low)
-    if value < bound or (found.closed and value > bound):
-        return None
-    notes = ("a constraint holds by less than the numerical band",) if witness.in_band else ()
-    reached, proved = (shown_value(goal, float(v)) for v in (value, bound))
-    objective = ObjectiveValue(reached, proved, Sense.MINIMIZE, goal.kind)
-    return Result(query.name, Verdict.FOUND, "verified", witness=witness, objective=objective, notes=notes)
+    judged = conclude_tree_search(replace(query, objective=None), _facts(found), options, near=near, reach=reach)
+    return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
+
+
+def _facts(found: LevelOutcome) -> TreeFacts:
+    statistics = {"nodes": float(found.nodes), "decisions": float(found.decisions)}
+    return TreeFacts(found.cells, found.none, "optimal" if found.closed else found.reason, statistics=statistics)
 
 
 def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:

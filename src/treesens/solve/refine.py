@@ -20,10 +20,12 @@ from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Q
 from treesens.compiler.query.ranges import stated_ranges
 from treesens.compiler.query.strengthening import stronger_questions
 from treesens.compiler.query.values import DistanceTerm, ValueSum
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.combine import combine
+from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.portfolio import search_cells
 from treesens.solve.radius import answer_radius, is_radius
@@ -71,14 +73,16 @@ class _Refinement:
             result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, alone, self.budget.left).run()
         if result is None:
             result = self._search(self.query)
-        result = self._closer(result)
-        result = self._within_range(result)
+        try:
+            result = self._within_range(self._closer(result))
+        except ContradictoryBound as error:
+            result = leave_open(self.query.name, error.reason, backend=result.backend)
         note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
         notes = (*result.notes, note) if self.cuts else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
     def _within_range(self, result: Result) -> Result:
-        """With a bound that the objective can have and that agrees with its value; `unknown` if it contradicts it.
+        """With a bound that the objective can have and that agrees with its value; ContradictoryBound if it does not.
 
         What the objective can be at all is a bound that rests on no search.
         """
@@ -89,11 +93,8 @@ class _Refinement:
         best = inf if goal.maximize else -inf
         bound = best if shown.bound is None else shown.bound
         reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
-        try:
-            value = shown_value(goal, reached)
-            bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
-        except ContradictoryBound as error:
-            return Result(self.query.name, Verdict.UNKNOWN, error.reason, backend=result.backend)
+        value = shown_value(goal, reached)
+        bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
         least = within_range(self.query, best)
         if least is not None and abs(least) < inf:
             limit = shown_value(goal, least)
@@ -118,10 +119,8 @@ class _Refinement:
             if found is None:
                 continue
             assert found.witness is not None
-            reached = float(objective_value(goal, inputs_of(self.query, found.witness.values)))
-            found = replace(
-                found, objective=ObjectiveValue(shown_value(goal, reached), None, Sense.MINIMIZE, goal.kind)
-            )
+            reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+            found = replace(found, objective=shown_objective(goal, reached, None))
             return self._improved(goal, found) or found
         return None
 
@@ -136,8 +135,7 @@ class _Refinement:
         if found.witness is None:
             return None
         reached = objective_value(goal, inputs_of(self.query, found.witness.values))
-        value, bound = (shown_value(goal, float(form)) for form in (reached, limit))
-        return replace(found, objective=ObjectiveValue(value, bound, Sense.of(goal.maximize), goal.kind))
+        return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
         """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
@@ -201,7 +199,7 @@ class _Refinement:
                 finer = replace(
                     self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
                 )
-                result = _joined(goal, result, self._search(finer))
+                result = _joined(result, self._search(finer))
                 after = _open(result)
                 if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
                     continue
@@ -230,7 +228,7 @@ class _Refinement:
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
         # What is best among the better ones is best of all.
-        joined = _joined(goal, result, found)
+        joined = _joined(result, found)
         return None if joined.objective == result.objective else joined
 
 
@@ -245,16 +243,12 @@ def _open(result: Result) -> ObjectiveValue | None:
     return known if abs(known.value - known.bound) > close else None
 
 
-def _joined(goal: Objective, one: Result, other: Result) -> Result:
-    """The better value and the better bound of two answers to one question."""
+def _joined(one: Result, other: Result) -> Result:
+    """The combination of two answers, if the second one has a bound: without one there is nothing to go on from."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
-    upwards = goal.maximize
-    best = other if (second.value > first.value) == upwards else one
-    assert best.objective is not None
-    bounds = [b for b in (first.bound, second.bound) if b is not None]
-    return replace(best, objective=replace(best.objective, bound=(min if upwards else max)(bounds)))
+    return combine(one, other)
 
 
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:

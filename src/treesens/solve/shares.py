@@ -7,6 +7,7 @@ from typing import cast
 
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.measure.counted import Counted, counted_of
 from treesens.compiler.measure.sampler import Precision
 from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
@@ -14,7 +15,8 @@ from treesens.compiler.measure.share import ShareRun
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict
-from treesens.solve.measures import LEARNT, MeasureName, measure_by, rows_of_domain
+from treesens.solve.driver import FIRST_MOMENT
+from treesens.solve.measures import LEARNT, NOT_LEARNT, MeasureName, measure_by, rows_of_domain
 
 ROUNDED = "scores are too long for exact sums"
 
@@ -36,7 +38,12 @@ def share_of(
     if name in LEARNT:
         assert asked.rows is not None
         cells = rows_of_domain(query, asked.rows, counted.groups, asked.data or "")
-    search = ShareSearch(counted.trees, counted.sides, measure_by(name, query, counted.groups, cells))
+    try:
+        with working_within(budget.at_least(FIRST_MOMENT)):
+            search = ShareSearch(counted.trees, counted.sides, measure_by(name, query, counted.groups, cells))
+    except OutOfTime:
+        reason = f"{budget.reason}: {NOT_LEARNT}"
+        return ShareFound(asked.measure, asked.kind, 0.0, 1.0, None, False, reason).judged(asked)
     if name == "rows" and cells is not None:
         return _of_rows(asked, search, counted, cells)
     return _of_inputs(asked, search, budget, progress)

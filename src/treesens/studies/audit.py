@@ -19,6 +19,7 @@ from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.studies.audit_set import AuditOptions, SetAudit
 from treesens.studies.questions import Gap, questions_of, sets_of
 from treesens.studies.running import as_finished, one_at_a_time
@@ -50,6 +51,11 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
     return [
         f"warning: {', '.join(listed)} {have} a single value in {table.name}: the audit finds nothing to change there"
     ]
+
+
+def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
+    """The audit of a set, whose failure costs no other set its answers."""
+    return lambda: answered(f"the audit of {' and '.join(one.questions.varied)}", one.run, one.lost)
 
 
 def audit(
@@ -87,7 +93,7 @@ def audit(
     library_predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
     done: dict[int, list[dict[str, Any]]] = {}
     for number, records in as_finished(
-        [SetAudit(q, options, library_predict, halt).run for q in questions], options.jobs
+        [_kept(SetAudit(q, options, library_predict, halt)) for q in questions], options.jobs
     ):
         done[number] = records
         if on_record is not None:

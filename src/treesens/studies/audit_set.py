@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
+from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
@@ -114,19 +116,31 @@ class SetAudit:
         for (gap, query), near in zip(self.questions.gaps, self.questions.near, strict=True):
             if self.stop.is_set():
                 break
-            result = self._answer(gap, query, [r for _, _, r in answers])
+            before = [r for _, _, r in answers]
+            result = answered(
+                f"{gap.kind} {gap.text}", partial(self._answer, gap, query, before), partial(unknown, query.query)
+            )
             if result.verdict is Verdict.FOUND and result.backend != "rows":
-                result = self._nearer(near, result)
+                result = afterwards(result, "nearest row", partial(self._nearer, near, result))
             answers.append((gap, query, result))
-        swing = self._swing()
+        swing = answered("largest swing", self._swing, partial(unknown, self.questions.swing.query))
         answers = [(gap, query, self._settled(gap, query, result, swing)) for gap, query, result in answers]
         seconds = time.monotonic() - start
         answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
-        typical = self._typical([result for _, _, result in answers])
+        results = [result for _, _, result in answers]
+        notes = [swing.reason] if is_own_fault(swing.reason) else []
+        typical = answered("typical inputs", partial(self._typical, results), partial(self._untold, results, notes))
+        answers = [(gap, query, replace(result, notes=(*result.notes, *notes))) for gap, query, result in answers]
         return [
             {**self._record(gap, query, result, swing, seconds), **self._share(gap, query, result), **part}
             for (gap, query, result), part in zip(answers, typical, strict=True)
         ]
+
+    @staticmethod
+    def _untold(results: list[Result], notes: list[str], reason: str) -> list[dict[str, Any]]:
+        """Nothing about typical inputs; why becomes a note."""
+        notes.append(reason)
+        return [{} for _ in results]
 
     def _typical(self, results: list[Result]) -> list[dict[str, Any]]:
         """What is left among typical inputs, for every gap that was asked about."""
@@ -222,6 +236,14 @@ class SetAudit:
             result, witness=found.witness, region=found.region, nearest=found.nearest, objective=found.objective
         )
 
+    def lost(self, reason: str) -> list[dict[str, Any]]:
+        """The records of a set about which nothing is known, not even of the rows."""
+        none = {"rows": 0, "rows_flipped": 0, "rows_complete": False, "flipped_rows": []}
+        return [
+            self._put(gap, query, unknown(query.query, reason), unknown(query.query, reason), 0.0, none)
+            for gap, query in self.questions.gaps
+        ]
+
     def _settled(self, gap: Gap, query: ResolvedQuestion, result: Result, swing: Result) -> Result:
         """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
         if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
@@ -229,11 +251,13 @@ class SetAudit:
         shape, bound = self.sweep.shape(query, gap), swing.objective.bound
         if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
             reason = f"the largest swing is at most {bound:.6g}"
-            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native")
+            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native", notes=result.notes)
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
-                pair = Result(query.name, Verdict.FOUND, "verified", witness=again, backend="native")
+                pair = Result(
+                    query.name, Verdict.FOUND, "verified", witness=again, backend="native", notes=result.notes
+                )
                 return locate(query, pair, self.base)
         return result
 
@@ -242,6 +266,28 @@ class SetAudit:
     ) -> dict[str, Any]:
         shape, found = self.sweep.shape(query, gap), self.sweep.of(gap)
         order = order_of_rows(shape, found)
+        extra: dict[str, Any] = {
+            "rows": len(found),
+            "rows_flipped": len(order),
+            "rows_complete": found.complete,
+            "flipped_rows": found.index[order[:LISTED]].tolist(),
+        }
+        if shape.high is not None and shape.low is not None:
+            down, up = int(shape.falling(found)[order].sum()), int(shape.rising(found)[order].sum())
+            # The first point is the one whose score is high, also if this is the probability of the first class.
+            extra["rows_flipped_down"], extra["rows_flipped_up"] = (down, up) if shape.upper == 0 else (up, down)
+        return self._put(gap, query, result, swing, seconds, extra)
+
+    def _put(
+        self,
+        gap: Gap,
+        query: ResolvedQuestion,
+        result: Result,
+        swing: Result,
+        seconds: float,
+        of_rows: dict[str, Any],
+    ) -> dict[str, Any]:
+        """A record with what is known of the rows."""
         data = record(query.query, result)
         for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
             data.pop(name, None)
@@ -250,10 +296,7 @@ class SetAudit:
             gap.kind: gap.value,
             **self.decision.record(),
             "question": self.decision.words(gap.size),
-            "rows": len(found),
-            "rows_flipped": len(order),
-            "rows_complete": found.complete,
-            "flipped_rows": found.index[order[:LISTED]].tolist(),
+            **of_rows,
             "max_swing": None if swing.objective is None else swing.objective.value,
             "max_swing_bound": None if swing.objective is None else swing.objective.bound,
             "max_swing_status": None if swing.objective is None else str(swing.objective.status),
@@ -264,11 +307,12 @@ class SetAudit:
             row = self.rows[result.nearest.index]
             least = result.objective.bound if result.objective is not None else 0.0
             data["nearest_row"] = {**data["nearest_row"], "bound_l2": least, "values": row_labels(query, row)}
-        if shape.high is not None and shape.low is not None:
-            down, up = int(shape.falling(found)[order].sum()), int(shape.rising(found)[order].sum())
-            # The first point is the one whose score is high, also if this is the probability of the first class.
-            extra["rows_flipped_down"], extra["rows_flipped_up"] = (down, up) if shape.upper == 0 else (up, down)
         return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+
+def unknown(query: Query, reason: str) -> Result:
+    """An open answer, with a note that stays if the largest swing settles it."""
+    return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
 def row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:

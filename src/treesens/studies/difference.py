@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.report.records import points_of
+from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.audit_set import AuditOptions
@@ -173,7 +175,11 @@ def difference(
         if equal:
             found.largest.append(Largest(score, sign, question, _nothing_between(question)))
             continue
-        result = answer(question.query, options, Budget.of(time_limit, halt))
+        result = answered(
+            f"the difference of {score}",
+            partial(answer, question.query, options, Budget.of(time_limit, halt)),
+            partial(Result, question.query.name, Verdict.UNKNOWN),
+        )
         found.largest.append(Largest(score, sign, question, result))
     found.interrupted = halt.is_set()
     if table is not None:

@@ -24,6 +24,7 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
@@ -38,6 +39,8 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
+from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
@@ -196,8 +199,6 @@ def _one(
 ) -> LargestGap | None:
     if stop.is_set():
         return None
-    start = time.perf_counter()
-    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
     bare = LargestGap(
         varied,
         decision,
@@ -212,13 +213,31 @@ def _one(
         close=options.close,
         typical=options.typical,
     )
-    if isinstance(decision, Apart):
+    return answered(
+        f"the largest gap of {' and '.join(varied)}",
+        lambda: _searched(bare, options, library_predict, stop),
+        lambda reason: replace(bare, reason=reason),
+    )
+
+
+def _searched(
+    bare: LargestGap, options: LargestOptions, library_predict: list[LibraryReplay] | None, stop: threading.Event
+) -> LargestGap:
+    start, question = time.perf_counter(), bare.query
+    asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
+    if isinstance(bare.decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
-    compilation = compile_query(question.query, "native")
+    budget = Budget.of(options.time_limit, stop)
+    try:
+        with working_within(budget.at_least(FIRST_MOMENT)):
+            compilation = compile_query(question.query, "native")
+    except OutOfTime:
+        reason = f"{budget.reason}: {NOT_COMPILED}"
+        return replace(bare, reason=reason, seconds=time.perf_counter() - start)
     known = decide_at_compile_time(compilation)
-    if known is not None and known.verdict is not Verdict.FOUND:
-        bare = replace(bare, verdict=known.verdict, reason=known.reason, seconds=time.perf_counter() - start)
-        return bare if known.verdict is not Verdict.NONE else _with_certificate(bare, options)
+    if known is not None:
+        bare = replace(bare, verdict=Verdict.NONE, reason=known.reason, seconds=time.perf_counter() - start)
+        return _with_certificate(bare, options)
     artifact = NativeBackend().emit(compilation.module, alike=True)
     assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None:
@@ -226,7 +245,6 @@ def _one(
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     solver.set_gap(relative=options.close)
     result = solver.run(0.0)
-    budget = Budget.of(options.time_limit, stop)
     while result.status == "open" and not budget.over:
         result = solver.run(min(_SLICE, budget.left()))
         if result.reason not in {"", "time"}:
@@ -301,11 +319,12 @@ def _judged(
         return replace(
             bare, verdict=Verdict.FOUND, value=value, reason="the scores have different units", witness=verdict
         )
-    closed = result.status != "open"
     bound = bound if bound is None else max(bound, value)
-    return replace(
-        bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=open_reason, witness=verdict
-    )
+    # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
+    near_enough = bound is not None and Tolerance(bare.close, near).closeness(value, bound) is not Closeness.OPEN
+    closed = result.status != "open" and near_enough
+    reason = open_reason or ("" if closed else "the cut-off lies between two scores, and the bound at the next one")
+    return replace(bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=reason, witness=verdict)
 
 
 def _score_rows(query: Query) -> list[AtLeast]:
@@ -321,11 +340,11 @@ def _rounded_up(query: Query, unit: Fraction) -> tuple[Fraction, Fraction]:
     parts = []
     for row in _score_rows(query):
         ensembles = {term.point: query.models[query.points[term.point].model].ensemble for term in row.form.scores}
-        bases = (
+        base = sum(
             term.coefficient * Fraction(float(ensembles[term.point].base[term.output])) * ensembles[term.point].average
             for term in row.form.scores
         )
-        low, high = ((end - sum(bases)) / unit for end in row.bound.enclose(_BITS))
+        low, high = ((end - base) / unit for end in row.bound.enclose(_BITS))
         parts += [ceil(high) - low, ceil(low) - high]
     return min(parts), max(parts)
 

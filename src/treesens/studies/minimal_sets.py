@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered, is_own_fault
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import Asked, Decision, decisions_of
@@ -189,10 +191,12 @@ class _Search:
         key = f"{self.identified}\0{sorted(found.names[f] for f in one)}\0{self.options.seed}"
         record = self.memory.known(key) if self.memory is not None else None
         if record is None:
-            record = self._ask(one)
+            record = answered(
+                "a set of features", partial(self._ask, one), lambda reason: {"verdict": "unknown", "reason": reason}
+            )
             if self.stop.is_set() and record["verdict"] == Verdict.UNKNOWN:
                 return None  # interrupted: this is no answer
-            if self.memory is not None:
+            if self.memory is not None and not is_own_fault(record["reason"]):
                 self.memory.keep(key, record["verdict"], record)
         found.asked += 1
         if self.on_set is not None:

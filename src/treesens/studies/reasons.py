@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from treesens.compiler.verify import verify_cells
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.reasons import Features, RowDecisions
@@ -109,10 +110,15 @@ def reasons(
             raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
         if stop is not None and stop.is_set():
             break
-        result.append(study.row(row))
+        result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
         if on_result is not None:
             on_result(result[-1])
     return result
+
+
+def _no_reason(row: int, why: str = "") -> Reason:
+    """Nothing is known of a row."""
+    return Reason(row, "", None, False, False, None, None, 0, why, 0.0)
 
 
 class _Study:
@@ -152,7 +158,7 @@ class _Study:
         questions, options = self.questions, self.questions.options
         budget = Budget.of(options.time_limit, self.stop)
         predicted = questions.predicted(row)
-        bare = Reason(row, "", None, False, False, None, None, 0, "", 0.0)
+        bare = _no_reason(row)
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
         bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
@@ -282,7 +283,11 @@ def robustness(
         if stop is not None and stop.is_set():
             result.interrupted = True
             break
-        found = _one(questions, row, truth, predict, memory, stop)
+        found = answered(
+            f"row {row}",
+            partial(_one, questions, row, truth, predict, memory, stop),
+            partial(RowRobustness, row, "", None, None, None, None, seconds=0.0),
+        )
         if stop is not None and stop.is_set() and not found.closed:
             result.interrupted = True
         result.rows.append(found)

@@ -19,12 +19,13 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import USUAL, Closeness, Tolerance
 from treesens.compiler.model import Ensemble, Link, Task
-from treesens.compiler.result import Result
+from treesens.compiler.result import Result, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import label_of_class
@@ -61,7 +62,11 @@ class RangeEnd:
         """Why the end is open."""
         if self.closed:
             return ""
-        return self.result.reason if self.result.objective is None else "open: the time is over"
+        return (
+            self.result.reason
+            if self.result.objective is None
+            else "open: not closed in the time given, or by the whole numbers that scores are counted in"
+        )
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the input in the user's own labels."""
@@ -178,7 +183,12 @@ def _one(
     if stop.is_set():
         return None
     start = time.perf_counter()
-    result = answer(question.query, options, Budget.of(options.time_limit, stop))
+    query, name = question.query, "the largest score" if sense == "maximize" else "the smallest score"
+    result = answered(
+        name,
+        lambda: answer(query, options, Budget.of(options.time_limit, stop)),
+        lambda reason: Result(query.name, Verdict.UNKNOWN, reason),
+    )
     seconds = time.perf_counter() - start
     label = ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else None
     result = with_certificates(question.query, result, options)

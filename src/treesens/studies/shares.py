@@ -17,6 +17,7 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.measure.counted import Counted, counted_of
 from treesens.compiler.measure.measure import Measure
@@ -27,8 +28,10 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.solve.afterwards import answered
 from treesens.solve.data_rows import table_in_play
-from treesens.solve.measures import MeasureName, check_measure, measure_of, rows_of_domain
+from treesens.solve.driver import FIRST_MOMENT
+from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.studies.concerned import traits_of, where
 from treesens.studies.decisions import Asked, Decision, decisions_of
 from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, sets_of
@@ -143,22 +146,42 @@ def count_unit(
     unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
 ) -> dict[str, Any]:
     """The record of one question."""
-    start = time.monotonic()
-    counted = counted_of(unit.question.query)
-    measure = measure_of(options.measure, unit.question)
-    search = ShareSearch(counted.trees, counted.sides, measure)
-    head = {
+    start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
+    head: dict[str, Any] = {
         "varied": list(unit.varied),
         unit.gap.kind: unit.gap.value,
         **unit.decision.record(),
         "question": unit.decision.words(unit.gap.size),
         "measure": options.measure,
     }
+    try:
+        found = answered(
+            f"the share of {' and '.join(unit.varied)}",
+            lambda: _counted(unit, options, budget, on_progress),
+            _unknown_share,
+        )
+    except OutOfTime:
+        found = _unknown_share(f"{budget.reason}: {NOT_LEARNT}")
+    return {**head, **found, "seconds": round(time.monotonic() - start, 6)}
+
+
+def _counted(
+    unit: Unit, options: CountOptions, budget: Budget, on_progress: Callable[[Masses], None] | None
+) -> dict[str, Any]:
+    """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
+    with working_within(budget.at_least(FIRST_MOMENT)):
+        counted = counted_of(unit.question.query)
+        measure = measure_of(options.measure, unit.question)
+        search = ShareSearch(counted.trees, counted.sides, measure)
     if options.measure == "rows":
-        return {**head, **_of_rows(unit, counted, search, measure), "seconds": round(time.monotonic() - start, 6)}
+        return _of_rows(unit, counted, search, measure)
     run = ShareRun(search, options.precision, options.seed, on_progress)
-    share = run.run(options.time_limit, Budget.of(options.time_limit, stop))
-    return {**head, **_of_share(unit, counted, search, measure, share), "seconds": round(time.monotonic() - start, 6)}
+    return _of_share(unit, counted, search, measure, run.run(options.time_limit, budget))
+
+
+def _unknown_share(reason: str) -> dict[str, Any]:
+    """Any share may be the one."""
+    return {"lower": 0.0, "upper": 1.0, "estimate": None, "closed": False, "reason": reason, "who": [], "boxes": []}
 
 
 def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure) -> dict[str, Any]:

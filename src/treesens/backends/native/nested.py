@@ -24,7 +24,6 @@ from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.compiler.query.values import Place
-from treesens.compiler.result import Result
 from treesens.errors import BackendError
 
 _LOOK = 30_000
@@ -75,7 +74,7 @@ class NestedQuestion:
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
         self.places = tuple(places)
         self.compilation = compile_query(self.query, "native", verify_each=verify_each)
-        self.decided: Result | None = decide_at_compile_time(self.compilation)
+        self.decided = decide_at_compile_time(self.compilation)
         self.only: Int32Array | None = None
         self._boxes: Any = None
         if self.decided is None:

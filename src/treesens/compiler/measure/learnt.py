@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.measure.measure import Measure, product
 from treesens.compiler.model.grid import FeatureGrid, Grid
 
@@ -32,13 +33,13 @@ def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The tree of rows of cells int32[rows, features]; within a bin cells have their share of its rows.
 
     A table of pairs gets one more row, spread by the product of the two marginals: marginals stay what they are, and no pair
-    of bins is impossible.
+    of bins is impossible. Thousands of features take minutes: the work is left by OutOfTime (base/checkpoints.py).
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
     columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(bins)], axis=1)
     parent, order = spanning_tree(columns)
-    tables = tuple(_table(columns, f, int(parent[f])) for f in range(columns.shape[1]))
+    tables = tuple(_table(columns, f, int(parent[f])) for f in steadily(range(columns.shape[1])))
     return Measure("chow-liu", tuple(counts), bins, parent, order, tables, rows=len(cells))
 
 
@@ -94,14 +95,14 @@ def spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
     """Parents (-1 at the root), and features with parents before children: Prim's algorithm from the first feature."""
     count = columns.shape[1]
     parent, order = np.full(count, -1, np.int32), [0]
-    best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in range(1, count)])
+    best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in steadily(range(1, count))])
     nearest = np.zeros(count, np.int32)
     while len(order) < count:
         added = int(np.argmax(best))
         parent[added] = nearest[added]
         order.append(added)
         best[added] = -np.inf
-        for f in sorted(set(range(count)) - set(order)):
+        for f in steadily(sorted(set(range(count)) - set(order))):
             gain = _information(columns, added, f)
             if gain > best[f]:
                 best[f], nearest[f] = gain, added

@@ -1,7 +1,6 @@
 // The Python module treesens._engine. Everything that arrives is checked here once; behind it nothing is.
 #include <algorithm>
 #include <cstdlib>
-
 #include <nanobind/stl/string.h>
 
 #include "bindings/arrays.hpp"

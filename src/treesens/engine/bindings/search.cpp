@@ -173,11 +173,12 @@ nb::dict result(const Search& s) {
         out["bound_level"] = prover != nullptr ? prover->phase_name() : "boxes";
     }
     if (prover != nullptr) {
-        for (std::size_t i = 0; i < prover->bound_levels().size(); ++i) {
-            const std::string label = i == 0 && prover->first_is_collapsed() ? "collapsed" : "full" + std::to_string(i);
+        for (std::size_t i = 0; i < prover->bounds().levels().size(); ++i) {
+            const std::string label =
+                i == 0 && prover->bounds().collapsed() != nullptr ? "collapsed" : "full" + std::to_string(i);
             search::BoundLevelStatistics sum;
             for (const search::Prover* p : s.provers()) {
-                const search::BoundLevelStatistics& one = p->bound_levels()[i]->statistics;
+                const search::BoundLevelStatistics& one = p->bounds().levels()[i]->statistics;
                 sum.tried += one.tried;
                 sum.pruned += one.pruned;
                 sum.sweeps += one.sweeps;

@@ -27,18 +27,13 @@ Certifier::Certifier(const Problem& problem, const Forest& forest, Clauses& clau
       level_(level),
       sets_(sets),
       branching_(problem, clauses),
+      bounds_(problem, goal, sets, BoundStack::Full::sides, budget),
       x_(problem.variables(), 0),
       slack_(problem.rows, 0) {
-    const std::vector<std::int32_t> start = start_multipliers(sets);
-    const auto add = [&](const std::shared_ptr<const FactorSet>& set, const std::vector<std::int32_t>& multiplier) {
-        bound_levels_.push_back(std::make_unique<BoundLevel>(problem, goal, set, multiplier, budget));
-        bound_levels_.back()->messages.keep_cells();
-        bound_levels_.back()->set_level(problem, goal, level);
-        return bound_levels_.back().get();
-    };
-    if (sets.collapsed) collapsed_ = add(sets.collapsed, collapsed_multiplier(sets));
-    const int sides = start.size() == 2 && start[0] > 0 && start[1] > 0 ? 2 : 1;
-    for (int i = 0; i < sides && !start.empty(); ++i) full_.push_back(add(sets.full, start));
+    for (const auto& bound_level : bounds_.levels()) {
+        bound_level->messages.keep_cells();
+        bound_level->set_level(problem, goal, level);
+    }
     for (const FactorSet* set : {sets.collapsed.get(), sets.full.get()}) {
         if (set == nullptr) continue;
         for (const std::vector<std::int32_t>& groups : set->factor_groups) {
@@ -48,29 +43,18 @@ Certifier::Certifier(const Problem& problem, const Forest& forest, Clauses& clau
     }
 }
 
-void Certifier::warm_start(const Prover& other) {
-    for (std::size_t i = 0; i < bound_levels_.size() && i < other.bound_levels().size(); ++i) {
-        const Messages& from = other.bound_levels()[i]->messages;
-        Messages& to = bound_levels_[i]->messages;
-        if (&from.set() != &to.set()) continue;
-        to.set_multipliers(from.multipliers());
-        to.set_reduced(from.reduced());
-        bound_levels_[i]->warm = true;
-    }
-}
-
 void Certifier::save(std::vector<Saved>& out) {
-    out.resize(bound_levels_.size());
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) bound_levels_[i]->messages.save(out[i]);
+    out.resize(bounds_.levels().size());
+    for (std::size_t i = 0; i < bounds_.levels().size(); ++i) bounds_.levels()[i]->messages.save(out[i]);
 }
 
 void Certifier::restore(const std::vector<Saved>& saved) {
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) bound_levels_[i]->messages.restore(saved[i]);
+    for (std::size_t i = 0; i < bounds_.levels().size(); ++i) bounds_.levels()[i]->messages.restore(saved[i]);
 }
 
 Proof Certifier::run(std::int64_t node_limit, Control& control) {
     Domains node(problem_);
-    for (const auto& bound_level : bound_levels_) bound_level->messages.reset(node, bound_level->warm);
+    for (const auto& bound_level : bounds_.levels()) bound_level->messages.reset(node, bound_level->warm);
     std::vector<Frame> frames;
     for (bool root = true;; root = false) {
         if (control.expired()) proof_.reason = "time";
@@ -118,9 +102,9 @@ bool Certifier::close(Domains& node, bool root, Control& control) {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (!node.has(v, x_[v])) x_[v] = node.nearest(v, x_[v]);
     }
-    if (collapsed_ != nullptr && close_by(*collapsed_, node, root, control)) return true;
-    if (full_.empty() || control.expired()) return false;
-    return close_by(side_for_point(), node, root, control);
+    if (bounds_.collapsed() != nullptr && close_by(*bounds_.collapsed(), node, root, control)) return true;
+    if (bounds_.full().empty() || control.expired()) return false;
+    return close_by(bounds_.side_for(slack_), node, root, control);
 }
 
 bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Control& control) {
@@ -133,8 +117,8 @@ bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Cont
         if (messages.sweep(i % 2 == 0, node, control) == Sweep::stopped) return false;
         ++proof_.sweeps;
         const std::int64_t bound = messages.bound();
-        const std::int64_t patience = root ? 30 : 2 * (kNodeSweeps - i);
-        if (bound >= 0 && last - bound <= bound / std::max<std::int64_t>(patience, 1)) break;
+        const std::int64_t patience = root ? kRootPatience : 2 * (kNodeSweeps - i);
+        if (bound >= 0 && stalls(last, bound, patience)) break;
         last = bound;
     }
     if (messages.bound() < 0) return finish_leaf(bound_level, node, control);
@@ -144,12 +128,12 @@ bool Certifier::close_by(BoundLevel& bound_level, Domains& node, bool root, Cont
 
 bool Certifier::close_by_steps(BoundLevel& bound_level, Domains& node, bool root, Control& control) {
     Sweep outcome = Sweep::open;
-    const int steps = bound_level.messages.set().rows.size() > 1 ? (root ? kRootSteps : kNodeSteps) : 0;
-    for (int i = 0, failures = 0; i < steps && failures < 4 && !control.expired(); ++i) {
+    MultiplierSteps steps(bound_level.messages.set().rows.size() > 1 ? (root ? kRootSteps : kNodeSteps) : 0);
+    while (steps.more() && !control.expired()) {
         const bool better = bound_level.improve_multipliers(x_, node, control, outcome);
         if (bound_level.messages.bound() < 0) return finish_leaf(bound_level, node, control);
         if (better) decode(bound_level, node);
-        failures = better ? 0 : failures + 1;
+        steps.count(better);
     }
     return false;
 }
@@ -165,7 +149,7 @@ bool Certifier::finish_leaf(BoundLevel& bound_level, Domains& node, Control& con
     RoundedMessages rounded(problem_, messages, node);
     if (!rounded.round()) return false;
     rounded.drop();
-    const bool collapsed = &bound_level == collapsed_;
+    const bool collapsed = &bound_level == bounds_.collapsed();
     rounded.write(collapsed || !sets_.collapsed ? 0 : sets_.collapsed->factors(), proof_);
     write_leaf(weights(messages), rounded.exponent());
     return true;
@@ -200,19 +184,13 @@ bool Certifier::is_witness() const {
     return s.hard >= 0 && s.soft >= level_;
 }
 
-BoundLevel& Certifier::side_for_point() {
-    if (full_.size() == 1) return *full_[0];
-    const std::vector<RowSum>& rows = full_[0]->messages.set().rows;
-    return *full_[slack_[rows[0][0]] < slack_[rows[1][0]] ? 0 : 1];
-}
-
 Split Certifier::split(const Domains& node) {
     Split result;
     if (last_ != nullptr) result = branching_.by_deficit(last_->messages, node, x_);
     if (result.variable < 0) result = branching_.by_clause(node, x_);
-    if (result.variable < 0 && !full_.empty()) {
-        full_[0]->messages.sync(node);
-        result = branching_.by_spread(full_[0]->messages, node);
+    if (result.variable < 0 && !bounds_.full().empty()) {
+        bounds_.full()[0]->messages.sync(node);
+        result = branching_.by_spread(bounds_.full()[0]->messages, node);
     }
     return result;
 }

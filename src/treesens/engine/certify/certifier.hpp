@@ -6,15 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "bound/bound_levels.hpp"
+#include "bound/bound_stack.hpp"
 #include "certify/proof.hpp"
 #include "problem/clauses.hpp"
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
-#include "prove/prover.hpp"
 
 namespace treesens::search {
 
@@ -24,7 +22,7 @@ public:
     Certifier(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const FactorSets& sets,
               std::int64_t level, MemoryBudget& budget);
     // Starts from the messages and multipliers of a search that is over.
-    void warm_start(const Prover& other);
+    void warm_start(const BoundStack& other) { bounds_.warm_start(other); }
     Proof run(std::int64_t node_limit, Control& control);
 
 private:
@@ -48,7 +46,6 @@ private:
     void decode(const BoundLevel& bound_level, const Domains& node);
     bool is_witness() const;
     Split split(const Domains& node);
-    BoundLevel& side_for_point();
     Weights weights(const Messages& messages) const;
     void write_leaf(const Weights& weights, int exponent);
     void save(std::vector<Saved>& out);
@@ -61,9 +58,7 @@ private:
     const std::int64_t level_;
     const FactorSets& sets_;
     Branching branching_;
-    std::vector<std::unique_ptr<BoundLevel>> bound_levels_;
-    BoundLevel* collapsed_ = nullptr;
-    std::vector<BoundLevel*> full_;
+    BoundStack bounds_;
     BoundLevel* last_ = nullptr;  // the bound that was tried last
     std::vector<Cell> x_;
     std::vector<std::int64_t> slack_;

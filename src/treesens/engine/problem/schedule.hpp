@@ -43,7 +43,7 @@ namespace treesens {
     OPTION(share_from_turn, 3, 1, "turn from which several threads share the tree of a search (ADR 0009)")             \
     OPTION(share_unsettled, 10'000'000, 1, "work between two looks at whether a search can be shared")                 \
     OPTION(share_quantum, 1'000'000, 1, "work of a thread between two looks at the others")                            \
-    OPTION(open_node_megabytes, 256, 0, "memory of open nodes above which a search goes on depth-first")             \
+    OPTION(open_node_megabytes, 256, 0, "memory of open nodes above which a search goes on depth-first")               \
     OPTION(overlap_idle, 16, 1, "nodes at which a layer of boxes that proved nothing is asked all the same")           \
     OPTION(overlap_point, 8, 1, "nodes of the boxes prover per decoded point")                                         \
     OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of two trees that are joined")
@@ -56,7 +56,7 @@ struct Schedule {
 
 struct ScheduleEntry {
     const char* name;
-    std::int64_t Schedule::*member;
+    std::int64_t Schedule::* member;
     std::int64_t standard;
     std::int64_t least;
     const char* sentence;

@@ -42,8 +42,8 @@ OpenNode Prover::child_of_node() {
 // What the children start from: the messages of this node where there are any, else what it started from itself.
 void Prover::leave_messages(OpenNode& child) {
     child.start = start_;
-    for (std::size_t i = 0; i < bound_levels_.size(); ++i) {
-        BoundLevel& bound_level = *bound_levels_[i];
+    for (std::size_t i = 0; i < bounds_.levels().size(); ++i) {
+        BoundLevel& bound_level = *bounds_.levels()[i];
         if (bound_level.loaded != node_id_) continue;
         bound_level.messages.sync(node_);
         const Messages& m = bound_level.messages;
@@ -60,12 +60,6 @@ void Prover::leave_messages(OpenNode& child) {
     }
 }
 
-void Prover::prune(const Messages* pruned_by) {
-    audit_.prune(node_, level_, pruned_by);
-    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
-    next();
-}
-
 void Prover::next() {
     if (open_.empty()) {
         finished_ = true;
@@ -79,7 +73,7 @@ bool Prover::donate(OpenNode& out) {
     if (open_.give(out)) return true;
     if (phase_ != Phase::part || !part_->donate(node_, out)) return false;
     out.upper = std::min(out.upper, node_upper_);
-    out.start.resize(bound_levels_.size());
+    out.start.resize(bounds_.levels().size());
     return true;
 }
 
@@ -89,7 +83,7 @@ void Prover::take_back(OpenNode node) {
 
 void Prover::adopt(OpenNode subtree) {
     // The numbers of its nodes above are another prover's.
-    for (const auto& bound_level : bound_levels_) bound_level->loaded = -1;
+    bounds_.forget_nodes();
     subtree.path.clear();
     finished_ = false;
     adopted_ = true;

@@ -10,10 +10,11 @@ namespace treesens::search {
 
 namespace {
 
-constexpr int kTrims = 4;                  // rounds of trimming at one node
-constexpr std::int64_t kMisses = 100;
+constexpr int kTrims = 4;  // rounds of trimming at one node
 // A box that is looked at costs several times what an entry costs the messages, whose lists are read in order.
 constexpr std::int64_t kWorkPerBox = 6;
+// A unit of polishing takes several times as long as one of this search.
+constexpr Polishing kPolishing{16, 64, 100, 4'000'000};
 
 }  // namespace
 
@@ -34,20 +35,12 @@ OverlapProver::State::State(const BoxLayer& layer, const Problem& problem, Memor
 
 OverlapProver::OverlapProver(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal,
                              const BoxLayers& layers, const Gap& gap, MemoryBudget& budget)
-    : problem_(problem),
-      forest_(forest),
-      clauses_(clauses),
-      goal_(goal),
-      gap_(gap),
-      branching_(problem, clauses),
+    : TreeSearch(problem, forest, clauses, goal, gap, kPolishing),
       losses_(problem),
       low_(problem.variables(), 0),
-      high_(problem.variables(), 0),
-      x_(problem.variables(), 0),
-      slack_(problem.rows, 0),
-      audit_(problem, forest, clauses, goal) {
+      high_(problem.variables(), 0) {
     for (const BoxLayer& layer : layers.layers) states_.push_back(std::make_unique<State>(layer, problem, budget));
-    visit(Domains(problem), INT64_MAX);
+    begin_node(Domains(problem), INT64_MAX);
 }
 
 std::int64_t OverlapProver::work() const {
@@ -56,41 +49,28 @@ std::int64_t OverlapProver::work() const {
     return kWorkPerBox * sum + 100 * statistics_.nodes;
 }
 
-std::int64_t OverlapProver::proved_upper() const {
-    std::int64_t bound = pruned_upper_;
-    if (!finished_) bound = std::max(bound, node_upper_);
+std::int64_t OverlapProver::open_upper() const {
+    std::int64_t bound = INT64_MIN;
     for (const Frame& f : frames_) {
         if (f.pending) bound = std::max(bound, f.upper);
     }
     return bound;
 }
 
-void OverlapProver::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
-                        Control& control) {
-    const std::int64_t end = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
-    while (!finished_ && work() < end && !control.paused()) {
-        if (has_done(node_limit)) return;
-        if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
-        level_ = level_to_reach(problem_, goal_, gap_, incumbent);
-        step(incumbent, polisher);
-    }
-}
-
-void OverlapProver::step(Incumbent& incumbent, LocalSearch& polisher) {
-    if (!enter()) return;
+void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    level_ = level_to_reach(problem_, goal_, gap_, incumbent);
+    if (!enter(frames_.size(), frames_.empty() ? -1 : frames_.back().variable)) return;
+    read_hull();
     const bool all = frames_.empty() || statistics_.nodes % schedule.overlap_idle == 0;
     if (refuted(all) || !trim(all)) {
         prune();
         return;
     }
-    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) decode(incumbent, polisher);
+    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) {
+        choose_point(incumbent);
+        propose(incumbent, polisher, control);
+    }
     branch(incumbent);
-}
-
-void OverlapProver::visit(Domains domains, std::int64_t upper) {
-    node_ = std::move(domains);
-    node_id_ = next_id_++;
-    node_upper_ = upper;
 }
 
 void OverlapProver::read_hull() {
@@ -98,25 +78,6 @@ void OverlapProver::read_hull() {
         low_[v] = node_.first(v);
         high_[v] = node_.last(v);
     }
-}
-
-bool OverlapProver::enter() {
-    ++statistics_.nodes;
-    statistics_.deepest = std::max(statistics_.deepest, static_cast<std::int64_t>(frames_.size()));
-    audit_.enter(node_);
-    changed_.clear();
-    if (!frames_.empty()) changed_.push_back(frames_.back().variable);
-    if (!clauses_.propagate(node_, changed_)) {
-        ++statistics_.pruned_by_clauses;
-        prune();
-        return false;
-    }
-    if (node_upper_ < level_) {
-        prune();
-        return false;
-    }
-    read_hull();
-    return true;
 }
 
 bool OverlapProver::is_on_path(const Station& station) const {
@@ -231,8 +192,7 @@ bool OverlapProver::narrow_to(const std::vector<Cell>& low, const std::vector<Ce
     }
     if (!clauses_.none() && !clauses_.propagate(node_, changed_)) return false;
     read_hull();
-    // What lies in the ends that are gone stays below the level.
-    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
+    count_in(level_ - 1);
     for (const auto& state : states_) {
         if (state->at.node == node_id_ && !settle(*state)) return false;
     }
@@ -270,29 +230,6 @@ void OverlapProver::choose_point(const Incumbent& incumbent) {
     }
 }
 
-void OverlapProver::check_point(const Score& score) const {
-    const bool beyond = score.hard >= 0 && score.soft > node_upper_;
-    ensure(!beyond, "a point was reached that is better than the proved bound of its node");
-}
-
-void OverlapProver::decode(Incumbent& incumbent, LocalSearch& polisher) {
-    choose_point(incumbent);
-    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
-    if (clauses_.satisfied(x_.data())) {
-        const Score s = goal_.score(problem_, slack_.data());
-        check_point(s);
-        incumbent.offer(s, x_);
-    }
-    // A unit of polishing takes several times as long as one of this search. Less when it has not helped for long.
-    if (polish_work_ * (misses_ > kMisses ? 64 : 16) > work() + 4'000'000) return;
-    const std::int64_t before = polisher.work();
-    const Score old = incumbent.score;
-    Control endless;
-    polisher.polish(x_, goal_, incumbent, endless);
-    polish_work_ += polisher.work() - before;
-    misses_ = old < incumbent.score ? 0 : misses_ + 1;
-}
-
 void OverlapProver::branch(Incumbent& incumbent) {
     const OverlapCut& cut = losses_.best();
     if (cut.variable >= 0) {
@@ -316,22 +253,6 @@ void OverlapProver::branch(Incumbent& incumbent) {
     close(incumbent);
 }
 
-void OverlapProver::close(Incumbent& incumbent) {
-    ++statistics_.closed;
-    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-        ensure(node_.has(v, x_[v]), "a node was decided by a point outside of it");
-    }
-    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
-    const Score s = goal_.score(problem_, slack_.data());
-    check_point(s);
-    incumbent.offer(s, x_);
-    audit_.prune(node_, s.hard >= 0 ? std::max(level_, s.soft + 1) : level_);
-    // What lies in cells that were removed stays below the level, and may be better than what is left.
-    const std::int64_t left = std::max(level_ - 1, s.hard >= 0 ? s.soft : INT64_MIN);
-    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, left));
-    backtrack();
-}
-
 void OverlapProver::split(std::int32_t variable, Cell cut, bool low_first) {
     const Cell last = problem_.size[variable] - 1;
     Domains first = node_;
@@ -339,16 +260,10 @@ void OverlapProver::split(std::int32_t variable, Cell cut, bool low_first) {
     Frame frame{node_id_, std::move(node_), variable, true, node_upper_};
     frame.other.keep(variable, low_first ? cut + 1 : 0, low_first ? last : cut);
     frames_.push_back(std::move(frame));
-    visit(std::move(first), frames_.back().upper);
+    begin_node(std::move(first), frames_.back().upper);
 }
 
-void OverlapProver::prune() {
-    audit_.prune(node_, level_);
-    pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, level_ - 1));
-    backtrack();
-}
-
-void OverlapProver::backtrack() {
+void OverlapProver::next() {
     while (!frames_.empty() && !frames_.back().pending) frames_.pop_back();
     if (frames_.empty()) {
         finished_ = true;
@@ -356,7 +271,7 @@ void OverlapProver::backtrack() {
     }
     Frame& frame = frames_.back();
     frame.pending = false;
-    visit(std::move(frame.other), frame.upper);
+    begin_node(std::move(frame.other), frame.upper);
 }
 
 }  // namespace treesens::search

@@ -9,14 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "local/local_search.hpp"
 #include "overlap/cut_losses.hpp"
-#include "problem/clauses.hpp"
-#include "problem/goal.hpp"
-#include "problem/limits.hpp"
-#include "prove/branching.hpp"
-#include "prove/gap.hpp"
-#include "prove/recheck.hpp"
+#include "prove/tree_search.hpp"
 
 namespace treesens::search {
 
@@ -26,21 +20,12 @@ struct BoxLayers {
 };
 BoxLayers build_box_layers(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
 
-class OverlapProver {
+class OverlapProver : public TreeSearch {
 public:
     OverlapProver(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal,
                   const BoxLayers& layers, const Gap& gap, MemoryBudget& budget);
 
-    // As those of Prover.
-    void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
-    bool has_done(std::int64_t nodes) const { return nodes >= 0 && statistics_.nodes >= nodes; }
-    bool finished() const { return finished_; }
-    std::int64_t proved_upper() const;
-    std::int64_t root_upper() const { return root_upper_; }
-    void set_audit(std::int64_t every) { audit_.set_share(every); }
-    std::int64_t audited() const { return audit_.nodes(); }
-    std::int64_t work() const;
-    const ProverStatistics& statistics() const { return statistics_; }
+    std::int64_t work() const override;
 
 private:
     // A node that an active list belongs to, to come back to.
@@ -69,8 +54,10 @@ private:
         std::int64_t upper;
     };
 
-    void step(Incumbent& incumbent, LocalSearch& polisher);
-    bool enter();
+    void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) override;
+    void next() override;
+    std::int64_t open_upper() const override;
+    bool at_root() const override { return frames_.empty(); }
     bool refuted(bool all);
     bool trim(bool all);
     bool narrow_to(const std::vector<Cell>& low, const std::vector<Cell>& high);
@@ -82,45 +69,18 @@ private:
     std::int64_t upper_of(const State& state) const;
     void read_hull();
     void choose_point(const Incumbent& incumbent);
-    void decode(Incumbent& incumbent, LocalSearch& polisher);
     void branch(Incumbent& incumbent);
     void split(std::int32_t variable, Cell cut, bool low_first);
-    void close(Incumbent& incumbent);
-    void prune();
-    void backtrack();
-    void visit(Domains domains, std::int64_t upper);
-    void check_point(const Score& score) const;
 
-    const Problem& problem_;
-    const Forest& forest_;
-    Clauses& clauses_;
-    const Goal& goal_;
-    const Gap gap_;
-    Branching branching_;
     std::vector<std::unique_ptr<State>> states_;
     CutLosses losses_;
 
     std::vector<Frame> frames_;
-    Domains node_;
     std::vector<Cell> low_;
     std::vector<Cell> high_;
-    std::int64_t node_id_ = 0;
-    std::int64_t next_id_ = 0;
-    std::int64_t node_upper_ = INT64_MAX;
-    std::int64_t root_upper_ = INT64_MAX;
-    std::int64_t pruned_upper_ = INT64_MIN;
-    std::int64_t level_ = 0;
-    bool finished_ = false;
-    std::vector<std::int32_t> changed_;
     std::vector<std::int32_t> narrowed_;
-    std::vector<Cell> x_;
-    std::vector<std::int64_t> slack_;
     std::vector<std::pair<Cell, std::int64_t>> votes_;
-    std::int64_t polish_work_ = 0;
     std::int64_t point_work_ = 0;
-    std::int64_t misses_ = 0;
-    ProverStatistics statistics_;
-    PruneAudit audit_;
 };
 
 }  // namespace treesens::search

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "problem/schedule.hpp"
 #include "prove/prover.hpp"
 #include "prove/subproblem.hpp"
-#include "problem/schedule.hpp"
 
 namespace treesens::search {
-
 
 void Prover::set_parts(const Parts& parts) {
     parts_ = parts;
@@ -43,7 +42,7 @@ void Prover::begin_in_parts() {
     in_parts_ = true;
     root_.upper = std::min(root_.upper, proved_upper());
     open_.clear();
-    for (const auto& bound_level : bound_levels_) bound_level->loaded = -1;
+    bounds_.forget_nodes();
     visit(std::move(root_));
 }
 
@@ -66,7 +65,7 @@ bool Prover::enter_part(const Incumbent& incumbent) {
     }
     if (left.left == Left::point) return false;
     try {
-        part_ = std::make_shared<Subproblem>(std::move(left), goal_, gap_, parts_, budget_, audit_every_);
+        part_ = std::make_shared<Subproblem>(std::move(left), goal_, gap_, parts_, budget_, audit_.share());
     } catch (const MemoryLimit&) {
         in_parts_ = false;
         return false;
@@ -96,7 +95,7 @@ void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& co
     node_upper_ = std::min(node_upper_, std::max(part_->proved_upper(), level_ - 1));
     level_ = level_to_reach(problem_, goal_, gap_, incumbent);
     if (part_->finished()) {
-        pruned_upper_ = std::max(pruned_upper_, node_upper_);
+        count_in(node_upper_);
         part_.reset();
         part_turn_ = 0;
         next();

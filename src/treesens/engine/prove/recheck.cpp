@@ -181,6 +181,8 @@ void PruneAudit::enter(const Domains& node) {
 void PruneAudit::prune(const Domains& left, std::int64_t level, const Messages* pruned_by) {
     if (!chosen_) return;
     chosen_ = false;
+    // Without a soft row every solution is worth the largest number, and none is better than another.
+    if (level == INT64_MAX) return;
     ++nodes_;
     if (pruned_by != nullptr)
         ensure(refutes(problem_, *pruned_by, left), "a node was pruned by a bound that is not below zero");

@@ -20,6 +20,7 @@ public:
 
     // Looks at one node in `every` (0: none).
     void set_share(std::int64_t every) { every_ = every; }
+    std::int64_t share() const { return every_; }
     // Remembers the node that is entered, before anything is taken out of it.
     void enter(const Domains& node);
     // InternalError when a point of the node that was entered reaches the level, or the bound_level's bound is not

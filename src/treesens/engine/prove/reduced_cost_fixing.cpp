@@ -6,9 +6,8 @@ namespace treesens::search {
 
 namespace {
 
-constexpr int kSweeps = 60;    // of one bound_level in a row
-constexpr int kPatience = 30;  // see prover.cpp
-constexpr int kSteps = 40;     // of the multipliers
+constexpr int kSweeps = 60;  // of one bound_level in a row
+constexpr int kSteps = 40;   // of the multipliers
 constexpr int kProbeSweeps = 4;
 constexpr int kRounds = 8;
 // Pairs of a leaf and an entry that are compared at the end; larger factors keep their leaves.
@@ -26,21 +25,8 @@ Fixer::Fixer(const Problem& problem, const Forest& forest, Clauses& clauses, std
       work_(work),
       probe_(probe),
       domains_(problem),
-      sets_(build_factor_sets(problem, forest, goal_, budget)) {
-    const std::vector<std::int32_t> start = start_multipliers(sets_);
-    if (sets_.collapsed) {
-        bound_levels_.push_back(
-            std::make_unique<BoundLevel>(problem, goal_, sets_.collapsed, collapsed_multiplier(sets_), budget));
-    }
-    if (!start.empty())
-        bound_levels_.push_back(std::make_unique<BoundLevel>(problem, goal_, sets_.full, start, budget));
-}
-
-std::int64_t Fixer::work() const {
-    std::int64_t sum = 0;
-    for (const auto& t : bound_levels_) sum += t->messages.work();
-    return sum;
-}
+      sets_(build_factor_sets(problem, forest, goal_, budget)),
+      bounds_(problem, goal_, sets_, BoundStack::Full::one, budget) {}
 
 std::int64_t Fixer::left() const {
     std::int64_t sum = 0;
@@ -58,9 +44,9 @@ Fixing Fixer::run(Control& control) {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible = possible && !domains_.empty(v);
     for (int round = 0; possible && round < kRounds && !exhausted(control); ++round) {
         const std::int64_t before = left();
-        for (const auto& bound_level : bound_levels_) possible = possible && tighten(*bound_level, control);
+        for (const auto& bound_level : bounds_.levels()) possible = possible && tighten(*bound_level, control);
         // The first bound_level is the cheaper one; probing the other as well refuted nothing more.
-        if (possible && probe_ && !bound_levels_.empty()) possible = probe(*bound_levels_.front(), control);
+        if (possible && probe_ && !bounds_.levels().empty()) possible = probe(*bounds_.levels().front(), control);
         possible = possible && propagate();
         if (left() == before) break;
     }
@@ -71,7 +57,7 @@ Fixing Fixer::run(Control& control) {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         for (Cell k = 0; k < problem_.size[v]; ++k) result_.cells[problem_.cell_offset[v] + k] = domains_.has(v, k);
     }
-    for (const auto& bound_level : bound_levels_) {
+    for (const auto& bound_level : bounds_.levels()) {
         if (bound_level->loaded >= 0) mark_leaves(*bound_level, result_.leaves, control);
     }
     return result_;
@@ -94,7 +80,7 @@ bool Fixer::sweep(BoundLevel& bound_level, Control& control) {
         ++result_.sweeps;
         if (outcome != Sweep::open) return outcome == Sweep::stopped;
         const std::int64_t bound = bound_level.messages.bound();
-        if (last - bound <= bound / kPatience || exhausted(control)) break;
+        if (stalls(last, bound, kRootPatience) || exhausted(control)) break;
         last = bound;
     }
     bound_level.messages.drop_hopeless();
@@ -103,8 +89,8 @@ bool Fixer::sweep(BoundLevel& bound_level, Control& control) {
 
 bool Fixer::step_multipliers(BoundLevel& bound_level, Control& control) {
     std::vector<Cell> x(problem_.variables(), 0);
-    int failures = 0;
-    for (int i = 0; i < kSteps && failures < 4 && !exhausted(control); ++i) {
+    MultiplierSteps steps(kSteps);
+    while (steps.more() && !exhausted(control)) {
         for (std::int32_t v = 0; v < problem_.variables(); ++v) {
             if (!domains_.has(v, x[v])) x[v] = domains_.nearest(v, x[v]);
         }
@@ -115,7 +101,7 @@ bool Fixer::step_multipliers(BoundLevel& bound_level, Control& control) {
         bound_level.messages.sync(domains_);
         if (bound_level.messages.bound() < 0) return false;
         bound_level.messages.drop_hopeless();
-        failures = better ? 0 : failures + 1;
+        steps.count(better);
     }
     return true;
 }

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "bound/bound_stack.hpp"
 #include "problem/clauses.hpp"
-#include "prove/prover.hpp"
+#include "problem/limits.hpp"
 
 namespace treesens::search {
 
@@ -35,8 +35,7 @@ public:
 
 private:
     bool propagate();
-    bool exhausted(Control& control) const { return work() >= work_ || control.expired(); }
-    std::int64_t work() const;
+    bool exhausted(Control& control) const { return bounds_.work() >= work_ || control.expired(); }
     bool tighten(BoundLevel& bound_level, Control& control);
     bool sweep(BoundLevel& bound_level, Control& control);
     bool step_multipliers(BoundLevel& bound_level, Control& control);
@@ -56,7 +55,7 @@ private:
     const bool probe_;
     Domains domains_;
     FactorSets sets_;
-    std::vector<std::unique_ptr<BoundLevel>> bound_levels_;
+    BoundStack bounds_;
     std::vector<std::int32_t> changed_;
     Fixing result_;
 };

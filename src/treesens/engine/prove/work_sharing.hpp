@@ -14,8 +14,8 @@
 #include <mutex>
 #include <vector>
 
-#include "prove/prover.hpp"
 #include "problem/schedule.hpp"
+#include "prove/prover.hpp"
 
 namespace treesens::search {
 
@@ -23,7 +23,8 @@ class WorkSharing {
 public:
     // `first` is the prover that holds the tree. Helpers for which there is no memory are left out.
     WorkSharing(const Problem& problem, const Forest& forest, const Goal& goal, const FactorSets& sets, const Gap& gap,
-                MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed, std::int64_t quantum = schedule.share_quantum);
+                MemoryBudget& budget, Prover& first, int threads, std::uint64_t seed,
+                std::int64_t quantum = schedule.share_quantum);
 
     // Every thread works until `work` is used up, the control pauses, the tree is finished or (decide) a witness is
     // found. Exceptions of any thread are thrown here, after all threads have ended.

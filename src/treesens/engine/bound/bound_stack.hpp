@@ -1,0 +1,77 @@
+// The bound levels of one search: the collapsed one, if there is any, and the full ones.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bound/bound_levels.hpp"
+
+namespace treesens::search {
+
+// The factor sets of one problem; independent of bounds, so a sweep over bounds builds them once.
+struct FactorSets {
+    std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
+    std::shared_ptr<const FactorSet> full;
+};
+// With `together` trees share factors, see bundles.hpp.
+FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
+                             std::int64_t together = 0);
+
+// What the levels start with: the collapsed row at its weight, and the same weights row by row (equal ones where
+// nothing collapses).
+std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
+std::vector<std::int32_t> start_multipliers(const FactorSets& sets);
+
+// Sweeps stall if at this pace they would take more than `patience` of them for the rest of the bound.
+inline constexpr std::int64_t kRootPatience = 30;
+inline bool stalls(std::int64_t before, std::int64_t bound, std::int64_t patience) {
+    return before - bound <= bound / std::max<std::int64_t>(patience, 1);
+}
+
+// How many steps of the multipliers a node takes: so many, but no more once four in a row did not help.
+class MultiplierSteps {
+public:
+    explicit MultiplierSteps(std::int64_t most = 0) : most_(most) {}
+    bool more() const { return steps_ < most_ && failures_ < kMostFailures; }
+    void count(bool better) {
+        ++steps_;
+        failures_ = better ? 0 : failures_ + 1;
+    }
+    // A step that was broken off.
+    void count_broken() { ++steps_; }
+
+private:
+    static constexpr int kMostFailures = 4;
+    std::int64_t most_;
+    std::int64_t steps_ = 0;
+    int failures_ = 0;  // in a row
+};
+
+class BoundStack {
+public:
+    // One full level, or one for each side of 1/2 if there are two rows with multipliers.
+    enum class Full { one, sides };
+    BoundStack(const Problem& problem, const Goal& goal, const FactorSets& sets, Full full, MemoryBudget& budget);
+
+    // Cheapest first: the collapsed one, then the full ones.
+    const std::vector<std::unique_ptr<BoundLevel>>& levels() const { return levels_; }
+    BoundLevel* collapsed() const { return collapsed_; }  // null if no rows cancel
+    const std::vector<BoundLevel*>& full() const { return full_; }
+    // The full level for a point with these slacks.
+    BoundLevel& side_for(const std::vector<std::int64_t>& slack) const;
+    std::size_t index_of(const BoundLevel& level) const;
+    // Takes over multipliers and messages of another stack with the same factors, for the first reset.
+    void warm_start(const BoundStack& other);
+    // The state of no level belongs to a node that is known.
+    void forget_nodes();
+    std::int64_t work() const;
+
+private:
+    std::vector<std::unique_ptr<BoundLevel>> levels_;
+    BoundLevel* collapsed_ = nullptr;
+    std::vector<BoundLevel*> full_;
+};
+
+}  // namespace treesens::search

@@ -1,0 +1,108 @@
+// What every search by branch and bound does with its nodes, whatever refutes them, cuts them and proposes points:
+// entering, pruning, deciding exactly, polishing, and the account of what is proved.
+//
+// The account: no point that the search has dealt with or still holds is worth more than proved_upper(). A node that is
+// left adds what may be in it. It is at least level - 1, even if nothing was met there: cells that were removed on the
+// way stay below the level, and may be better than what is left.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "local/local_search.hpp"
+#include "problem/clauses.hpp"
+#include "problem/goal.hpp"
+#include "problem/limits.hpp"
+#include "prove/branching.hpp"
+#include "prove/gap.hpp"
+#include "prove/recheck.hpp"
+
+namespace treesens::search {
+
+// What of the work of a search polishing of its points may take: one part in `part`, so much `first` in any case, and
+// less after so many polished points in a row that were no better.
+struct Polishing {
+    std::int64_t part;
+    std::int64_t part_after_misses;
+    std::int64_t misses;
+    std::int64_t first;
+};
+
+class TreeSearch {
+public:
+    virtual ~TreeSearch() = default;
+    TreeSearch(const TreeSearch&) = delete;
+    TreeSearch& operator=(const TreeSearch&) = delete;
+
+    // Works until `work` is used up, the control pauses, the tree is finished, or (decide) a witness is found. One
+    // resumable state: it goes on where the last call stopped.
+    void run(std::int64_t work, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    // The node limit counts nodes that are dealt with, not nodes entered.
+    virtual bool has_done(std::int64_t nodes) const { return nodes >= 0 && statistics_.nodes >= nodes; }
+    bool finished() const { return finished_; }
+    virtual std::int64_t work() const = 0;
+    // What is known of the parts of the tree that this search has dealt with or still holds; INT64_MIN: it holds
+    // nothing.
+    std::int64_t proved_upper() const;
+    // A bound for the whole problem from its root.
+    std::int64_t root_upper() const { return root_upper_; }
+    // Looks at one pruned node in `every` again, see recheck.hpp.
+    void set_audit(std::int64_t every) { audit_.set_share(every); }
+    virtual std::int64_t audited() const { return audit_.nodes(); }
+    const ProverStatistics& statistics() const { return statistics_; }
+
+protected:
+    TreeSearch(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
+               const Polishing& polishing);
+
+    virtual void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) = 0;
+    // Goes to another open node, or finishes.
+    virtual void next() = 0;
+    // The most that the nodes that are put off may hold; INT64_MIN without any.
+    virtual std::int64_t open_upper() const = 0;
+    virtual bool at_root() const = 0;
+
+    void begin_node(Domains domains, std::int64_t upper);
+    // The clauses at the node at work, which is so deep and has come from a cut of `variable` (< 0: from none). False
+    // if the node is left.
+    bool enter(std::size_t depth, std::int32_t variable);
+    // Leaves the node: no point of it reaches the level.
+    void prune(const Messages* pruned_by = nullptr);
+    // Leaves the node: all rows are constant over it, and the point satisfies the clauses.
+    void close(Incumbent& incumbent);
+    // What lies in cells that are removed from the node, or left with it, is worth no more than this.
+    void count_in(std::int64_t upper) { pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, upper)); }
+    // Evaluates the point at work, offers it if the clauses allow it, and polishes it.
+    void propose(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+
+    const Problem& problem_;
+    const Forest& forest_;
+    Clauses& clauses_;
+    const Goal& goal_;
+    const Gap gap_;
+    Branching branching_;
+    Domains node_;  // the node at work
+    std::int64_t node_id_ = 0;
+    std::int64_t node_upper_ = INT64_MAX;
+    std::int64_t root_upper_ = INT64_MAX;
+    std::int64_t level_ = 0;  // what is to be reached
+    bool finished_ = false;
+    std::int64_t end_ = 0;  // the work at which this run ends
+    std::vector<std::int32_t> changed_;
+    std::vector<Cell> x_;  // the point at work
+    std::vector<std::int64_t> slack_;
+    ProverStatistics statistics_;
+    PruneAudit audit_;
+
+private:
+    Score offer(Incumbent& incumbent) const;
+    void polish(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+
+    const Polishing polishing_;
+    std::int64_t next_id_ = 0;
+    std::int64_t pruned_upper_ = INT64_MIN;
+    std::int64_t polish_work_ = 0;
+    std::int64_t misses_ = 0;  // polished points in a row that were no better
+};
+
+}  // namespace treesens::search

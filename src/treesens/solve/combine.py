@@ -1,0 +1,130 @@
+"""Two results of one question as one, by one rule.
+
+The better value with its point stands, with the tighter bound and what that one rests on, and with the attempts of both.
+Results that contradict each other are an internal error: one of them is wrong, and which is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict
+from treesens.errors import InternalError
+from treesens.solve.bounds import consistent
+
+_PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
+"""The weakest first."""
+
+
+def combine(one: Result, other: Result) -> Result:
+    """Two results of searches for one question as one; of two equally good points that of the first stands.
+
+    Raises `InternalError` if one has proved what the other one has refuted.
+    """
+    _check_agreement(one, other)
+    attempts = (*one.attempts, *other.attempts)
+    first, second = one.objective, other.objective
+    if one.verdict is not Verdict.FOUND or other.verdict is not Verdict.FOUND or first is None or second is None:
+        return replace(one if other.verdict is Verdict.UNKNOWN else other, attempts=attempts)
+    better = second.value > first.value if first.sense == Sense.MAXIMIZE else second.value < first.value
+    kept, left = (other, one) if better else (one, other)
+    return replace(with_tighter_bound(kept, left), attempts=attempts)
+
+
+def _check_agreement(one: Result, other: Result) -> None:
+    if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
+        raise InternalError(
+            f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{one.query}`",
+            remedy="one of them is wrong: please report this with the file and the model",
+        )
+
+
+def with_tighter_bound(new: Result, old: Result | None) -> Result:
+    """A result with the tighter of two bounds of its objective, and what that one rests on.
+
+    Raises `ContradictoryBound` if the value is better than the other bound by more than rounding.
+    """
+    known = None if old is None or old.objective is None else old.objective.bound
+    if old is None or known is None or new.objective is None:
+        return new
+    goal = new.objective
+    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
+    if tighter:
+        return new
+    # The other runner may be one that rounds.
+    known = consistent(
+        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
+    )
+    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
+
+
+def combine_cases(query: Query, results: list[Result]) -> Result:
+    """The results of all cases of a disjunction as that of the whole: the best answer of all cases; `none` if no case has one,
+    with the weakest of their proofs.
+    """
+    found = [result for result in results if result.verdict is Verdict.FOUND]
+    unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
+    if found:
+        kept = _best(query, found, results)
+    elif unknown:
+        kept = unknown[0]
+    else:
+        proof = min((result.proof or Proof.BOUND for result in results), key=_PROOFS.index)
+        premises = dict.fromkeys(premise for result in results for premise in result.proof_dependencies)
+        kept = replace(results[0], proof=proof, proof_dependencies=tuple(premises))
+    attempts = tuple(attempt for result in results for attempt in result.attempts)
+    return replace(kept, attempts=attempts, seconds=_added(result.seconds for result in results), refuted=())
+
+
+def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
+    """Seconds per phase of all parts together."""
+    total: dict[str, float] = {}
+    for part in parts:
+        for phase, seconds in part.items():
+            total[phase] = total.get(phase, 0.0) + seconds
+    return total
+
+
+def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
+    """The case with the best value; its bound is the worst that any case leaves open, None if one has no bound."""
+    goal = query.objective
+    if goal is None:
+        return found[0]
+    pick = max if goal.maximize else min
+    valued = [result for result in found if result.objective is not None]
+    if len(valued) < len(found):
+        return replace(found[0], objective=None)
+    best = pick(valued, key=lambda result: _value(result).value)
+    bounds = [None if r.objective is None else r.objective.bound for r in results if r.verdict is not Verdict.NONE]
+    bound = None if None in bounds else pick(bound for bound in bounds if bound is not None)
+    shown = _value(best)
+    return replace(best, objective=ObjectiveValue(shown.value, bound, Sense.of(goal.maximize), shown.kind))
+
+
+def _value(result: Result) -> ObjectiveValue:
+    assert result.objective is not None
+    return result.objective
+
+
+def leans_on(result: Result, backend: str) -> bool:
+    """Whether a `none` or a bound rests on a backend that did not give the answer."""
+    return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
+
+
+def join_opinions(first: Result, second: Result, backend: str) -> Result:
+    """Two opinions as one answer. Raises `InternalError` if they contradict each other."""
+    attempts = (*first.attempts, *second.attempts)
+    if leans_on(first, backend):
+        # It would confirm itself.
+        note = f"{backend} does not confirm what rests on {backend}"
+        return replace(first, attempts=attempts, notes=(*first.notes, note))
+    if second.verdict is Verdict.UNKNOWN:
+        note = f"{backend} could not confirm: {second.reason}"
+        return replace(first, attempts=attempts, notes=(*first.notes, note))
+    if first.verdict is Verdict.UNKNOWN:
+        return replace(second, attempts=attempts)
+    _check_agreement(first, replace(second, backend=backend))
+    proof = second.proof if second.proof is Proof.EXACT else first.proof
+    return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)

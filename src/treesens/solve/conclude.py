@@ -1,0 +1,285 @@
+"""Facts become verdicts here and nowhere else.
+
+A search tells facts: cells of a point, a proof that there is none, a bound, how it ended. `found` needs a witness that survived
+exact replay and the library's arithmetic; `none` needs a proof whose relation survives the pipeline; everything else is
+`unknown` with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.base.units import Unit
+from treesens.compiler.compilation import Compilation, Contradiction, decide_at_compile_time
+from treesens.compiler.ir import Module
+from treesens.compiler.query.concretise import NoValues
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.probabilities import names_probabilities
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict, Witness
+from treesens.compiler.verify import Rejected, verify_cells
+from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.options import Options
+
+IN_BAND = "a constraint holds by less than the numerical band"
+"""The note of a witness that the library's rounding nearly loses."""
+
+
+FALLS_SHORT = Rejected("values fall short of what their cells allow")
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def leave_open(query: str, reason: str = "", **known: Any) -> Result:
+    """No verdict (yet), with the reason; `known` are other fields of the result."""
+    return Result(query, Verdict.UNKNOWN, reason, **known)
+
+
+def conclude_found(result: Result, reason: str = "verified") -> Result:
+    """An open result as an answer: what it holds has been verified."""
+    witness = result.witness
+    noted = witness is not None and witness.in_band and IN_BAND not in result.notes
+    notes = (*result.notes, IN_BAND) if noted else result.notes
+    return replace(result, verdict=Verdict.FOUND, reason=reason, notes=notes)
+
+
+def conclude_none(result: Result, reason: str, proof: Proof = Proof.EXACT) -> Result:
+    """An open result as the statement that there is no answer, with what it rests on."""
+    return replace(result, verdict=Verdict.NONE, reason=reason, proof=proof)
+
+
+def conclude_infeasible(query: str, backend: str = "native", proof: Proof = Proof.EXACT) -> Result:
+    """`none`: a backend has gone through all points."""
+    return conclude_none(leave_open(query), f"{backend}: infeasible", proof)
+
+
+def leave_rejected(query: str, rejected: Rejected) -> Result:
+    """`unknown`, because a candidate is no witness."""
+    return leave_open(query, f"numerical band: {rejected.reason}" if rejected.numerical else rejected.reason)
+
+
+def decided_by_compiler(compilation: Compilation) -> Result | None:
+    """`none` if the compiler itself has found a contradiction."""
+    known = decide_at_compile_time(compilation)
+    return None if known is None else conclude_contradiction(compilation.query.name, known)
+
+
+def conclude_contradiction(query: str, known: Contradiction) -> Result:
+    """`none`, because constraints contradict each other."""
+    return conclude_none(
+        leave_open(query, backend=known.backend, proof_dependencies=known.proof_dependencies), known.reason, Proof.EXACT
+    )
+
+
+def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | float | None) -> ObjectiveValue:
+    """Value and bound of an objective's form as people read them."""
+    shown = None if bound is None else shown_value(goal, float(bound))
+    return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
+
+
+# --- facts of a search on the trees themselves ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFacts:
+    """What a search on the trees themselves tells: `cells` int32[points, features] of a point, or the proof that there is
+    `none`. `rounded` if only rounded rows let the point pass. `ended` is in the words of a termination.
+    """
+
+    cells: Int32Array | None
+    none: bool
+    ended: str
+    rounded: bool = False
+    near_miss: NearMiss | None = None
+    statistics: dict[str, float] = field(default_factory=dict)
+
+
+def conclude_tree_search(
+    query: Query,
+    facts: TreeFacts,
+    options: Options,
+    *,
+    near: FloatArray | None = None,
+    reach: Callable[[Witness], ObjectiveValue | Rejected] | None = None,
+) -> Result | Rejected:
+    """The verdict that facts support, or why the point is no witness.
+
+    `near` is what values are chosen close to, by default the options' own; `reach` says what a witness reaches of the
+    objective, beside the bound that is proved, or why it is no answer.
+    """
+    if facts.none:
+        return conclude_infeasible(query.name)
+    if facts.rounded:
+        return Rejected("rows that were rounded hold, and exact ones do not")
+    if facts.cells is None:
+        return leave_open(query.name, facts.ended, near_miss=facts.near_miss)
+    near = options.near if near is None else near
+    witness = verify_cells(query, facts.cells, near=near, library_predict=options.library_predict)
+    if not isinstance(witness, Witness):
+        return witness
+    reached: ObjectiveValue | Rejected | None = None
+    try:
+        reached = None if reach is None else reach(witness)
+    except ContradictoryBound as error:
+        return leave_open(query.name, error.reason)
+    if isinstance(reached, Rejected):
+        return reached
+    return conclude_found(leave_open(query.name, witness=witness, objective=reached))
+
+
+def attempt_of(facts: TreeFacts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
+    """A search of the native engine on the trees themselves, for records."""
+    verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
+    return Attempt("native", options.pipeline, facts.ended, verdict, "", seconds, statistics=facts.statistics)
+
+
+# --- facts of a backend ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Incumbent:
+    """The best verified witness so far, with its objective value (None for questions without one)."""
+
+    witness: Witness | None = None
+    value: Fraction | None = None
+    rejected: Rejected | None = None
+    refuted: list[NoValues] = field(default_factory=list)
+    """Cells of candidates that hold no values that satisfy the relations."""
+    near_miss: NearMiss | None = None
+    """How near the last search came, and what it excluded, if it ended without an answer."""
+    rounded: bool = False
+    """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
+
+    @property
+    def wants_clearance(self) -> bool:
+        """Whether only the last digits stand against the last point: others may be clear of them."""
+        rejected = self.rejected
+        return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
+
+    def offer(self, query: Query, verdict: Witness | Rejected) -> None:
+        """Keeps the better of two witnesses, and the last reason against a candidate."""
+        if isinstance(verdict, Rejected):
+            self.rejected = verdict
+            if verdict.none is not None:
+                self.refuted.append(verdict.none)
+            return
+        value = None
+        if query.objective is not None:
+            value = objective_value(query.objective, inputs_of(query, verdict.values))
+        worse = (
+            self.value is not None
+            and value is not None
+            and query.objective is not None
+            and (value <= self.value if query.objective.maximize else value >= self.value)
+        )
+        if self.witness is None or not worse:
+            self.witness, self.value = verdict, value
+
+
+def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
+    """A solver's point as a witness of the question it was compiled from."""
+    cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
+    return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
+
+
+def conclude(
+    compilation: Compilation,
+    backend: Backend,
+    artifact: Artifact,
+    outcome: RawOutcome,
+    options: Options,
+    best: Incumbent,
+    *,
+    restricted: bool = False,
+) -> Result | None:
+    """The verdict that the facts of one solve support, or None.
+
+    `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
+    """
+    query, compiled = compilation.query, compilation.compiled
+    if outcome.assignment is not None and compiled.found_survives:
+        best.offer(query, judge(compilation, outcome.assignment, options))
+    if best.witness is not None:
+        return _found_result(
+            compilation,
+            backend,
+            outcome,
+            best,
+            restricted=restricted or artifact.restricted,
+            warm_started=artifact.warm_start is not None,
+        )
+    proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
+    if proves and compiled.none_survives:
+        proof = backend.capabilities.proof
+        parts = (
+            (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
+            if compiled.proof_dependencies
+            else ()
+        )
+        return replace(conclude_infeasible(query.name, backend.name, proof), proof_dependencies=parts)
+    return None
+
+
+def _found_result(
+    compilation: Compilation,
+    backend: Backend,
+    outcome: RawOutcome,
+    best: Incumbent,
+    *,
+    restricted: bool,
+    warm_started: bool = False,
+) -> Result:
+    """The result of a verified witness, with the value and the bound of the objective."""
+    query = compilation.query
+    objective = None
+    if query.objective is not None and best.value is not None:
+        maximize = query.objective.maximize
+        exact = backend.capabilities.proof is Proof.EXACT
+        bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
+        if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
+            # Values may fall short of what their cells allow: only the value of the cells is a bound.
+            if query.objective.values or names_probabilities(query.constraints):
+                reached = _reached(compilation.module, outcome)
+                bound = None if reached is None else reached * (1 if maximize else -1)
+            else:
+                bound = float(best.value)
+        bound = within_range(query, bound, restricted=restricted)
+        if bound is not None and query.objective.counts:
+            # The form of a count is a whole number; a solver that rounds may be a little beyond it.
+            slack = 0.0 if exact else 1e-4
+            bound = float(floor(bound + slack) if maximize else ceil(bound - slack))
+        if bound is not None:
+            bound = consistent(bound, float(best.value), maximize=maximize, exact=exact, who=backend.name)
+        objective = shown_objective(query.objective, best.value, bound)
+    proof_dependencies = (
+        compilation.compiled.proof_dependencies if objective is not None and objective.bound is not None else ()
+    )
+    parts: tuple[str, ...] = ()
+    if proof_dependencies:
+        parts = (*proof_dependencies, f"bound of {backend.name} ({backend.capabilities.proof.value})")
+    return conclude_found(
+        leave_open(
+            query.name,
+            witness=best.witness,
+            objective=objective,
+            proof_dependencies=parts,
+            warm_started=warm_started,
+        )
+    )
+
+
+def _reached(module: Module, outcome: RawOutcome) -> float | None:
+    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
+    goal = module.objective
+    if goal is None or goal.surrogate or outcome.assignment is None:
+        return None
+    taken = outcome.assignment[goal.variables]
+    total = sum(int(c) for c in goal.coefficients[taken]) + goal.constant
+    return Unit(goal.shift).above(total)

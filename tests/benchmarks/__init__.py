@@ -1,0 +1,1 @@
+"""The scripts of `benchmarks`: they start, and answer on models of three trees."""

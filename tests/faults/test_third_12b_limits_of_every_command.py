@@ -1,0 +1,254 @@
+"""Third set, fault 12b: a model of 300,000 leaves and a table of 5,000 columns; limits and Ctrl-C hold in every command.
+
+Each command gets `--time-limit 2`. Beside what a start, the model and the table cost (measured here with the same files) it has
+4 s per search. CPU is measured, since a busy machine stretches the clock and not the work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.commands.test_command_line import CLI
+from treesens.cli import COMMANDS
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="CPU of children and signals of POSIX")]
+
+FEATURES, TREES, DEPTH = 5_000, 1_172, 8
+"""1,172 * 2^8 leaves are 300,032."""
+SECONDS = 4.0
+INTERRUPTED_SECONDS = 2.0
+SLACK = 2.0
+"""Two searches share the two cores of a small machine with whatever runs there; caches and clocks suffer."""
+
+
+def boosted(trees: int, depth: int, seed: int) -> dict[str, Any]:
+    """A file of XGBoost with random thresholds in quarters, and leaves in steps of 2^-20."""
+    random = np.random.default_rng(seed)
+    inner, nodes = 2**depth - 1, 2 ** (depth + 1) - 1
+    shape = {
+        "left_children": [2 * i + 1 if i < inner else -1 for i in range(nodes)],
+        "right_children": [2 * i + 2 if i < inner else -1 for i in range(nodes)],
+        "parents": [2147483647, *((i - 1) // 2 for i in range(1, nodes))],
+        "categories": [], "categories_nodes": [], "categories_segments": [], "categories_sizes": [],
+        "base_weights": [0.0] * nodes, "loss_changes": [0.0] * nodes, "sum_hessian": [0.0] * nodes,
+        "default_left": [0] * nodes, "split_type": [0] * nodes,
+        "tree_param": {
+            "num_deleted": "0", "num_feature": str(FEATURES), "num_nodes": str(nodes), "size_leaf_vector": "1",
+        },
+    }  # fmt: skip
+    made = []
+    for number in range(trees):
+        cuts, leaves = random.integers(1, 40, inner) / 4, random.integers(-(2**16), 2**16, nodes - inner) / 2**20
+        features = random.integers(0, FEATURES, inner).tolist() + [0] * (nodes - inner)
+        own = {"id": number, "split_indices": features, "split_conditions": [*cuts.tolist(), *leaves.tolist()]}
+        made.append({**shape, **own})
+    booster = {
+        "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(trees)},
+        "iteration_indptr": list(range(trees + 1)), "tree_info": [0] * trees, "trees": made,
+    }  # fmt: skip
+    return {
+        "version": [3, 2, 0],
+        "learner": {
+            "attributes": {},
+            "feature_names": [f"f{i}" for i in range(FEATURES)],
+            "feature_types": ["float"] * FEATURES,
+            "gradient_booster": {"model": booster, "name": "gbtree"},
+            "learner_model_param": {
+                "base_score": "5E-1", "boost_from_average": "1", "num_class": "0", "num_feature": str(FEATURES),
+                "num_target": "1",
+            },
+            "objective": {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}},
+        },
+    }  # fmt: skip
+
+
+def as_onnx(model: dict[str, Any]) -> bytes:
+    """The same trees for onnxruntime, which is what VNN-LIB properties are about."""
+    onnx = pytest.importorskip("onnx")
+    trees = model["learner"]["gradient_booster"]["model"]["trees"]
+    nodes = len(trees[0]["parents"])
+    leaf = np.array(trees[0]["left_children"]) < 0
+    at = np.flatnonzero(leaf).tolist()
+    given = {
+        "nodes_treeids": np.repeat(np.arange(len(trees)), nodes).tolist(),
+        "nodes_nodeids": list(range(nodes)) * len(trees),
+        "nodes_featureids": [f for tree in trees for f in tree["split_indices"]],
+        "nodes_modes": ["LEAF" if end else "BRANCH_LEQ" for end in leaf] * len(trees),
+        "nodes_values": [
+            0.0 if end else v for tree in trees for v, end in zip(tree["split_conditions"], leaf, strict=True)
+        ],
+        "nodes_truenodeids": [max(0, child) for child in trees[0]["left_children"]] * len(trees),
+        "nodes_falsenodeids": [max(0, child) for child in trees[0]["right_children"]] * len(trees),
+        "target_treeids": np.repeat(np.arange(len(trees)), len(at)).tolist(),
+        "target_nodeids": at * len(trees),
+        "target_ids": [0] * (len(at) * len(trees)),
+        "target_weights": [tree["split_conditions"][i] for tree in trees for i in at],
+        "n_targets": 1,
+    }
+    node = onnx.helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", **given)
+    inputs = [onnx.helper.make_tensor_value_info("x", 1, [None, FEATURES])]
+    graph = onnx.helper.make_graph([node], "g", inputs, [onnx.helper.make_tensor_value_info("y", 1, [None, 1])])
+    opsets = [onnx.helper.make_opsetid("", 15), onnx.helper.make_opsetid("ai.onnx.ml", 3)]
+    made: bytes = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return made
+
+
+QUESTION = """model m from "big.json"
+data d from "rows.csv" label "label"
+query q: sensitive m to {f0} margin 0.3
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("large")
+    big = boosted(TREES, DEPTH, 0)
+    (place / "big.json").write_text(json.dumps(big))
+    (place / "small.json").write_text(json.dumps(boosted(30, 3, 1)))
+    (place / "big.onnx").write_bytes(as_onnx(big))
+    random = np.random.default_rng(1)
+    rows = np.column_stack([random.integers(0, 44, (300, FEATURES)) / 4, random.integers(0, 2, 300)])
+    header = ",".join([*(f"f{i}" for i in range(FEATURES)), "label"])
+    np.savetxt(place / "rows.csv", rows, fmt="%g", delimiter=",", header=header, comments="")
+    (place / "q.sens").write_text(QUESTION)
+    (place / "small.sens").write_text(QUESTION.replace("big.json", "small.json").replace("0.3", "1000"))
+    (place / "sweep.toml").write_text('models = ["big.json"]\nfeatures = ["f0"]\nmargins = [0.3]\ntime_limit = 2\n')
+    (place / "list.jsonl").write_text(json.dumps({"model": "big", "feature": "f0", "margin": 0.3}) + "\n")
+    names = [f"(declare-const X_{i} Real)" for i in range(FEATURES)]
+    ends = [f"(assert (>= X_{i} 0.0))\n(assert (<= X_{i} 11.0))" for i in range(FEATURES)]
+    text = "\n".join([*names, "(declare-const Y_0 Real)", *ends, "(assert (>= Y_0 9.0))"])
+    (place / "p.vnnlib").write_text(text + "\n")
+    done = subprocess.run([*CLI, "check", "small.sens", "--certificate", "certificates"], cwd=place, check=False)
+    assert done.returncode == 0
+    return place
+
+
+DATA = ("--data", "rows.csv", "--label", "label")
+LIMIT = ("--time-limit", "2")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command with its arguments; how many searches it does, or solvers it asks, one after the other or beside each other."""
+
+    name: str
+    arguments: tuple[str, ...]
+    searches: int = 1
+
+
+CASES = [
+    Case("check", ("q.sens", *LIMIT)),
+    # The sweep over the rows, the nearest pair and the swing share the time of the set.
+    Case("audit", ("big.json", *DATA, "--vary", "f0", "--gap", "0.1", *LIMIT), 2),
+    Case("gap", ("big.json", "--vary", "f0", "--threads", "1", *LIMIT)),
+    Case("count", ("big.json", *DATA, "--vary", "f0", "--gap", "0.1", *LIMIT)),
+    Case("count", ("big.json", *DATA, "--vary", "f0", "--gap", "0.1", "--measure", "chow-liu", *LIMIT)),
+    Case("sets", ("big.json", "--features", "f0,f1", "--gap", "0.4", *LIMIT), 3),
+    Case("range", ("big.json", "--threads", "1", *LIMIT), 2),
+    Case("robust", ("big.json", *DATA, "--rows", "0", *LIMIT)),
+    Case("why", ("big.json", *DATA, "--row", "0", *LIMIT)),
+    Case("vnnlib", ("big.onnx", "p.vnnlib", "2")),
+    Case("learn", ("rules", "rows.csv", "--label", "label", *LIMIT)),
+    Case("compare", ("q.sens", "--backends", "native,highs", *LIMIT), 2),
+    Case("emit", ("q.sens", "--to", "lp", "-o", "q.lp", *LIMIT)),
+    Case("opt", ("q.sens", *LIMIT)),
+    Case("explain", ("q.sens", *LIMIT)),
+    Case("info", ("big.json",)),
+    Case("export", ("big.json", "-o", "trees.json")),
+    Case("verify", ("certificates", "--model", "small.json")),
+    Case("doctor", ()),
+    # The largest difference of two models, both ways.
+    Case("diff", ("big.json", "small.json", *DATA, *LIMIT), 2),
+    Case("schema", ()),
+    Case("fmt", ("q.sens",)),
+    Case("lsp", ()),
+    Case("sweep", ("sweep.toml", "--jobs", "1")),
+    Case("bench", ("list.jsonl", "--models", ".", "-o", "bench.jsonl", "--replay", "emulated", *LIMIT)),
+]
+NAMES = [f"{case.name} {case.arguments[-3] if 'chow-liu' in case.arguments else ''}".strip() for case in CASES]
+
+
+def test_every_command_has_a_case() -> None:
+    assert {case.name for case in CASES} == set(COMMANDS)
+
+
+@contextmanager
+def started(folder: Path, arguments: tuple[str, ...]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    err = folder / "stderr"
+    with open(err, "wb") as errors, open(folder / "stdout", "wb") as out:
+        process = subprocess.Popen(
+            arguments, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, start_new_session=True
+        )
+        try:
+            yield process, err
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def ended(process: subprocess.Popen[bytes], seconds: float) -> float:
+    """User CPU in seconds of a process and of its children that has `seconds` of wall time to end."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return usage.ru_utime
+        time.sleep(0.05)
+    pytest.fail(f"not ended after {seconds:g} s of wall time")
+
+
+@pytest.fixture(scope="module")
+def reading(folder: Path) -> float:
+    """CPU seconds of a start and of both files."""
+    text = "import treesens as ts; from treesens.data.tables import read_table\n"
+    text += "ts.load('big.json'); read_table('rows.csv', label='label')"
+    with started(folder, (sys.executable, "-c", text)) as (process, err):
+        used = ended(process, 300)
+    assert process.returncode == 0, err.read_text()
+    return used
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_a_limit_of_two_seconds_is_kept(case: Case, folder: Path, reading: float) -> None:
+    with started(folder, (*CLI, case.name, *case.arguments)) as (process, err):
+        used = ended(process, 600)
+    assert process.returncode in {0, 5}, err.read_text()
+    assert "Traceback" not in err.read_text()
+    assert used <= SLACK * (reading + SECONDS * case.searches)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_an_interruption_ends_it_in_two_seconds(case: Case, folder: Path, reading: float) -> None:
+    arguments = tuple("100" if part == "2" else part for part in case.arguments)
+    with started(folder, (*CLI, case.name, *arguments)) as (process, err):
+        while user_seconds(process.pid) < reading + 1 and process.poll() is None:
+            time.sleep(0.05)
+        if process.returncode is not None:
+            return  # done before it could be interrupted
+        before = user_seconds(process.pid)
+        process.send_signal(signal.SIGINT)
+        used = ended(process, 60) - before
+    assert process.returncode in {0, 5, 130}, err.read_text()
+    assert "Traceback" not in err.read_text()
+    assert used <= SLACK * INTERRUPTED_SECONDS
+
+
+def user_seconds(pid: int) -> float:
+    """User time of a running process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
