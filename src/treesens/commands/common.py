@@ -129,7 +129,9 @@ def certificate_option(function: Function) -> Function:
 def require_option(function: Function) -> Function:
     """For commands whose verdicts can be made to rest on certificates."""
     return click.option(
-        "--require-certificate", is_flag=True, help="What rests on a proof without an accepted certificate becomes unknown."
+        "--require-certificate",
+        is_flag=True,
+        help="What rests on a proof without an accepted certificate becomes unknown.",
     )(function)
 
 
