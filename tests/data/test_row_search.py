@@ -149,7 +149,7 @@ def test_the_questions_are_not_trivial() -> None:
         ("leaf_value", lambda v: np.full_like(v, 1 << 59), "sum to no score"),
         ("varied", np.zeros_like, "no feature is varied"),
         ("own", lambda v: v[:-1], "differ in their rows"),
-        ("top", lambda _: 1 << 60, "a goal is too large"),
+        ("top", lambda _: (1 << 60) + 1, "a goal is too large"),
         ("cell_count", lambda v: v + 1, "shorter than the cells|cell arrays differ|missing cell"),
         ("has_sides", lambda _: False, "nothing is asked"),
     ],

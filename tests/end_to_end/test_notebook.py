@@ -66,7 +66,7 @@ def test_audits_and_gaps_show_their_table(trained: Trained, tmp_path: Path) -> N
     assert audit._repr_html_().count("<tr>") == 5
     assert list(audit.frame()["varied"]) == ["p", "p", "q, r", "q, r"]
     assert audit.report(tmp_path / "r.html", date="2026-01-01").read_text().count("a data frame")
-    assert (tmp_path / "r.json").is_file()
+    assert (tmp_path / "r.audit.json").is_file()
     gap = ts.gap(trained.estimator, trained.frame, vary=["p"], threshold=0.3)
     chance = trained.scores[..., 0]
     scores = np.log(chance / (1 - chance)) - np.log(0.3 / 0.7)

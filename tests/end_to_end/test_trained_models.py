@@ -72,7 +72,7 @@ def test_brute_force_equals_every_pipeline_and_backend(kind: str, seed: int) -> 
     bound = bind(parse(question(kind), "<test>"), Path(), load_model=lambda path, format: loaded)
     for item in bound.queries:
         some, _ = oracle(item.query)
-        library_predict = [m.margins for m in item.models]
+        library_predict = [m.replay for m in item.models]
         runs = [("native", text) for text in PIPELINES] + [("auto", "default")]
         for backend, pipeline in runs:
             result = answer(

@@ -63,7 +63,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a bound off by one unit", "compiler/query/bounds.py",
-        r"                return int\(down\)", "                return int(down) + 1",
+        r"                return down\n", "                return down + 1\n",
     ),
     Mutation(
         "the order of classes swapped", "binder/terms.py",

@@ -54,7 +54,7 @@ def _counted(node: Any) -> bool:
     if node[0] in ("equal", "category", "within", "among", "missing"):
         return True
     if node[0] == "class":
-        return not node[4]
+        return not node[4] and node[2] == "="  # of several classes, `!=` is an alternative
     if node[0] != "compare":
         return False
     (_, left), *more = node[1]

@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "d.sens").write_text("feature p: integer in [0, 4]\n")
     for _ in range(2):
         run(*command(folder), SOURCE_DATE_EPOCH="1767225600")
-        for name in ("r.html", "r.json"):
+        for name in ("r.html", "r.audit.json"):
             shutil.copy(
                 folder / name, folder / f"{'second' if (folder / f'first-{name}').exists() else 'first'}-{name}"
             )
@@ -107,12 +107,12 @@ def words(reader: Reader) -> str:
 
 
 def test_two_runs_give_the_same_bytes(folder: Path) -> None:
-    for name in ("r.html", "r.json"):
+    for name in ("r.html", "r.audit.json"):
         assert (folder / f"first-{name}").read_bytes() == (folder / f"second-{name}").read_bytes()
 
 
 def test_the_page_has_what_a_validator_asks_for(folder: Path, page: Reader) -> None:
-    text, records = words(page), json.loads((folder / "r.json").read_text())
+    text, records = words(page), json.loads((folder / "r.audit.json").read_text())
     for expected in (
         "Audit of the loan model",
         "Credit risk",
@@ -131,16 +131,16 @@ def test_the_page_has_what_a_validator_asks_for(folder: Path, page: Reader) -> N
         "xgboost",
         hashlib.sha256((folder / "m.json").read_bytes()).hexdigest(),
         hashlib.sha256((folder / "d.csv").read_bytes()).hexdigest(),
-        hashlib.sha256((folder / "r.json").read_bytes()).hexdigest(),
+        hashlib.sha256((folder / "r.audit.json").read_bytes()).hexdigest(),
     ):
         assert expected in text, expected
     assert {d["feature"]: d["source"] for d in records["domain"]} == {"p": "declared", "q": "data", "r": "data"}
     assert records["data"]["excluded"] == 90 - records["results"][0]["rows"] > 0
-    assert '"seconds"' not in (folder / "r.json").read_text()
+    assert '"seconds"' not in (folder / "r.audit.json").read_text()
 
 
 def test_records_come_by_effect(folder: Path, page: Reader) -> None:
-    records = json.loads((folder / "r.json").read_text())["results"]
+    records = json.loads((folder / "r.audit.json").read_text())["results"]
     flips = {r["varied"][0]: r["rows_flipped"] for r in records if r["gap"] == 0}
     page_text = (folder / "first-r.html").read_text()
     results = page_text[page_text.index("<h2>Results") : page_text.index("The same as a picture")]
@@ -207,7 +207,7 @@ def test_the_pdf_has_every_pair(folder: Path) -> None:
     if shutil.which("pdftotext"):
         text = subprocess.run(["pdftotext", folder / "r.pdf", "-"], capture_output=True, text=True, check=True).stdout
         assert re.search(r"page 1 of \d+", text)
-        found = [r for r in json.loads((folder / "r.json").read_text())["results"] if r["points"]]
+        found = [r for r in json.loads((folder / "r.audit.json").read_text())["results"] if r["points"]]
         assert text.count("input a") >= len(found)
 
 
@@ -234,7 +234,7 @@ def test_what_would_stop_the_report_is_said_before_the_work(folder: Path, tmp_pa
     assert "SOURCE_DATE_EPOCH" in run(*started, SOURCE_DATE_EPOCH="x", code=1).stderr
     bare = ["audit", folder / "m.json", "--data", folder / "d.csv"]
     assert "add --report" in run(*bare, "--purpose", folder / "p.toml", code=1).stderr
-    assert "overwritten" in run(*bare, "--report", tmp_path / "r.json", "--margin", "9", code=1).stderr
+    assert "overwritten" in run(*bare, "--report", tmp_path / "r.audit.json", "--margin", "9", code=1).stderr
 
 
 def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ def _calibrated_row(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
 
 def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
     """A number that is greater than every raw score, and whose negative is smaller."""
-    leaves = fsum(np.abs(ensemble.leaf_contribution).ravel().tolist())
+    weight = np.abs(ensemble.tree_weight[ensemble.leaf_tree])[:, None]
+    leaves = fsum((weight * np.abs(ensemble.leaf_value)).ravel().tolist())  # twice as much covers each rounding
     return LogRational(2 * Fraction(leaves) + sum(abs(Fraction(float(b))) for b in ensemble.base) + 1)
 
 

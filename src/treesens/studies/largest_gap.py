@@ -321,7 +321,9 @@ def _judged(
         )
     bound = bound if bound is None else max(bound, value)
     # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
-    near_enough = bound is not None and Tolerance(bare.close, near).closeness(value, bound) is not Closeness.OPEN
+    # The search ends at the tolerance itself, and both numbers are rounded once more.
+    allowed = Tolerance(bare.close * (1 + 1e-9), near)
+    near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
     reason = open_reason or ("" if closed else "the cut-off lies between two scores, and the bound at the next one")
     return replace(bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=reason, witness=verdict)
