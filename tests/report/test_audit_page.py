@@ -234,7 +234,7 @@ def test_what_would_stop_the_report_is_said_before_the_work(folder: Path, tmp_pa
     assert "SOURCE_DATE_EPOCH" in run(*started, SOURCE_DATE_EPOCH="x", code=1).stderr
     bare = ["audit", folder / "m.json", "--data", folder / "d.csv"]
     assert "add --report" in run(*bare, "--purpose", folder / "p.toml", code=1).stderr
-    assert "overwritten" in run(*bare, "--report", tmp_path / "r.audit.json", "--margin", "9", code=1).stderr
+    assert "a page is no JSON" in run(*bare, "--report", tmp_path / "r.json", "--margin", "9", code=1).stderr
 
 
 def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:

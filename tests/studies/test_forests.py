@@ -70,7 +70,11 @@ def test_largest_gaps_are_those_of_the_library(forest: Any, tmp_path: Path) -> N
         assert record["largest_gap"] == pytest.approx(float(best), abs=1e-9)
         assert record["largest_gap_bound"] == pytest.approx(float(best), rel=0.03)
         assert record["certificates"][0]["file"], record["certificates"]
-    assert run("verify", tmp_path, "--quiet").stdout.count(": accepted\n") == len(records) == 3
+    assert (
+        run("verify", tmp_path, "--model", folder / "m.skops", "--quiet").stdout.count(": accepted\n")
+        == len(records)
+        == 3
+    )
 
 
 def test_a_margin_has_no_meaning_for_a_forest(forest: Any) -> None:
