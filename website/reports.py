@@ -108,9 +108,9 @@ def make(folder: Path) -> list[dict[str, object]]:
         page = folder / f"{sample.name}.html"
         paper = page.with_suffix(".pdf")
         run(sample.command(page, *(["--pdf", str(paper)] if printed else [])))
-        records = json.loads(page.with_suffix(".json").read_text("utf-8"))
+        records = json.loads(page.with_suffix(".audit.json").read_text("utf-8"))
         answers = [record["verdict"] for record in records["results"]]
-        files = [page.name, f"{sample.name}.json", *([paper.name] if printed else [])]
+        files = [page.name, f"{sample.name}.audit.json", *([paper.name] if printed else [])]
         verdicts = {verdict: answers.count(verdict) for verdict in ("found", "none", "unknown")}
         written.append({"name": sample.name, "title": sample.title, "files": files, "verdicts": verdicts})
     return written
