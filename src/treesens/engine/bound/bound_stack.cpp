@@ -16,7 +16,7 @@ bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
     return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
 }
 
-// A sum of rows in which trees cancel, and beside it the hard rows that are about other trees.
+// A sum of rows in which trees cancel, and beside it the rows that are about other trees.
 std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
                                                  const RowSum& sum, MemoryBudget& budget, std::int64_t together) {
     const std::vector<int> shift = row_shifts(p, goal);
@@ -45,25 +45,34 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
         row_shift.push_back(shift[r]);
     }
     if (!cancelling.empty()) sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], budget, together);
+    for (std::size_t c = 1; sets.collapsed && c < sets.collapsed->rows.size(); ++c) {
+        if (goal.mode == Mode::objective && goal.soft[sets.collapsed->rows[c][0]]) sets.objective_beside = c;
+    }
     sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget, together));
     return sets;
 }
 
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
     // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Rows beside them
-    // begin without any.
-    std::vector<std::int32_t> start(sets.collapsed->rows.size(), 0);
-    start[0] = kUnit / narrow<std::int32_t>(sets.collapsed->rows[0].size());
+    // begin without any, but for an objective: a bound without it says nothing of its value.
+    const std::vector<RowSum>& rows = sets.collapsed->rows;
+    std::vector<std::int32_t> start(rows.size(), 0);
+    const auto size = narrow<std::int32_t>(rows[0].size());
+    const std::int32_t shared = sets.objective_beside > 0 ? kUnit / 2 : kUnit;
+    start[0] = shared / size;
+    if (sets.objective_beside > 0) start[sets.objective_beside] = kUnit - size * start[0];
     return start;
 }
 
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
     std::vector<std::int32_t> start(sets.full->rows.size(), 0);
     if (sets.collapsed) {
-        const RowSum& rows = sets.collapsed->rows[0];
-        const std::int32_t multiplier = collapsed_multiplier(sets)[0];
+        const std::vector<std::int32_t> multiplier = collapsed_multiplier(sets);
         for (std::size_t m = 0; m < start.size(); ++m) {
-            if (std::find(rows.begin(), rows.end(), sets.full->rows[m][0]) != rows.end()) start[m] = multiplier;
+            for (std::size_t c = 0; c < multiplier.size(); ++c) {
+                const RowSum& rows = sets.collapsed->rows[c];
+                if (std::find(rows.begin(), rows.end(), sets.full->rows[m][0]) != rows.end()) start[m] = multiplier[c];
+            }
         }
         return start;
     }

@@ -14,6 +14,7 @@ namespace treesens::search {
 struct FactorSets {
     std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
     std::shared_ptr<const FactorSet> full;
+    std::size_t objective_beside = 0;  // the place of an objective beside the sum of the collapsed rows (0: none)
 };
 // With `together` trees share factors, see bundles.hpp.
 FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,

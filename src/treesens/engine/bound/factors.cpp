@@ -240,8 +240,10 @@ std::vector<std::int32_t> rows_beside(const Problem& p, const Forest& forest, co
     }
     std::vector<std::int32_t> beside;
     for (std::int32_t r = 0; r < p.rows; ++r) {
-        const bool is_hard = goal.counts(p, r) && (!goal.soft[r] || goal.mode == Mode::decide);
-        if (is_hard && !is_summed(r) && !shares_trees[r] && p.magnitude(r) > 0) beside.push_back(r);
+        // The least of several slacks stays with the rows that it is the least of.
+        const bool stands_alone = !goal.soft[r] || goal.mode != Mode::slack;
+        const bool is_apart = goal.counts(p, r) && stands_alone && !is_summed(r) && !shares_trees[r];
+        if (is_apart && p.magnitude(r) > 0) beside.push_back(r);
     }
     return beside;
 }

@@ -58,8 +58,8 @@ FactorSet build_factors(const Problem& problem, const Forest& forest, const std:
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
-// Hard rows over other trees than those of a sum of rows (likelihoods, costs): with them the trees of the sum stay
-// as small as they are.
+// Rows over other trees than those of a sum of rows, or over none (likelihoods, costs; an objective too): with them the
+// trees of the sum stay as small as they are.
 std::vector<std::int32_t> rows_beside(const Problem& problem, const Forest& forest, const Goal& goal,
                                       const RowSum& sum);
 // Whether every tree that appears once cancels in the sum, and some tree is touched.
