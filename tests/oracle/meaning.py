@@ -173,6 +173,8 @@ def _one_term(s: Setting, moving: tuple[Fraction, Node], op: str, constant: Frac
         return _probability(s, term, op, limit)
     value, band = quantity(s, term)
     if term[0] == "prob" and s.points[term[1]].model.link == "calibrated":
+        if s.points[term[1]].model.sigmoid:
+            return against(value - float(limit), op, TINY)
         near = float(limit)
         limit = Fraction(near) if Fraction(repr(near)) == limit else limit
     if term[0] in ("margin", "prob", "value") and band == 0:

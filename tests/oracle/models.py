@@ -56,6 +56,8 @@ class Model:
     """Writes the file for a reproduction, and tells its name."""
     dyadic: bool = False
     """Whether leaves were put on a grid, so that sums may be exact."""
+    sigmoid: bool = False
+    """Whether probabilities are those of a sigmoid calibration: no decimal number is one of them."""
     celled: bool = True
     """Whether its cells are known here: not of a pipeline, nor of features that it reads as categories."""
     coded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -325,6 +325,7 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     model = _sklearn_model(whole, name, "calibrated", kind, "calibrated", features, False, found)
     model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, base.real
+    model.sigmoid = way == "sigmoid"
     return model
 
 
