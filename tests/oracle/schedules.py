@@ -14,7 +14,7 @@ SHORT_TURNS = (
     "local_turn=1,local_turn_2=1,local_turn_3=1,prove_turn=1,prove_turn_2=4000,optimum_local_turn=1,"
     "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=1"
 )
-WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0"
+WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0"
 
 SCHEDULES = {
     "parts": f"{SHORT_TURNS},{WEAK_BOUNDS},part_early=1,part_late=2,part_long=0,part_turn=500",

@@ -24,6 +24,9 @@ namespace {
 
 constexpr double kMostPoints = 20'000;
 constexpr std::int64_t kTogether = 30;
+constexpr int kLargeBits = 57;
+constexpr std::int64_t kPausesByNodes = 24;
+constexpr std::int64_t kPausesByClock = 30;
 
 // Numbers of the schedule that bring the code of long and shared searches to small problems, with who proves there.
 struct Forced {
@@ -34,7 +37,8 @@ struct Forced {
 const std::string kShort =
     "local_turn=1,local_turn_2=1,local_turn_3=1,optimum_local_turn=1,optimum_local_turn_2=1,optimum_local_turn_3=1,"
     "prove_turn=1,optimum_prove_turn=1,prove_turn_2=3000,optimum_prove_turn_2=3000,";
-const std::string kWeak = kShort + "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,";
+const std::string kWeak =
+    kShort + "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0,";
 const Forced kForced[] = {
     {"part_early=1,part_late=2,part_long=0,part_turn=300", Method::messages, 1},
     {"share_from_turn=1,share_unsettled=1,share_quantum=20", Method::messages, 3},
@@ -58,10 +62,51 @@ bool allowed(const Problem& p, const std::vector<Cell>& x) {
     return true;
 }
 
+// The same problem with soft rows raised by what the best point has to spare, and by `more`: its best points alone are
+// solutions, and with more than that none is. Local search meets such points rarely, so the provers have to. The best
+// of nothing changes nothing.
+Problem tightened(Problem p, const Forest& forest, std::int64_t more) {
+    const Goal goal(p, Mode::decide, p.bound);
+    Score best;
+    std::vector<std::int64_t> slack(static_cast<std::size_t>(p.rows));
+    sample::for_all(p, [&](const std::vector<Cell>& x) {
+        if (!allowed(p, x)) return;
+        evaluate(p, forest, p.bound, x.data(), slack.data());
+        best = std::max(best, goal.score(p, slack.data()));
+    });
+    if (best.hard < 0 || best.soft == INT64_MAX) return p;
+    for (std::int32_t r = 0; r < p.constraints; ++r) {
+        if (goal.soft[r]) p.bound[r] += best.soft + more;
+    }
+    return p;
+}
+
+// The same problem in units so small that the provers have to round its rows.
+Problem enlarged(Problem p) {
+    std::int64_t largest = 1;
+    for (std::int32_t r = 0; r < p.rows; ++r) largest = std::max(largest, p.magnitude(r) + std::abs(p.bound[r]));
+    const std::int64_t factor = (std::int64_t{1} << kLargeBits) / largest | 1;
+    for (std::int64_t& value : p.coefficient_value) value *= factor;
+    for (std::int64_t& value : p.unary) value *= factor;
+    for (std::int64_t& value : p.bound) value *= factor;
+    return p;
+}
+
+// The objective without rows to meet: the searches that begin again in parts.
+Problem without_rows(Problem p) {
+    for (std::size_t i = 0; i < p.coefficient_row.size(); ++i) {
+        if (p.coefficient_row[i] < p.constraints) p.coefficient_value[i] = 0;
+    }
+    if (p.has_unary) std::fill_n(p.unary.begin(), static_cast<std::size_t>(p.constraints) * p.cells(), 0);
+    std::fill_n(p.bound.begin(), static_cast<std::size_t>(p.constraints), 0);
+    validate(p);
+    return p;
+}
+
 // The best score of a mode over all points, and what the answer says of it. With `parts` nodes so deep become problems
-// of their own.
+// of their own; a search that pauses `often` shows its bounds on the way.
 void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, int threads, std::uint64_t seed,
-              bool small, std::int32_t parts = 0) {
+              bool small, std::int32_t parts = 0, bool often = false) {
     Score best;
     const Goal goal(p, mode, p.bound);
     std::vector<std::int64_t> slack(static_cast<std::size_t>(p.rows));
@@ -79,8 +124,13 @@ void run_mode(const Problem& p, const Forest& forest, Mode mode, Method method, 
     search.set_parts(parts);
     search.set_audit(1);
     const bool possible = best.hard >= 0 && (mode != Mode::decide || best.soft >= 0);
-    for (int i = 0; i < 3; ++i) {
-        search.run(0.0002, -1, -1);  // pauses, and goes on
+    // It pauses, by the clock or after so many nodes, and goes on: what is proved then has to hold for the best point.
+    const std::int64_t pauses = !often ? 3 : threads == 1 ? kPausesByNodes : kPausesByClock;
+    for (std::int64_t i = 1; i <= pauses && search.status() == Status::open; ++i) {
+        if (often && threads == 1)
+            search.run(-1, 20, 1);
+        else
+            search.run(often ? 0.00002 : 0.0002, -1, -1);
         if (small && possible && mode != Mode::decide) CHECK(search.upper() >= best.soft);
     }
     search.run(-1, 20, -1);
@@ -192,11 +242,22 @@ int main(int argc, char** argv) {
             }
         }
         const Schedule standard = schedule;
+        std::vector<Problem> problems(1, p);
+        if (small) {
+            const Problem large = enlarged(p);
+            const Forest large_forest = build_forest(large);
+            problems.insert(problems.end(), {tightened(p, forest, 0), tightened(p, forest, 1), large,
+                                             tightened(large, large_forest, 0), tightened(large, large_forest, 1)});
+        }
+        if (small && p.has_objective) problems.push_back(without_rows(p));
         for (const Forced& forced : kForced) {
             set_schedule(kWeak + forced.schedule);
-            for (const Mode mode : {Mode::decide, Mode::slack, Mode::objective}) {
-                if (mode != Mode::objective || p.has_objective)
-                    run_mode(p, forest, mode, forced.method, forced.threads, number, small);
+            for (const Problem& q : problems) {
+                const Forest of_q = build_forest(q);
+                for (const Mode mode : {Mode::decide, Mode::slack, Mode::objective}) {
+                    if (mode != Mode::objective || q.has_objective)
+                        run_mode(q, of_q, mode, forced.method, forced.threads, number, small, 0, true);
+                }
             }
             schedule = standard;
         }

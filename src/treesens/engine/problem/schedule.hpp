@@ -44,6 +44,7 @@ namespace treesens {
     OPTION(share_unsettled, 10'000'000, 1, "work between two looks at whether a search can be shared")                 \
     OPTION(share_quantum, 1'000'000, 1, "work of a thread between two looks at the others")                            \
     OPTION(open_node_megabytes, 256, 0, "memory of open nodes above which a search goes on depth-first")               \
+    OPTION(polish, 1, 0, "whether local search goes on from points that a prover decodes (0: never)")                  \
     OPTION(overlap_idle, 16, 1, "nodes at which a layer of boxes that proved nothing is asked all the same")           \
     OPTION(overlap_point, 8, 1, "nodes of the boxes prover per decoded point")                                         \
     OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of two trees that are joined")

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens::search {
 
@@ -89,6 +90,7 @@ Score TreeSearch::offer(Incumbent& incumbent) const {
 }
 
 void TreeSearch::polish(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+    if (schedule.polish == 0) return;
     const std::int64_t part = misses_ > polishing_.misses ? polishing_.part_after_misses : polishing_.part;
     if (polish_work_ * part > work() + polishing_.first) return;
     const std::int64_t before = polisher.work();
