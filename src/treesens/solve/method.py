@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from importlib import import_module
 from math import inf
 from typing import Any
@@ -98,3 +99,9 @@ class Method:
             "most_seconds": most,
             "proves": self.proves,
         }
+
+
+def time_words(share: float, most: float | None) -> str:
+    """A part of the time as people read it."""
+    part = "the rest" if share == 1.0 else f"{Fraction(share).limit_denominator(100)} of the rest"
+    return part if most is None else f"{part}, at most {most:g} s"

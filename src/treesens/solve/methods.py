@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.cases import MOST_CASES
+from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
 from treesens.compiler.query.clashes import without_clashes
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
@@ -159,6 +159,9 @@ METHODS: Final = (
     ),
 )
 
+UNSPLIT: Final = "E502"
+"""The code of the note on a disjunction that is too long to split."""
+
 SEARCHES: Final = tuple(method for method in METHODS if method.stage is not Stage.STEP)
 """One search of what is asked, without the steps before."""
 CELL_SEARCHES: Final = tuple(method for method in METHODS if method.stage is Stage.CELLS)
@@ -208,6 +211,15 @@ def search_cells(
 def as_asked(query: Query) -> Query:
     """The question as the methods get it: without alternatives that cannot hold."""
     return query if names_probabilities(query.constraints) or query.explained is not None else without_clashes(query)
+
+
+def note_on_cases(query: Query) -> str | None:
+    """What is said of a disjunction that is too long to split; None if there is none."""
+    alternatives = too_many_to_split(query)
+    if not alternatives:
+        return None
+    words = f"a disjunction of {alternatives} alternatives is searched as a whole"
+    return f"{UNSPLIT}: {words}: at most {MOST_CASES} are split into cases"
 
 
 def methods_for(query: Query, options: Options) -> list[Method]:

@@ -173,6 +173,13 @@ class _Race:
 
     def run(self) -> Result:
         engine = self._start_engine()
+        try:
+            return self._run_with(engine)
+        finally:
+            if engine is not None:
+                engine.stop.set()
+
+    def _run_with(self, engine: EngineRun | None) -> Result:
         if engine is not None:
             self._wait(engine.over, min(HEAD_START, self.budget.left()))
             if engine.over.is_set():

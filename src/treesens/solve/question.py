@@ -16,12 +16,13 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import TreesensError
 from treesens.solve.afterwards import afterwards
+from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import join_opinions
 from treesens.solve.conclude import leave_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.in_library import LIBRARY, confirm_in_library
 from treesens.solve.method import Asked
-from treesens.solve.methods import as_asked, ask_methods
+from treesens.solve.methods import as_asked, ask_methods, note_on_cases
 from treesens.solve.options import Options
 
 CORE_SECONDS = 2.0
@@ -54,6 +55,9 @@ def answer(
     """
     budget = budget or Budget.of(options.time_limit)
     result = ask_methods(Asked(as_asked(query), options, answer, on_better), budget)
+    note = note_on_cases(query)
+    if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
+        result = replace(result, notes=(*result.notes, note))
     if result.objective is None:
         return result
     return replace(result, objective=replace(result.objective, tolerance=options.closeness))
