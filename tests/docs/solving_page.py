@@ -17,7 +17,10 @@ END = "<!-- end -->\n"
 
 def table() -> str:
     """The methods in their order, as Markdown."""
-    lines = ["| method | kind | for which questions | time | what it proves | file |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| method | kind | for which questions | time | what it proves | file |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     return "\n".join([*lines, *map(row, METHODS)]) + "\n"
 
 

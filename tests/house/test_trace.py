@@ -37,7 +37,7 @@ ASKED = {
     "count": ("count rows of d as a, b in m such that a = b except f0; prob(a) >= 0.5; prob(b) < 0.5", []),
     "explain": ("explain row 0 of d in m", ["reason"]),
 }
-"""Of every kind of question its text, and the methods that are asked on a large domain; rows are counted by sweeps if these tell."""
+"""Of every kind of question its text, and the methods that are asked on a large domain. These rows are counted by a sweep."""
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ METHODS: Final = (
     ),
     Method(
         name="least radius",
-        questions="the least linf distance from a row, on the trees",
+        questions="the least linf distance from a row",
         fits=lambda query, options: fits.by_engine(options) and fits.is_radius(query),
         proves="verdict and bound, exactly: below this radius there is no answer",
         run="radius:search_radius",
