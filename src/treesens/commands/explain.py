@@ -27,7 +27,7 @@ from treesens.visible import visible
 @click.argument("queries", nargs=-1)
 @trust_option
 @time_limit_option(None, "Seconds to compile each question (default: no limit).")
-@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations are shown.")
+@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations and methods are shown.")
 @click.option(
     "--pipeline",
     "-p",

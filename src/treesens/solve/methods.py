@@ -102,7 +102,7 @@ METHODS: Final = (
         fits=lambda query, options: fits.on_trees(options) and fits.is_cheapest(query),
         proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
         run="cheapest:search_cheapest",
-        share=0.9,
+        share=0.9,  # the rest is for what it leaves open
     ),
     Method(
         name="least radius",
@@ -110,7 +110,7 @@ METHODS: Final = (
         fits=lambda query, options: fits.by_engine(options) and fits.is_radius(query),
         proves="verdict and bound, exactly: below this radius there is no answer",
         run="radius:search_radius",
-        share=0.9,
+        share=0.9,  # the rest is for what it leaves open
     ),
     Method(
         name="refinement",
@@ -135,7 +135,7 @@ METHODS: Final = (
         proves="verdict, exactly; nothing is compiled",
         run="direct:search_trees",
         stage=Stage.CELLS,
-        share=2 / 3,
+        share=2 / 3,  # the way through the IR takes several times as long for the same
     ),
     Method(
         name="trees",
@@ -146,7 +146,7 @@ METHODS: Final = (
         stage=Stage.CELLS,
         share=1 / 8,
         most=1.0,
-        per_leaf=2e-5,
+        per_leaf=2e-5,  # about what the way through the IR takes until it can begin
     ),
     Method(
         name="compiled",
