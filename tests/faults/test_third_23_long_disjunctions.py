@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-import treesens as ts
 from tests.certificates.made import query_of
 from tests.certificates.models import train
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import MOST_CASES, cases_of_one, every_case
 from treesens.compiler.query.query import AllOf, AnyOf, Query
+from treesens.compiler.result import Verdict
+from treesens.report.explain import methods_record
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 DECLARED = "".join(f"feature f{f}: real in [0, 6]\n" for f in range(3))
 
@@ -48,15 +53,15 @@ def test_the_cases_are_all_choices(lengths: tuple[int, ...], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("alternatives", [MOST_CASES, MOST_CASES + 1])
 def test_an_open_question_says_that_its_disjunction_is_too_long(alternatives: int, tmp_path: Path) -> None:
-    train(3, tmp_path / "m.json")
-    path = tmp_path / "q.sens"
-    constraints = f"({text_of(alternatives)})"
-    path.write_text(
-        f'model m from "m.json"\n{DECLARED}query q: find a in m such that margin(a) >= 0.05; {constraints}\n'
-    )
-    told = ts.explain(path)["q"].record["method_notes"]
+    query = question(tmp_path, f"margin(a) >= 0.05; ({text_of(alternatives)})")
+    options = Options(backend="highs")
+    told = methods_record(query, options)["method_notes"]
     assert [note[:4] for note in told] == (["E502"] if alternatives > MOST_CASES else [])
-    found = ts.check(path, backend="highs", time_limit=0.01)["q"]
-    noted = [note for note in found.record.get("notes", ()) if note.startswith("E502")]
-    assert found.verdict == "unknown"
-    assert len(noted) == (alternatives > MOST_CASES)
+    stop = Event()
+    stop.set()
+    found = answer(query, options, Budget.of(60.0, stop))
+    assert found.verdict is Verdict.UNKNOWN
+    assert [note for note in found.notes if note[:4] == "E502"] == told
+    decided = answer(query, Options(backend="native"), Budget.of(60.0))
+    assert decided.verdict is Verdict.FOUND
+    assert not [note for note in decided.notes if note[:4] == "E502"]
