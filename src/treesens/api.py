@@ -201,10 +201,12 @@ def explain(
     from treesens.compiler.pipeline import pipeline_for
     from treesens.report.explain import explanation
     from treesens.settings import check_backend, check_pipeline
+    from treesens.solve.options import Options
 
     check_backend("backend", backend)
     check_pipeline("pipeline", pipeline)
     solver = get_backend("native" if backend == "auto" else backend)
+    options = Options(backend=backend, pipeline=pipeline)
     pipeline = pipeline_for(solver.name, pipeline)
     bound = _bound(question, queries, models, data)
     for error in bound.broken.values():
@@ -214,7 +216,9 @@ def explain(
         if not any(name in {known, known.partition("[")[0]} for known in names):
             raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
     return {
-        asked.name: Explanation(explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver))
+        asked.name: Explanation(
+            explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
+        )
         for asked in bound.queries
         if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
     }

@@ -16,6 +16,7 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.report.english import sentence
 from treesens.report.explain import about, row_formulas
+from treesens.solve.methods import METHODS
 
 Command = Callable[..., Ran]
 
@@ -144,7 +145,7 @@ def test_python_tells_what_the_command_tells(treesens: Command, sens_file: Path,
     assert list(found) == ["sex_alone", "best"]
     for record in ran.record["results"]:
         mine = found[record["query"]]
-        for key in ("sentence", "expansion", "formulas", "cells", "pipeline", "rows", "legalisation"):
+        for key in ("sentence", "expansion", "formulas", "cells", "pipeline", "rows", "legalisation", "methods"):
             assert mine.record[key] == record[key], key
         assert mine.sentence == record["sentence"]
         assert all(line in str(mine) for line in record["formulas"])
@@ -173,3 +174,18 @@ def test_python_names_what_is_wrong(sens_file: Path, model_file: Path) -> None:
         ts.explain(sens_file, pipeline="nothing")
     with pytest.raises(QueryError):
         ts.explain('model m from "m"\nquery q: find a such that a.f > 1\n', models={"m": model_file})
+
+
+def test_the_methods_that_fit_are_listed_in_their_order(treesens: Command, sens_file: Path) -> None:
+    ran = treesens("explain", sens_file, "sex_alone", "--json", "--backend", "auto")
+    (record,) = ran.record["results"]
+    names = [method["method"] for method in record["methods"]]
+    listed = [method.name for method in METHODS]
+    assert names == sorted(names, key=listed.index)
+    assert names[-2:] == ["trees", "compiled"]
+    assert record["method_notes"] == []
+    shown = treesens("explain", sens_file, "sex_alone", "--backend", "auto").out
+    places = [shown.index(f"  {name} ") for name in names]
+    assert places == sorted(places)
+    alone = treesens("explain", sens_file, "sex_alone", "--json", "--backend", "highs").record["results"][0]
+    assert [method["method"] for method in alone["methods"]] == ["compiled"]

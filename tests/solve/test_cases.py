@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.cases import answer_by_cases, cases_of
+from treesens.solve.cases import answer_by_cases
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -72,7 +73,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def by_cases(query: Query) -> Result:
     """The answer from the cases alone, without a search over the whole question."""
     options = Options(backend="native", regions=False)
-    cases = cases_of(query)
+    cases = cases_of_one(query)
     assert len(cases) == 2
     return answer_by_cases(query, options, cases, lambda case, part: answer(case, options, part), Budget.of(60))
 
@@ -128,7 +129,7 @@ def test_cases_are_searched_for_if_the_whole_is_left_open(tmp_path: Path) -> Non
 def test_a_case_that_is_left_open_leaves_no_bound(world: World) -> None:
     query = world.query(f"    changes(a, b) = 0 or margin(a) <= 0\n  maximize distance(b, row {ROW} of d, l1)\n")
     options = Options(backend="native", regions=False)
-    first, second = cases_of(query)
+    first, second = cases_of_one(query)
 
     def one(case: Query, part: Budget) -> Result:
         return Result("q", Verdict.UNKNOWN, "time") if case is second else answer(case, options, part)

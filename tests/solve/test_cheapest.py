@@ -21,7 +21,7 @@ from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AnyOf, CellSet, Query
-from treesens.solve import cheapest, question
+from treesens.solve import cheapest
 
 NORMS = ("l1", "l2", "l0")
 
@@ -31,13 +31,15 @@ def left_over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions to which this search had no answer, so that the usual one is asked."""
     asked_again: list[str] = []
 
-    def first(usual: Callable[..., Any], query: Query, options: Any, budget: Any, *, on_better: Any = None) -> Any:
-        settled = cheapest.answer_cheapest(query, options, budget, on_better)
-        if settled is None:
-            asked_again.append(query.name)
-        return usual(query, options, budget, on_better=on_better) if settled is None else settled
+    search = cheapest.search_cheapest
 
-    monkeypatch.setattr(question, "_cheapest_first", first)
+    def first(asked: Any, budget: Any) -> Any:
+        settled = search(asked, budget)
+        if settled is None:
+            asked_again.append(asked.query.name)
+        return settled
+
+    monkeypatch.setattr(cheapest, "search_cheapest", first)
     return asked_again
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
 from treesens.errors import InternalError
-from treesens.solve.combine import combine
+from treesens.solve.combine import combine, join_opinions
+from treesens.solve.conclude import IN_BAND
 
 SIGNS = [(Sense.MAXIMIZE, 1.0), (Sense.MINIMIZE, -1.0)]
 
@@ -67,3 +68,15 @@ def test_results_that_contradict_each_other_are_an_error_of_ours(sense: Sense, s
     for one, other in ((reached, proved), (proved, reached)):
         with pytest.raises(InternalError, match="nothing is better"):
             combine(one, other)
+
+
+def test_no_note_is_lost_and_one_on_a_witness_stays_with_it() -> None:
+    one = replace(result(Verdict.FOUND, 3.0, 4.0, "one"), notes=("of one", "of both"))
+    other = replace(result(Verdict.FOUND, 2.0, 5.0, "other"), notes=("of both", IN_BAND, "of the other"))
+    for first, second in ((one, other), (other, one)):
+        assert set(combine(first, second).notes) == {"of one", "of both", "of the other"}
+        assert len(combine(first, second).notes) == 3
+    unknown = replace(result(Verdict.UNKNOWN), notes=("why it is open",))
+    for first, second in ((unknown, other), (other, unknown)):
+        assert set(combine(first, second).notes) == {"of both", IN_BAND, "of the other", "why it is open"}
+    assert set(join_opinions(unknown, one, "z3").notes) == {"why it is open", "of one", "of both"}

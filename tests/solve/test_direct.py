@@ -24,10 +24,10 @@ from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import form_value, holds
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Query, ScoreTerm
 from treesens.grammar.parsing.parser import parse
-from treesens.solve import direct as solve_direct
+from treesens.solve import fits
 from treesens.solve.direct import answer_directly
+from treesens.solve.methods import search_cells
 from treesens.solve.options import Options
-from treesens.solve.portfolio import search_cells
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -143,7 +143,7 @@ def test_bounds_of_one_shape_share_what_was_built() -> None:
 @pytest.fixture
 def as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model counts as large: all is said on the trees."""
-    monkeypatch.setattr(solve_direct, "_MANY_LEAVES", 0)
+    monkeypatch.setattr(fits, "MANY_LEAVES", 0)
 
 
 @pytest.mark.usefixtures("as_large")

@@ -13,15 +13,17 @@ from sklearn.ensemble import RandomForestClassifier
 
 import treesens as ts
 from tests.questions import oracle, random_query
-from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination
+from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
+from treesens.errors import InternalError
 from treesens.solve.bounds import ContradictoryBound
 from treesens.solve.combine import with_tighter_bound
-from treesens.solve.driver import emit
+from treesens.solve.conclude import conclude_infeasible
+from treesens.solve.driver import Ledger, emit
 from treesens.solve.options import Options
 from treesens.solve.portfolio import EngineRun, race
 
@@ -141,3 +143,31 @@ def test_the_tighter_bound_stays_whoever_found_the_pair(sense: str) -> None:
     # More than rounding: a bound that is worse than a reached value proves that something is wrong.
     with pytest.raises(ContradictoryBound):
         with_tighter_bound(result(sign * 2.6, None), proved)
+
+
+def test_a_proof_of_none_beside_a_verified_witness_is_an_error_of_ours() -> None:
+    """A planted error: the engine's own outcome, and then one that proves the contrary."""
+    query = next(query for query in questions(20) if oracle(query)[0])
+    compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
+    artifact = emit(compilation, backend, Options())
+    found = ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
+    assert found is not None
+    assert found.verdict is Verdict.FOUND
+    planted = RawOutcome(Termination.INFEASIBLE)
+    with pytest.raises(InternalError, match="says none"):
+        ledger.enter(compilation, backend, artifact, planted, {}, known=found)
+    none = conclude_infeasible(query.name)
+    with pytest.raises(InternalError, match="says none"):
+        ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {}, known=none)
+
+
+def test_what_a_solver_misses_within_its_tolerances_stands() -> None:
+    query = next(query for query in questions(20) if oracle(query)[0])
+    compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
+    artifact = emit(compilation, backend, Options())
+    found = ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
+    rounding = get_backend("highs")
+    written = emit(compile_query(query, "default"), rounding, Options())
+    planted = RawOutcome(Termination.INFEASIBLE)
+    assert ledger.enter(compilation, rounding, written, planted, {}, known=found) is None
+    assert "a witness is verified" in ledger.attempts[-1].detail

@@ -21,6 +21,7 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
 from treesens.solve import portfolio
+from treesens.solve.methods import search_cells
 from treesens.solve.options import Options
 
 
@@ -100,7 +101,7 @@ def test_without_time_nothing_is_written(backend: str, monkeypatch: pytest.Monke
         raise AssertionError("a model is written without time")
 
     monkeypatch.setattr(type(get_backend(backend)), "emit", refuse)
-    result = portfolio.search_cells(question(), Options(backend=backend), Budget.of(0.0))
+    result = search_cells(question(), Options(backend=backend), Budget.of(0.0))
     assert result.verdict is Verdict.UNKNOWN
     assert result.reason.startswith("time")
 

@@ -27,7 +27,7 @@ from treesens.visible import visible
 @click.argument("queries", nargs=-1)
 @trust_option
 @time_limit_option(None, "Seconds to compile each question (default: no limit).")
-@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations are shown.")
+@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations and methods are shown.")
 @click.option(
     "--pipeline",
     "-p",
@@ -51,16 +51,18 @@ def command(
     from treesens.compiler.pipeline import Pipeline, pipeline_for
     from treesens.report.explain import explanation
     from treesens.report.records import envelope
+    from treesens.solve.options import Options
 
     # `auto` starts with the native engine; that is whose view is shown.
     chosen_backend = get_backend("native" if backend == "auto" else backend)
+    options = Options(backend=backend, pipeline=pipeline)
     pipeline = pipeline_for(chosen_backend.name, pipeline)
     Pipeline.parse(pipeline)
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
     pieces, records = Pieces(time_limit), list[dict[str, Any]]()
 
     def explained(bound: ResolvedQuestion) -> dict[str, Any]:
-        return explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend)
+        return explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend, options)
 
     for bound in chosen(loaded, queries):
         made = pieces.done(bound.name, partial(explained, bound))
@@ -112,7 +114,26 @@ def _show(record: dict[str, Any]) -> None:
     console.print(f"  rounding: {how['rounding']}")
     if how["characters"]:
         console.print(f"  written as {how['format']}, {how['characters']:,} characters")
+    title("Methods that fit, in the order in which they are asked")
+    _methods(record["methods"]).print_fitted(console)
+    for note in record["method_notes"]:
+        prose.print(Text(f"  {visible(note)}"))
     console.print()
+
+
+def _methods(methods: list[dict[str, Any]]) -> Any:
+    from rich.text import Text
+
+    from treesens.report.tables import Table
+    from treesens.solve.method import time_words
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    for name in ("  method", "time", "proves"):
+        table.add_column(name)
+    for method in methods:
+        time = time_words(method["share"], method["most_seconds"])
+        table.add_row(Text(f"  {method['method']}"), Text(time), Text(method["proves"]))
+    return table
 
 
 def _cells(cells: list[dict[str, Any]]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
@@ -21,6 +21,8 @@ from treesens.grammar.printing.printer import shown_text
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
 from treesens.report.model import features_record
+from treesens.solve.methods import methods_for, note_on_cases
+from treesens.solve.options import Options
 from treesens.visible import visible
 
 _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
@@ -61,8 +63,12 @@ class Explanation:
         return f"<p><b>{text(self.record['query'])}</b>: {text(self.sentence)}</p><ul>{lines}</ul>"
 
 
-def explanation(bound: ResolvedQuestion, pipeline: str, compiled: Compiled, backend: Backend) -> dict[str, Any]:
-    """Everything `explain` shows of one question, JSON-ready. `compiled` is the question after that pipeline."""
+def explanation(
+    bound: ResolvedQuestion, pipeline: str, compiled: Compiled, backend: Backend, options: Options
+) -> dict[str, Any]:
+    """Everything `explain` shows of one question, JSON-ready. `compiled` is the question after that pipeline, `options` say
+    how it would be answered.
+    """
     return {
         "query": bound.name,
         "sentence": sentence(bound.find),
@@ -75,6 +81,19 @@ def explanation(bound: ResolvedQuestion, pipeline: str, compiled: Compiled, back
         "relation": (Relation.RELAXATION if names_probabilities(bound.query.constraints) else compiled.relation).value,
         "rows": linear_record(compiled.module),
         "legalisation": legalisation(compiled.module, backend),
+        **methods_record(bound.query, options),
+    }
+
+
+def methods_record(query: Query, options: Options) -> dict[str, Any]:
+    """The methods that fit a question, in the order in which they are asked. If rows are counted, these are the methods for a
+    row that sweeps leave open.
+    """
+    one = replace(query, rows=None)
+    note = note_on_cases(one)
+    return {
+        "methods": [method.record() for method in methods_for(one, options)],
+        "method_notes": [] if note is None else [note],
     }
 
 

@@ -11,6 +11,9 @@ from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError
 
+CLOSE = 1e-4
+"""Value and bound of a distance are taken for equal from here on, in widths."""
+
 
 class ContradictoryBound(InternalError):
     """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""

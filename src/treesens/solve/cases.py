@@ -10,40 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.query.query import AnyOf, CellSet, Query
+from treesens.compiler.query.cases import cases_of_one
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.combine import combine_cases
 from treesens.solve.conclude import leave_open
+from treesens.solve.method import Asked
 from treesens.solve.options import Options
-
-MOST_CASES = 4
-"""Alternatives of a disjunction that is answered case by case."""
-
-FIRST = 2.0
-"""Seconds for the search over all cases at once that comes before."""
-
-CASES_SHARE = 0.5
-"""Of the time that is left, for the cases."""
 
 Search = Callable[[Query, Budget], Result]
 """Answers one case within its time."""
-
-
-def cases_of(query: Query) -> list[Query]:
-    """The question with each alternative of its first short disjunction in place of it; nothing if there is none.
-
-    Sets of cells alone are no case of their own: the search branches on them anyway.
-    """
-    for number, constraint in enumerate(query.constraints):
-        if isinstance(constraint, AnyOf) and _worth_splitting(constraint):
-            before, after = query.constraints[:number], query.constraints[number + 1 :]
-            return [replace(query, constraints=(*before, part, *after)) for part in constraint.parts]
-    return []
-
-
-def _worth_splitting(choice: AnyOf) -> bool:
-    return 2 <= len(choice.parts) <= MOST_CASES and not all(isinstance(part, CellSet) for part in choice.parts)
 
 
 def answer_by_cases(query: Query, options: Options, cases: list[Query], search: Search, budget: Budget) -> Result:
@@ -69,3 +46,12 @@ def _verified(query: Query, options: Options, result: Result) -> Result:
         return replace(result, witness=witness)
     reason = "an answer to one case of a disjunction is none to the question"
     return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)
+
+
+def search_cases(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`."""
+
+    def one(case: Query, part: Budget) -> Result:
+        return asked.ask(case, asked.options, part, on_better=asked.on_better)
+
+    return answer_by_cases(asked.query, asked.options, cases_of_one(asked.query), one, budget)

@@ -18,36 +18,19 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
-from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import Rejected
 from treesens.solve.conclude import FALLS_SHORT, TreeFacts, attempt_of, conclude_tree_search, shown_objective
+from treesens.solve.method import Asked
 from treesens.solve.options import Options
 from treesens.solve.radius import preferred_row
 
 _CLOSE = Fraction(1, 10**6)
 """Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""
-_SHARE = 0.9
-"""Of the time; the rest is for what this search leaves open."""
 _MOMENT = 0.5
 """Seconds for a forest: most rows take a tenth of that, and of what is left the search over all trees at once proves more."""
-
-
-def is_cheapest(query: Query) -> bool:
-    """Whether the question is for the least sum of costs of single cells."""
-    goal = query.objective
-    if goal is None or goal.maximize or goal.largest or goal.nearest is not None or query.rows is not None:
-        return False
-    if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
-        return False
-    if not goal.values:
-        form = goal.form
-        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels or form.forests)
-    places = [term.places for term in goal.values]
-    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
-    return alone and all(t.factor > 0 for t in goal.values)
 
 
 def answer_cheapest(
@@ -56,16 +39,12 @@ def answer_cheapest(
     """The answer with its bound; None where this search has none to give."""
     goal = query.objective
     assert goal is not None
-    if options.backend not in {"auto", "native"} or options.pipeline != "default" or options.verify_each:
-        return None
     start = time.perf_counter()
     costs = costs_of_terms(query.space, goal.values) if goal.values else costs_of_cells(goal.form.costs)
     if costs is None:
         return None
-    part = budget.share(_SHARE)
     rounded = is_rounded(query)
-    if rounded:
-        part = part.within(_MOMENT)
+    part = budget.within(_MOMENT) if rounded else budget
     found = cheapest_directly(
         query, costs.cost, part, hints=options.hints, seed=options.seed, memory=options.memory_limit
     )
@@ -109,3 +88,8 @@ def shown_bound(goal: Objective, bound: Fraction) -> float:
         return least
     root = sqrt(max(0.0, least))
     return nextafter(root, 0.0) if Fraction(root) ** 2 > bound else root
+
+
+def search_cheapest(asked: Asked, budget: Budget) -> Result | None:
+    """The method of `solve/methods.py`."""
+    return answer_cheapest(asked.query, asked.options, budget, asked.on_better)

@@ -1,6 +1,6 @@
 """Two results of one question as one, by one rule.
 
-The better value with its point stands, with the tighter bound and what that one rests on, and with the attempts of both.
+The better value with its point stands, with the tighter bound and what that one rests on, and with attempts and notes of both.
 Results that contradict each other are an internal error: one of them is wrong, and which is not known.
 """
 
@@ -13,6 +13,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.errors import InternalError
 from treesens.solve.bounds import consistent
+from treesens.solve.conclude import IN_BAND
 
 _PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
 """The weakest first."""
@@ -23,17 +24,25 @@ def combine(one: Result, other: Result) -> Result:
 
     Raises `InternalError` if one has proved what the other one has refuted.
     """
-    _check_agreement(one, other)
+    check_agreement(one, other)
     attempts = (*one.attempts, *other.attempts)
     first, second = one.objective, other.objective
     if one.verdict is not Verdict.FOUND or other.verdict is not Verdict.FOUND or first is None or second is None:
-        return replace(one if other.verdict is Verdict.UNKNOWN else other, attempts=attempts)
+        kept = one if other.verdict is Verdict.UNKNOWN else other
+        return replace(kept, attempts=attempts, notes=notes_of(kept, (one, other)))
     better = second.value > first.value if first.sense == Sense.MAXIMIZE else second.value < first.value
     kept, left = (other, one) if better else (one, other)
-    return replace(with_tighter_bound(kept, left), attempts=attempts)
+    return replace(with_tighter_bound(kept, left), attempts=attempts, notes=notes_of(kept, (one, other)))
 
 
-def _check_agreement(one: Result, other: Result) -> None:
+def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
+    """The notes of the result that stands and of the others, each once; a note on a witness is about the kept one alone."""
+    left = (note for other in others for note in other.notes if note != IN_BAND)
+    return tuple(dict.fromkeys((*kept.notes, *left)))
+
+
+def check_agreement(one: Result, other: Result) -> None:
+    """Raises `InternalError` if one has an answer, and the other a proof that there is none."""
     if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
         raise InternalError(
             f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{one.query}`",
@@ -75,7 +84,8 @@ def combine_cases(query: Query, results: list[Result]) -> Result:
         premises = dict.fromkeys(premise for result in results for premise in result.proof_dependencies)
         kept = replace(results[0], proof=proof, proof_dependencies=tuple(premises))
     attempts = tuple(attempt for result in results for attempt in result.attempts)
-    return replace(kept, attempts=attempts, seconds=_added(result.seconds for result in results), refuted=())
+    seconds = _added(result.seconds for result in results)
+    return replace(kept, attempts=attempts, notes=notes_of(kept, results), seconds=seconds, refuted=())
 
 
 def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
@@ -124,7 +134,7 @@ def join_opinions(first: Result, second: Result, backend: str) -> Result:
         note = f"{backend} could not confirm: {second.reason}"
         return replace(first, attempts=attempts, notes=(*first.notes, note))
     if first.verdict is Verdict.UNKNOWN:
-        return replace(second, attempts=attempts)
-    _check_agreement(first, replace(second, backend=backend))
+        return replace(second, attempts=attempts, notes=notes_of(second, (first,)))
+    check_agreement(first, replace(second, backend=backend))
     proof = second.proof if second.proof is Proof.EXACT else first.proof
-    return replace(first, proof=proof, attempts=attempts, confirmed_by=backend)
+    return replace(first, proof=proof, attempts=attempts, notes=notes_of(first, (second,)), confirmed_by=backend)

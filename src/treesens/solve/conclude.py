@@ -215,8 +215,7 @@ def conclude(
             restricted=restricted or artifact.restricted,
             warm_started=artifact.warm_start is not None,
         )
-    proves = outcome.termination is Termination.INFEASIBLE and not restricted and not artifact.restricted
-    if proves and compiled.none_survives:
+    if not restricted and proves_none(compilation, artifact, outcome):
         proof = backend.capabilities.proof
         parts = (
             (*compiled.proof_dependencies, f"infeasible by {backend.name} ({proof})")
@@ -225,6 +224,12 @@ def conclude(
         )
         return replace(conclude_infeasible(query.name, backend.name, proof), proof_dependencies=parts)
     return None
+
+
+def proves_none(compilation: Compilation, artifact: Artifact, outcome: RawOutcome) -> bool:
+    """Whether the facts of one solve prove that the question of this compilation has no answer."""
+    infeasible = outcome.termination is Termination.INFEASIBLE
+    return infeasible and not artifact.restricted and compilation.compiled.none_survives
 
 
 def _found_result(

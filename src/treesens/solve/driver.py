@@ -23,10 +23,11 @@ from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, Result, Verdict
+from treesens.compiler.result import Attempt, Proof, Result, Verdict
+from treesens.errors import InternalError
 from treesens.solve.bounds import ContradictoryBound, of_form
-from treesens.solve.combine import with_tighter_bound
-from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected
+from treesens.solve.combine import check_agreement, with_tighter_bound
+from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejected, proves_none
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
@@ -58,16 +59,26 @@ class Ledger:
         restricted: bool = False,
         known: Result | None = None,
     ) -> Result | None:
-        """The result that an outcome supports, with the tighter of its bound and that of a result that is `known`."""
+        """The result that an outcome supports, with the tighter of its bound and that of a result that is `known`.
+
+        Raises `InternalError` if a verified witness meets an exact proof that there is none.
+        """
         self.best.near_miss = outcome.near_miss or self.best.near_miss
         self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))
         result, words = None, outcome.detail
+        if self.best.witness is not None and not restricted and proves_none(compilation, artifact, outcome):
+            if backend.capabilities.proof is Proof.EXACT:
+                raise _disagreement(backend.name, compilation.query.name)
+            words = "infeasible within its tolerances, and a witness is verified"
         try:
             if known is None or outcome.assignment is not None:
                 result = conclude(
                     compilation, backend, artifact, outcome, self.options, self.best, restricted=restricted
                 )
             if result is not None:
+                # What a solver cannot find within its tolerances may be there: a verified witness stands.
+                if known is not None and known.proof is Proof.EXACT and result.verdict is Verdict.FOUND:
+                    check_agreement(known, result)
                 result = with_tighter_bound(result, known)
         except ContradictoryBound as error:
             # Who is wrong is not known: there is no answer.
@@ -104,6 +115,13 @@ class Ledger:
         else:
             words = ", ".join(f"{a.backend}: {a.termination}" for a in self.attempts)
         return leave_open(name, words, refuted=tuple(self.best.refuted))
+
+
+def _disagreement(backend: str, query: str) -> InternalError:
+    return InternalError(
+        f"{backend} says none to `{query}`, and a witness of it is verified",
+        remedy="please report this with the file and the model",
+    )
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:

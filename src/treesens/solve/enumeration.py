@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
@@ -27,14 +27,9 @@ from treesens.solve.bounds import left_open
 from treesens.solve.combine import combine
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
+from treesens.solve.fits import MOST_COMBINATIONS
 from treesens.solve.options import Options
 from treesens.solve.refine import better_than
-
-MOST = 100_000
-"""Combinations of cells of all points together."""
-
-FIRST = 0.2
-"""Seconds for the search that comes before; it goes on afterwards if something is still open."""
 
 FEW = 8
 """Combinations that are looked at one by one, even if values in them are related."""
@@ -46,11 +41,6 @@ _CHOICES = 60
 _STEPS = 40
 """Better values inside one combination that are tried one after the other, before they have to be clearly better."""
 _BACKEND = "native"
-
-
-def is_small(query: Query) -> bool:
-    """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
-    return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST
 
 
 @dataclass
@@ -352,7 +342,7 @@ def finish_by_enumeration(
     """The answer of a search, or that of going through all combinations of cells where the search left something open."""
     start = time.monotonic()
 
-    combinations = Combinations.of(query, MOST)
+    combinations = Combinations.of(query, MOST_COMBINATIONS)
     if combinations is None:
         return before
     try:

@@ -14,12 +14,14 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.combinations import Combinations, Exact
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
 from treesens.compiler.result import NearestRow, Result, Witness
 from treesens.solve.conclude import conclude_found, leave_open, shown_objective
-from treesens.solve.enumeration import Enumeration
+from treesens.solve.enumeration import Enumeration, finish_by_enumeration, walk_combinations
+from treesens.solve.method import Asked
 from treesens.solve.nearest_pair import distance_to_row
 from treesens.solve.options import Options
 
@@ -135,3 +137,11 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
     return conclude_found(
         leave_open(query.name, witness=witness, objective=shown, backend="native", nearest=nearest_row)
     )
+
+
+def search_combinations(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`: the result so far, closed if that succeeds."""
+    assert asked.known is not None
+    goal = asked.query.objective
+    walk = walk_combinations if goal is None or goal.nearest is None else through_rows
+    return finish_by_enumeration(asked.query, asked.options, asked.known, budget, walk=walk, on_better=asked.on_better)

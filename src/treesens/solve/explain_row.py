@@ -16,6 +16,7 @@ from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Explanation, Result, Witness
 from treesens.compiler.verify import verify_cells, verify_values
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
+from treesens.solve.method import Asked
 from treesens.solve.options import Options
 from treesens.solve.reasons import Other, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
@@ -69,3 +70,9 @@ def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness |
     query, cells = other
     found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
     return found if isinstance(found, Witness) else None
+
+
+def search_reason(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`."""
+    assert asked.query.explained is not None
+    return answer_explained(asked.query, asked.query.explained, asked.options, budget, asked.ask)

@@ -35,6 +35,7 @@ from treesens.data.flips import flip_question, flips
 from treesens.data.neighbours import Neighbours
 from treesens.data.pair_search import RowSearch
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
+from treesens.solve.method import Asked
 from treesens.solve.options import Options, for_engine
 
 _SLICE = 2.0
@@ -405,3 +406,8 @@ def answer_nearest(
     result = _NearestPair(answer, query, query.objective.nearest, options, budget, on_better).run()
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
     return replace(result, query=query.name, seconds=seconds, pipeline="native")
+
+
+def search_nearest(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`."""
+    return answer_nearest(asked.ask, asked.query, asked.options, budget, on_better=asked.on_better)

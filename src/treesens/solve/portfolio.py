@@ -27,7 +27,6 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import BackendError
 from treesens.solve.conclude import decided_by_compiler
-from treesens.solve.direct import answer_directly
 from treesens.solve.driver import (
     FIRST_MOMENT,
     NOT_WRITTEN,
@@ -39,6 +38,7 @@ from treesens.solve.driver import (
     solve_clear_of_band,
     solve_with,
 )
+from treesens.solve.method import Asked
 from treesens.solve.options import Options
 
 RACERS = ("cpsat", "highs", "z3")
@@ -107,21 +107,11 @@ class _Either:
         return any(flag.is_set() for flag in self.flags)
 
 
-def search_cells(
-    query: Query,
-    options: Options,
-    budget: Budget,
-    *,
-    on_better: Callable[[Witness], None] | None = None,
-) -> Result:
-    """One search over cells, by one backend or a portfolio; `refuted` says which candidates failed for want of values."""
-    settled = answer_directly(query, options, budget)
-    if settled is not None:
-        if settled.witness is not None and on_better is not None:
-            on_better(settled.witness)
-        return settled
+def search_compiled(asked: Asked, budget: Budget) -> Result:
+    """The question through the IR, as a method. `refuted` says which candidates failed for want of values."""
+    query, options = asked.query, asked.options
     if options.backend == "auto":
-        return race(query, options, budget, on_better=on_better)
+        return race(query, options, budget, on_better=asked.on_better)
     start = time.perf_counter()
     text = pipeline_for(options.backend, options.pipeline)
     compilation = _compiled(query, text, options, budget)
@@ -183,6 +173,13 @@ class _Race:
 
     def run(self) -> Result:
         engine = self._start_engine()
+        try:
+            return self._run_with(engine)
+        finally:
+            if engine is not None:
+                engine.stop.set()
+
+    def _run_with(self, engine: EngineRun | None) -> Result:
         if engine is not None:
             self._wait(engine.over, min(HEAD_START, self.budget.left()))
             if engine.over.is_set():

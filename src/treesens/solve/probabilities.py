@@ -18,6 +18,7 @@ from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
 from treesens.compiler.verify import Rejected, verify_values
 from treesens.solve.conclude import shown_objective
+from treesens.solve.method import Asked
 from treesens.solve.nearest_pair import distance_of
 from treesens.solve.options import Options
 
@@ -114,3 +115,8 @@ def answer_probabilities(
     if query.objective is not None and found.verdict is Verdict.FOUND:
         found = cutting.best(found)
     return cutting.done(found)
+
+
+def search_probabilities(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`."""
+    return answer_probabilities(asked.ask, asked.query, asked.options, budget, on_better=asked.on_better)

@@ -1,4 +1,4 @@
-"""Answers one question: the only dispatch on what kind of question it is, rows of tables first, second opinions last."""
+"""Answers one question: rows of tables first, then the methods that fit (`solve/methods.py`), second opinions last."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
-from treesens.compiler.compilation import Contradiction
-from treesens.compiler.query.clashes import NEVER, without_clashes
-from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict, Witness
 from treesens.errors import TreesensError
 from treesens.solve.afterwards import afterwards
-from treesens.solve.bounds import left_open
-from treesens.solve.combine import combine, join_opinions
-from treesens.solve.conclude import conclude_contradiction, leave_open
+from treesens.solve.bounds import CLOSE, left_open
+from treesens.solve.combine import join_opinions
+from treesens.solve.conclude import leave_open
 from treesens.solve.data_rows import among_rows, locate
 from treesens.solve.in_library import LIBRARY, confirm_in_library
+from treesens.solve.method import Asked
+from treesens.solve.methods import as_asked, ask_methods, note_on_cases
 from treesens.solve.options import Options
-from treesens.solve.portfolio import search_cells
 
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
@@ -51,116 +49,18 @@ def answer(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """Answers one typed question that wants one answer, with the search that it needs.
+    """Answers one typed question that wants one answer, by the methods that fit it.
 
-    The budget is by default the time limit of the options. What the native engine leaves open on a small domain is closed
-    by going through its combinations of cells, and what it leaves open of a disjunction by going through its cases.
+    The budget is by default the time limit of the options. `solve/methods.py` lists the methods.
     """
     budget = budget or Budget.of(options.time_limit)
-    if query.explained is not None:
-        from treesens.solve.explain_row import answer_explained
-
-        return answer_explained(query, query.explained, options, budget, answer)
-    result = _answered(query, options, budget, on_better)
+    result = ask_methods(Asked(as_asked(query), options, answer, on_better), budget)
+    note = note_on_cases(query)
+    if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
+        result = replace(result, notes=(*result.notes, note))
     if result.objective is None:
         return result
     return replace(result, objective=replace(result.objective, tolerance=options.closeness))
-
-
-def _answered(
-    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
-) -> Result:
-    from treesens.solve.cases import cases_of
-    from treesens.solve.refine import CLOSE
-    from treesens.solve.small import answer_small
-
-    if names_probabilities(query.constraints):
-        return _answer_probabilities(query, options, budget, on_better)
-    query = without_clashes(query)
-    if NEVER in query.constraints:
-        reason = "compiler: what is asked of a sum contradicts itself"
-        return replace(conclude_contradiction(query.name, Contradiction(reason)), pipeline=options.pipeline)
-    search, enough = search_for(query), options.closeness
-    if options.backend not in {"auto", "native"}:
-        return search(query, options, budget, on_better=on_better)
-    result = answer_small(query, search, options, budget, on_better)
-    if result is not None and (not left_open(result, CLOSE, enough) or budget.over):
-        return result
-    if cases := cases_of(query):
-        result = _answer_cases(query, cases, result, options, budget, on_better)
-        if not left_open(result, CLOSE, enough) or budget.over:
-            return result
-    last = search(query, options, budget, on_better=on_better)
-    return last if result is None else combine(result, last)
-
-
-def _answer_probabilities(
-    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None
-) -> Result:
-    """A question with sums of probabilities: by linear rows, or combination by combination if the domain is small."""
-    from treesens.solve.probabilities import answer_probabilities
-    from treesens.solve.refine import CLOSE
-    from treesens.solve.small import answer_small
-
-    search = partial(answer_probabilities, answer)
-    if options.backend not in {"auto", "native"}:
-        return search(query, options, budget, on_better=on_better)
-    result = answer_small(query, search, options, budget, on_better)
-    if result is not None and (not left_open(result, CLOSE, options.closeness) or budget.over):
-        return result
-    last = search(query, options, budget, on_better=on_better)
-    return last if result is None else combine(result, last)
-
-
-def _answer_cases(
-    query: Query,
-    cases: list[Query],
-    before: Result | None,
-    options: Options,
-    budget: Budget,
-    on_better: Callable[[Witness], None] | None,
-) -> Result:
-    """The answer of a short search over all cases of a disjunction at once, then from each case by itself."""
-    from treesens.solve.cases import CASES_SHARE, FIRST, answer_by_cases
-    from treesens.solve.refine import CLOSE
-
-    def one(case: Query, part: Budget) -> Result:
-        return answer(case, options, part, on_better=on_better)
-
-    whole = search_for(query)(query, options, budget.share(CASES_SHARE).within(FIRST), on_better=on_better)
-    before = whole if before is None else combine(before, whole)
-    if not left_open(before, CLOSE, options.closeness) or budget.over:
-        return before
-    return combine(before, answer_by_cases(query, options, cases, one, budget.share(CASES_SHARE)))
-
-
-def search_for(query: Query) -> Callable[..., Result]:
-    """The search that a typed question needs: over groups of rows, with refinement, or once over cells."""
-    # What few questions need is imported only for them: every start of the command would pay for it.
-    if query.objective is not None and query.objective.nearest is not None:
-        from treesens.solve.nearest_pair import answer_nearest
-
-        return partial(answer_nearest, answer)
-    from treesens.solve.cheapest import is_cheapest
-    from treesens.solve.refine import answer_refined, needs_refinement
-
-    usual = answer_refined if needs_refinement(query) else search_cells
-    return partial(_cheapest_first, usual) if is_cheapest(query) else usual
-
-
-def _cheapest_first(
-    usual: Callable[..., Result],
-    query: Query,
-    options: Options,
-    budget: Budget,
-    *,
-    on_better: Callable[[Witness], None] | None = None,
-) -> Result:
-    """The search for the cheapest cells; the usual one for what it has no answer to."""
-    from treesens.solve.cheapest import answer_cheapest
-
-    settled = answer_cheapest(query, options, budget, on_better)
-    return usual(query, options, budget, on_better=on_better) if settled is None else settled
 
 
 def answer_question(

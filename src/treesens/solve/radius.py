@@ -18,7 +18,6 @@ from treesens.backends.native.least_level import least_level_directly
 from treesens.backends.native.nested import LevelOutcome, nested_question
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.radii import Radii, radii_of
@@ -33,18 +32,8 @@ from treesens.solve.conclude import (
     conclude_tree_search,
     shown_objective,
 )
+from treesens.solve.method import Asked
 from treesens.solve.options import Options
-
-
-def is_radius(query: Query) -> bool:
-    """Whether the question is for the least largest distance of places from given values, and cells decide it."""
-    goal = query.objective
-    if goal is None or goal.maximize or not goal.largest or not goal.values:
-        return False
-    places = [term.places for term in goal.values]
-    features = {term.feature for term in goal.values}
-    alone = all(len(p) == 1 for p in places) and len(features) == len(places)
-    return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
 
 
 def answer_radius(
@@ -109,3 +98,8 @@ def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> Flo
     for term in goal.values:
         row[term.feature] = term.row
     return row
+
+
+def search_radius(asked: Asked, budget: Budget) -> Result | None:
+    """The method of `solve/methods.py`."""
+    return answer_radius(asked.query, asked.options, budget, asked.on_better)

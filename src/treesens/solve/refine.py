@@ -14,7 +14,6 @@ from functools import partial
 from math import inf
 
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
 from treesens.compiler.query.ranges import stated_ranges
@@ -23,30 +22,20 @@ from treesens.compiler.query.values import DistanceTerm, ValueSum
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
 from treesens.compiler.verify import verify_values
 from treesens.solve.bisection import Bisection
-from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
+from treesens.solve.fits import by_engine
+from treesens.solve.method import Asked
+from treesens.solve.methods import search_cells
 from treesens.solve.options import Options
-from treesens.solve.portfolio import search_cells
-from treesens.solve.radius import answer_radius, is_radius
 
-CLOSE = 1e-4
-"""Value and bound of a distance are taken for equal from here on, in widths."""
-
-_SEEDED = ("auto", "native")
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""
-_RADIUS = 0.9
-"""Of the time, for the search over radii; the rest is for what it leaves open."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found by way of a stronger question: features bounded one by one"
 _VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
-
-
-def needs_refinement(query: Query) -> bool:
-    """Whether one search may leave something open."""
-    return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 @dataclass
@@ -61,11 +50,7 @@ class _Refinement:
     proved: bool = True
 
     def run(self) -> Result:
-        own = self.options.backend in _SEEDED
-        if own and is_radius(self.query):
-            settled = answer_radius(self.query, self.options, self.budget.share(_RADIUS), self.on_better)
-            if settled is not None:
-                return settled
+        own = by_engine(self.options)
         result = self._seeded() if own else None
         goal = self.query.objective
         if result is None and own and goal is not None and goal.reaching is not None:
@@ -270,3 +255,8 @@ def answer_refined(
 ) -> Result:
     """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
     return _Refinement(query, options, budget, on_better).run()
+
+
+def search_refined(asked: Asked, budget: Budget) -> Result:
+    """The method of `solve/methods.py`."""
+    return answer_refined(asked.query, asked.options, budget, on_better=asked.on_better)

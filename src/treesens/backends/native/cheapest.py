@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,9 @@ from treesens.backends.native.nested import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.query import AnyOf, Query
+from treesens.compiler.query.cases import every_case
+from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
-
-_ALTERNATIVES = 16
-"""Most parts of a disjunction that are asked one after the other."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def cheapest_directly(
     internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
     asked one after the other, each for what is better than the best so far.
     """
-    asked = list(alternatives_of(query))
+    asked = every_case(query)
     known = [known_question(alternative) for alternative in asked]
     best: Int32Array | None = None
     most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
@@ -78,7 +76,7 @@ def cheapest_directly(
 
 def is_rounded(query: Query) -> bool:
     """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
-    known = [known_question(alternative) for alternative in alternatives_of(query)]
+    known = [known_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in known if question is not None for row in question.rows)
 
 
@@ -108,14 +106,3 @@ def _search(
     coarse, limit = cells.coarse_costs(cost), -1 if memory is None else memory
     boxes, starts = known.question.boxes, cells.of_hints(hints)
     return cells, _engine.CostSearch(boxes, coarse, known.bound, starts, most, seed, limit)
-
-
-def alternatives_of(query: Query) -> Iterator[Query]:
-    """The question without its one disjunction, once for each of its parts; the question itself if it has none."""
-    plain = [c for c in query.constraints if not isinstance(c, AnyOf)]
-    either = [c for c in query.constraints if isinstance(c, AnyOf)]
-    if len(either) != 1 or len(either[0].parts) > _ALTERNATIVES:
-        yield query
-        return
-    for part in either[0].parts:
-        yield replace(query, constraints=(*plain, part))

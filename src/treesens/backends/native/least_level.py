@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from treesens import _engine
-from treesens.backends.native.cheapest import alternatives_of
 from treesens.backends.native.direct import Known, known_question
 from treesens.backends.native.nested import LevelOutcome, run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.cases import every_case
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
 
@@ -33,7 +33,7 @@ def least_level_directly(
     empty: the compiler says that better. Alternatives between bounds are asked one after the other, each for less than the
     best so far.
     """
-    asked = list(alternatives_of(query))
+    asked = every_case(query)
     known = [known_question(alternative) for alternative in asked]
     best: Int32Array | None = None
     high, nodes, decisions, lows, reasons = -1, 0, 0, list[int](), list[str]()

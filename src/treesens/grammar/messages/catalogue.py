@@ -335,6 +335,9 @@ ANSWERS: Final = _entries(
 E501 constraints clash for this model
   no inputs satisfy the constraints together, because of how the model scores them
   relax or remove one of the clashing constraints
+E502 disjunction too long to split
+  a question is answered case by case if its disjunctions make few cases; this one is searched as a whole, and is still open
+  ask with fewer alternatives, one question for each group of them, or give it more time
 """
 )
 

@@ -1,0 +1,65 @@
+"""The cases of a question: one alternative in place of a disjunction. Disjunctions are split here and nowhere else.
+
+The cases cover the question, so it has no answer if none of them has, and its best answer is the best of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from treesens.compiler.query.query import AllOf, AnyOf, CellSet, Constraint, Query
+
+MOST_CASES = 16
+"""Of one question. A question with more is not split: each case would get too little of the time."""
+
+
+def every_case(query: Query) -> list[Query]:
+    """The question with one alternative of every disjunction in its place; itself alone if that makes too many."""
+    cases: list[Query] = []
+    for case in _cases(query):
+        if len(cases) == MOST_CASES:
+            return [query]
+        cases.append(case)
+    return cases or [query]
+
+
+def cases_of_one(query: Query) -> list[Query]:
+    """The question with each alternative of its first disjunction in place of it, of at most `MOST_CASES`; [] without one.
+
+    Sets of cells alone are no case of their own: the search branches on them anyway.
+    """
+    for place, constraint in enumerate(query.constraints):
+        if isinstance(constraint, AnyOf) and 2 <= len(constraint.parts) <= MOST_CASES and not _of_cells(constraint):
+            return list(_split(query, place, constraint))
+    return []
+
+
+def too_many_to_split(query: Query) -> int:
+    """The alternatives of the longest disjunction that is not split because it is too long; 0 if there is none."""
+    lengths = (len(c.parts) for c in query.constraints if isinstance(c, AnyOf) and not _of_cells(c))
+    return max((length for length in lengths if length > MOST_CASES), default=0)
+
+
+def _cases(query: Query) -> Iterator[Query]:
+    for place, constraint in enumerate(query.constraints):
+        if isinstance(constraint, AnyOf):
+            for case in _split(query, place, constraint):
+                yield from _cases(case)
+            return
+    yield query
+
+
+def _split(query: Query, place: int, choice: AnyOf) -> Iterator[Query]:
+    before, after = query.constraints[:place], query.constraints[place + 1 :]
+    for part in choice.parts:
+        yield replace(query, constraints=(*before, *after, *_conjuncts(part)))
+
+
+def _conjuncts(part: Constraint) -> tuple[Constraint, ...]:
+    """The parts of a conjunction stand for themselves."""
+    return part.parts if isinstance(part, AllOf) else (part,)
+
+
+def _of_cells(choice: AnyOf) -> bool:
+    return all(isinstance(part, CellSet) for part in choice.parts)

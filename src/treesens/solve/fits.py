@@ -1,0 +1,94 @@
+"""Which methods fit a question: what can be read off it in no time. The methods are listed in `solve/methods.py`."""
+
+from __future__ import annotations
+
+from math import prod
+
+from treesens.compiler.query.cases import cases_of_one
+from treesens.compiler.query.clashes import NEVER
+from treesens.compiler.query.concretise import relates_values
+from treesens.compiler.query.evaluate import linear_constraints
+from treesens.compiler.query.probabilities import names_probabilities
+from treesens.compiler.query.query import Query
+from treesens.solve.options import Options
+
+MOST_COMBINATIONS = 100_000
+"""Combinations of cells of all points together that are gone through one by one."""
+MANY_LEAVES = 200_000
+"""Of all points together: a module of them has millions of nonzeros."""
+
+
+def by_engine(options: Options) -> bool:
+    """Whether the native engine is asked, alone or first."""
+    return options.backend in {"auto", "native"}
+
+
+def on_trees(options: Options) -> bool:
+    """Whether the engine may work on the trees themselves: a pipeline that is named is run."""
+    return by_engine(options) and options.pipeline == "default" and not options.verify_each
+
+
+def contradicts_itself(query: Query) -> bool:
+    """Whether constraints contradict each other, as `without_clashes` has found."""
+    return NEVER in query.constraints
+
+
+def is_small(query: Query) -> bool:
+    """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
+    return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST_COMBINATIONS
+
+
+def has_cases(query: Query) -> bool:
+    """Whether a disjunction is worth asking about case by case."""
+    return not names_probabilities(query.constraints) and bool(cases_of_one(query))
+
+
+def names_rows(query: Query) -> bool:
+    """Whether the distance to the nearest row of a table is minimised."""
+    return query.objective is not None and query.objective.nearest is not None
+
+
+def is_cheapest(query: Query) -> bool:
+    """Whether the question is for the least sum of costs of single cells."""
+    goal = query.objective
+    if goal is None or goal.maximize or goal.largest or goal.nearest is not None or query.rows is not None:
+        return False
+    if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
+        return False
+    if not goal.values:
+        form = goal.form
+        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels or form.forests)
+    places = [term.places for term in goal.values]
+    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values)
+
+
+def is_radius(query: Query) -> bool:
+    """Whether the question is for the least largest distance of places from given values, and cells decide it."""
+    goal = query.objective
+    if goal is None or goal.maximize or not goal.largest or not goal.values:
+        return False
+    places = [term.places for term in goal.values]
+    features = {term.feature for term in goal.values}
+    alone = all(len(p) == 1 for p in places) and len(features) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
+
+
+def needs_refinement(query: Query) -> bool:
+    """Whether one search may leave something open."""
+    return relates_values(query) or (query.objective is not None and bool(query.objective.values))
+
+
+def is_large(query: Query) -> bool:
+    """Whether the trees of the points have so many leaves that no solver but the engine could read a module of them."""
+    return leaves(query) >= MANY_LEAVES
+
+
+def leaves(query: Query) -> int:
+    """Leaves of the trees of all points together."""
+    return sum(query.models[point.model].n_leaves for point in query.points)
+
+
+def names_forests(query: Query) -> bool:
+    """Whether a constraint of a question brings trees along that are learnt from rows."""
+    return any(row.form.forests for row in linear_constraints(query.constraints))

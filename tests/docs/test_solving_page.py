@@ -1,0 +1,23 @@
+"""docs/solving.md lists the methods that there are, in their order."""
+
+from __future__ import annotations
+
+from tests.docs.solving_page import PAGE, page
+from treesens.compiler.query.cases import MOST_CASES
+from treesens.solve.methods import METHODS, UNSPLIT
+
+
+def test_the_table_is_made_from_the_list() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text == page(text), "python -m tests.docs.solving_page --write"
+
+
+def test_every_method_has_a_name_of_its_own_and_can_be_imported() -> None:
+    assert len({method.name for method in METHODS}) == len(METHODS)
+    assert all(callable(method.function()) for method in METHODS)
+
+
+def test_the_limit_of_cases_is_that_of_the_page() -> None:
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert f"more than {MOST_CASES} cases" in text
+    assert f"the note {UNSPLIT}" in text
