@@ -292,7 +292,7 @@ def apart(f: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     agree = same(x, y)
     if f.kind == "category":
         return np.where(agree, 0.0, 1.0)
-    away = np.abs(x - y) / f.width
+    away = np.abs(x - y) / (f.width or 1.0)
     return np.where(agree, 0.0, np.where(np.isnan(away), 1.0, away))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,10 @@ def draw_share(d: Draw, question: dict[str, Any]) -> None:
         return
     if any(d.models[m].link == "calibrated" for _, m in question["points"]):
         return  # a bound on a calibrated probability may be an alternative of scores
+    if any(d.models[m].link == "softmax" for _, m in question["points"]) and '"prob"' in json.dumps(
+        question["constraints"]
+    ):
+        return  # no sum of scores
     free = left_out(question)
     groups = {f.group for f in d.space.features if f.group is not None}
     for members in ({f.name for f in d.space.features if f.group == g} for g in groups):
