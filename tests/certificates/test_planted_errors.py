@@ -17,7 +17,7 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
-from treesens.backends.native.direct import Asked, DirectQuestion, _parts_of, ask
+from treesens.backends.native.direct import Asked, DirectQuestion, parts_of, ask
 from treesens.backends.native.direct_proof import proof_of
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -132,7 +132,7 @@ def trees_too_low(asked: Asked, one: Tight, random: np.random.Generator) -> list
 
 def trees_without_a_factor(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
     query = one.statement.query
-    parts = _parts_of(query)
+    parts = parts_of(query)
     assert parts is not None
     leaf_tree = query.models[0].ensemble.leaf_tree
     wrong = []
@@ -158,7 +158,7 @@ def trees_without_a_cell(asked: Asked, one: Tight, random: np.random.Generator) 
 
 def searched(asked: Asked, one: Tight, question: DirectQuestion, *lost: CellSet, below: int = 0) -> Asked:
     query = one.statement.query
-    parts = _parts_of(query)
+    parts = parts_of(query)
     assert parts is not None
     made = asked.known.rows
     bound = np.array([row.bound(stated) + below for row, stated in zip(made, parts.rows, strict=True)], np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.clashes import NEVER
 from treesens.compiler.query.concretise import relates_values
@@ -14,6 +15,8 @@ from treesens.solve.options import Options
 
 MOST_COMBINATIONS = 100_000
 """Combinations of cells of all points together that are gone through one by one."""
+MOST_FEATURES_OF_A_TREE = 3
+"""Of the first tree of an additive model: a look at it says of most models that they are not."""
 MANY_LEAVES = 200_000
 """Of all points together: a module of them has millions of nonzeros."""
 
@@ -92,3 +95,14 @@ def leaves(query: Query) -> int:
 def names_forests(query: Query) -> bool:
     """Whether a constraint of a question brings trees along that are learnt from rows."""
     return any(row.form.forests for row in linear_constraints(query.constraints))
+
+
+def may_be_additive(query: Query) -> bool:
+    """Whether the first tree of every model asks for so few features that trees may fall apart into independent groups."""
+    return query.objective is None and all(_first_tree_is_small(query.models[p.model]) for p in query.points)
+
+
+def _first_tree_is_small(model: CellEnsemble) -> bool:
+    last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)
+    asked = model.feature[int(model.root[0]) : last]
+    return len(set(asked[asked >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE

@@ -121,6 +121,15 @@ METHODS: Final = (
         always=True,
     ),
     Method(
+        name="attainable sums",
+        questions="one or two bounds on scores of trees that fall apart into groups without a common feature",
+        fits=lambda query, options: fits.on_trees(options) and fits.may_be_additive(query),
+        proves="verdict, exactly, if the leaves are multiples of one number and the sums fit into a table",
+        run="attainable_sums:search_sums",
+        stage=Stage.CELLS,
+        share=0.5,
+    ),
+    Method(
         name="trees, large model",
         questions=f"scores of models with at least {fits.MANY_LEAVES:,} leaves",
         fits=lambda query, options: fits.on_trees(options) and fits.is_large(query),

@@ -109,7 +109,7 @@ class Parts:
     same: SameExcept | None
 
 
-def _parts_of(query: Query, *, optimises: bool = False) -> Parts | None:
+def parts_of(query: Query, *, optimises: bool = False) -> Parts | None:
     """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
     parts = Parts([], [], [], None)
     same: list[SameExcept] = []
@@ -146,7 +146,9 @@ class DirectQuestion:
     the same one.
     """
 
-    def __init__(self, query: Query, coarse: Coarse, parts: Parts, rows: list[_Row], goal: _Row | None = None) -> None:
+    def __init__(
+        self, query: Query, coarse: Coarse, parts: Parts, rows: list[IntegerRow], goal: IntegerRow | None = None
+    ) -> None:
         """With a `goal` the sum of its values is maximised."""
         points = range(len(query.points))
         features = len(query.space.names)
@@ -185,7 +187,7 @@ class DirectQuestion:
         )
         self.boxes = _engine.Boxes(self._problem)
 
-    def _point(self, query: Query, point: int, rows: list[_Row], goal: _Row | None) -> dict[str, Any]:
+    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
         return {
             **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
@@ -254,7 +256,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class _Row:
+class IntegerRow:
     """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
 
     Where leaf values had to be `rounded`, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
@@ -282,7 +284,7 @@ class _Row:
         return Unit(self.shift).size / self.scale
 
 
-def _row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> _Row | None:
+def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> IntegerRow | None:
     """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
     terms = _terms_of(query, form)
     finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
@@ -290,7 +292,7 @@ def _row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> _Row |
     return next((made for made in tried if made is not None), None)
 
 
-def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> _Row | None:
+def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> IntegerRow | None:
     """In units of 2**-shift; None if whole numbers would be too long."""
     scale = lcm(*(t.coefficient.denominator for t in form.scores))
     parts: list[tuple[int, Forest | None, Int64Array, int]] = []
@@ -308,7 +310,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
         parts.append((point, forest, leaves, factor))
     if (most + short).bit_length() > SCORE_BITS:
         return None
-    return _Row(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
+    return IntegerRow(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
 
 
 def _values_by_point(
@@ -393,7 +395,7 @@ def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array
     }
 
 
-_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[_Row], _Row | None, Query]] = OrderedDict()
+_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
 _LOCK = threading.Lock()
 
 
@@ -512,9 +514,9 @@ class Known:
 
     question: DirectQuestion
     parts: Parts
-    rows: list[_Row]
+    rows: list[IntegerRow]
     bound: Int64Array
-    goal: _Row | None = None
+    goal: IntegerRow | None = None
 
     def cells(self, query: Query) -> QuestionCells:
         """The cells of the question's own grid in terms of those that are searched."""
@@ -543,7 +545,7 @@ def known_question(query: Query, *, shared: bool = True, optimises: bool = False
 
     If it `optimises`, its objective, a sum of scores, is what the trees are built for as well.
     """
-    parts = _parts_of(query, optimises=optimises)
+    parts = parts_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:
         return None
     # Boxes to avoid are made of cells of the question's own grid.
@@ -566,9 +568,9 @@ def known_question(query: Query, *, shared: bool = True, optimises: bool = False
             _KNOWN.move_to_end(key)
     if known is None:
         forests = forests_of(parts.rows)
-        rows = [_row_of(query, row.form, forests) for row in parts.rows]
+        rows = [row_of(query, row.form, forests) for row in parts.rows]
         whole = [row for row in rows if row is not None]
-        goal = None if upwards is None else _row_of(query, upwards, forests)
+        goal = None if upwards is None else row_of(query, upwards, forests)
         # A proof that others check is about exact rows.
         if (
             len(whole) < len(rows)

@@ -1,0 +1,94 @@
+"""Additive models: subset sums (planted yes and no), and random ones against all inputs, judged by XGBoost itself."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import treesens as ts
+
+
+def stumps(folder: Path, leaves: list[tuple[float, float]]) -> Path:
+    """An XGBoost model with one tree `x_i < 0.5` per pair of leaves, as the library writes it, with the leaves put in."""
+    names = [f"x{i}" for i in range(len(leaves))]
+    rows = np.array(list(itertools.product((0.0, 1.0), repeat=2)))
+    data = xgb.DMatrix(rows, label=np.array([0.0, 1.0, 2.0, 3.0]))
+    one = json.loads(xgb.train({"max_depth": 1, "base_score": 0.0, "eta": 1.0}, data, 1).save_raw("json"))
+    learner = one["learner"]
+    (tree,) = learner["gradient_booster"]["model"]["trees"]
+    made = []
+    for i, (low, high) in enumerate(leaves):
+        mine = json.loads(json.dumps(tree))
+        mine |= {"id": i, "split_indices": [i, 0, 0], "split_conditions": [0.5, low, high]}
+        mine["base_weights"] = [0.0, low, high]
+        mine["tree_param"]["num_feature"] = str(len(leaves))
+        made.append(mine)
+    model = learner["gradient_booster"]["model"]
+    model["trees"], model["tree_info"] = made, [0] * len(made)
+    model["iteration_indptr"] = list(range(len(made) + 1))
+    model["gbtree_model_param"]["num_trees"] = str(len(made))
+    learner["learner_model_param"]["num_feature"] = str(len(leaves))
+    learner["feature_names"], learner["feature_types"] = names, ["float"] * len(names)
+    path = folder / "m.json"
+    path.write_text(json.dumps(one))
+    return path
+
+
+def domain(count: int) -> str:
+    return "\n".join(f"feature x{i}: integer in [0, 1]" for i in range(count))
+
+
+def subset_sum(folder: Path, count: int, bits: int, odd: bool) -> ts.Answer:
+    """Is there a subset with this sum? The numbers are even, so an odd sum is none; an even one is planted."""
+    rng = np.random.default_rng(count * bits)
+    numbers = (2 * rng.integers(1, 1 << (bits - 1), count)).tolist()
+    target = sum(numbers[::2]) + odd
+    path = stumps(folder, [(0.0, float(n)) for n in numbers])
+    text = f'model m from "m"\n{domain(count)}\nquery q: find a in m such that value(a) = {target}'
+    answer = ts.check_text(text, models={"m": path}, backend="native")["q"]
+    if answer.verdict == "found":
+        chosen = np.array([[answer.points["a"][f"x{i}"] for i in range(count)]], float)
+        booster = xgb.Booster(model_file=str(path))
+        names = [f"x{i}" for i in range(count)]
+        assert booster.predict(xgb.DMatrix(chosen, feature_names=names), output_margin=True)[0] == target
+    return answer
+
+
+@pytest.mark.parametrize(("count", "bits"), [(24, 8), (24, 14), (60, 14)])
+@pytest.mark.parametrize("odd", [False, True])
+def test_planted_subset_sums(tmp_path: Path, count: int, bits: int, odd: bool) -> None:
+    answer = subset_sum(tmp_path, count, bits, odd)
+    assert answer.verdict == ("none" if odd else "found")
+    assert [attempt.detail for attempt in answer.result.attempts] == ["attainable sums"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_additive_models_against_all_inputs(tmp_path: Path, seed: int) -> None:
+    """Pairs that differ in one or two features, with bounds to both sides, at sums that are reached and beside them."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, 8))
+    pick = lambda: [float(x) for x in rng.integers(-20, 21, 2) / 4]  # noqa: E731
+    path = stumps(tmp_path, [tuple(pick()) for _ in range(count)])  # type: ignore[misc]
+    names = [f"x{i}" for i in range(count)]
+    inputs = np.array(list(itertools.product((0.0, 1.0), repeat=count)))
+    booster = xgb.Booster(model_file=str(path))
+    value = booster.predict(xgb.DMatrix(inputs, feature_names=names), output_margin=True).astype(float)
+    varied = sorted(rng.choice(count, int(rng.integers(1, 3)), replace=False).tolist())
+    kept = [i for i in range(count) if i not in varied]
+    same = (inputs[:, None, kept] == inputs[None, :, kept]).all(axis=2)
+    for _ in range(6):
+        high, low = rng.choice(value, 2) + rng.choice([-0.25, 0.0, 0.25], 2)
+        truth = bool((same & (value >= high)[:, None] & (value <= low)[None, :]).any())
+        text = f'model m from "m"\n{domain(count)}\nquery q:\n  find a, b in m such that\n'
+        text += (
+            f"    a = b except {{{', '.join(f'x{i}' for i in varied)}}}\n    value(a) >= {high}\n    value(b) <= {low}"
+        )
+        answer = ts.check_text(text, models={"m": path}, backend="native")["q"]
+        assert answer.verdict == ("found" if truth else "none"), (high, low)
+        one = answer.result.attempts
+        assert not one or one[0].detail == "attainable sums"
