@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.repair.lightgbm_file import LightGBMWriter
-from treesens.repair.program import Variables
-from treesens.repair.written import Tree, Writer, leaves_of_trees
-from treesens.repair.xgboost_file import XGBoostWriter
+from treesens.repairs.lightgbm_file import LightGBMWriter
+from treesens.repairs.program import Variables
+from treesens.repairs.written import Tree, Writer, leaves_of_trees
+from treesens.repairs.xgboost_file import XGBoostWriter
 
 WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
     "xgboost-json": XGBoostWriter,
@@ -44,7 +45,8 @@ class Editor:
                 remedy=f"formats that can: {', '.join(WRITERS)}; save the model as one of them",
             )
         self.model, self.variables = model, variables
-        self._writer = make(model.ensemble, Path(source.path).read_bytes())
+        data = _content(source)
+        self._writer = make(model.ensemble, data)
         self._suffix = Path(source.path).suffix
         self._leaves = leaves_of_trees(model.ensemble)
         count = model.ensemble.n_leaves
@@ -113,3 +115,18 @@ class Editor:
             path = Path(folder) / f"{name}{self._suffix}"
             path.write_bytes(content)
             return load(path)
+
+
+def _content(source: ModelSource) -> bytes:
+    """The content of the file that a model was read from. ModelError if it is another one by now, or was never a file."""
+    try:
+        data = Path(source.path).read_bytes()
+    except OSError:
+        data = b""
+    if hashlib.sha256(data).hexdigest() != source.sha256:
+        raise ModelError(
+            "the file of the model is not there, or has changed since it was read",
+            place=source.path,
+            remedy="save the model, and give the path of its file",
+        )
+    return data

@@ -3,9 +3,10 @@ have given.
 
 Variables are what the leaves of the changed trees hold, and the leaves of their copies, which do not ask for the features that
 vary. What is minimised is the loss that the model itself expects: the cross entropy of its own probabilities (squared
-differences of a regressor), which differs by a constant from the divergence of Kullback and Leibler. Labels of training rows are
-not fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging
-Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its dual variables, one per pair.
+differences of a regressor), which is the divergence of Kullback and Leibler and a constant. Labels of training rows are not
+fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck
+and Teboulle, SIAM J. Imaging Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its
+dual variables, one per pair.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.errors import MissingPackageError
-from treesens.repair.forest import Copy, Forest
-from treesens.repair.loss import LossName, curvature, expected_loss, expected_slopes
-from treesens.repair.written import leaves_of_trees
+from treesens.repairs.forest import Copy, Forest
+from treesens.repairs.loss import LossName, curvature, expected_loss, expected_slopes
+from treesens.repairs.written import leaves_of_trees
 
 RIDGE = 0.1
 """Of a leaf: as much as so many rows that reach it alone."""
@@ -77,7 +78,8 @@ class Variables:
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [
-            forest.reached(copy, cells)[:, None] + start for copy, start in zip(self.copies, self.start.tolist())  # noqa: B905
+            forest.reached(copy, cells)[:, None] + start
+            for copy, start in zip(self.copies, self.start.tolist())  # noqa: B905
         ]
         outputs = forest.ensemble.tree_output[[*forest.changed, *(copy.tree for copy in self.copies)]]
         return Columns(np.concatenate([own, *made], axis=1).astype(np.int32), outputs.astype(np.int64))
@@ -98,9 +100,7 @@ class Program:
     values that it is given.
     """
 
-    def __init__(
-        self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray
-    ) -> None:
+    def __init__(self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray) -> None:
         self.variables, self.name, self.target = variables, name, margins
         self.columns = variables.columns(cells)
         self.count = len(cells)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -15,18 +15,21 @@ from typing import Any, Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.files import write_atomically
 from treesens.compiler.result import Verdict
-from treesens.errors import InternalError, ModelError, UsageError
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.errors import InternalError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
-from treesens.repair.candidate import Editor
-from treesens.repair.forest import Forest
-from treesens.repair.loss import Labelled, loss_name, losses
-from treesens.repair.pairs import Climber, Pairs
-from treesens.repair.prices import prices_of
-from treesens.repair.program import ROOM, Program, Variables
-from treesens.repair.proof import Asking, Decided, Promise, PromiseKind, largest_swing, questions_for, settle
+from treesens.repairs.candidate import Editor
+from treesens.repairs.forest import Forest
+from treesens.repairs.loss import Labelled, labelled, loss_name, losses
+from treesens.repairs.pairs import Climber, Pairs
+from treesens.repairs.prices import prices_of
+from treesens.repairs.program import ROOM, Program, Variables
+from treesens.repairs.proof import Asking, Decided, Promise, PromiseKind, largest_swing, questions_for, settle
 
 Method = Literal["auto", "average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
@@ -231,7 +234,12 @@ class Repair:
                     "verdict": str(found.verdict),
                     "method": found.reason,
                     "certificates": [certificate_record(c) for c in found.certificates],
-                    "largest_swing": {"before": before[0], "before_bound": before[1], "after": after[0], "after_bound": after[1]},
+                    "largest_swing": {
+                        "before": before[0],
+                        "before_bound": before[1],
+                        "after": after[0],
+                        "after_bound": after[1],
+                    },
                 }
             )
         return "", {"proofs": proofs}
@@ -239,9 +247,7 @@ class Repair:
     def _swing(self, number: int, asking: Asking, decided: Decided) -> tuple[float | None, float | None]:
         key = (" ".join(asking.promise.varied), number)
         if key not in self._swings:
-            self._swings[key] = largest_swing(
-                self.model, asking, decided, seconds=_SWING_SECONDS, stop=self.stop
-            )
+            self._swings[key] = largest_swing(self.model, asking, decided, seconds=_SWING_SECONDS, stop=self.stop)
         return self._swings[key]
 
     def _changes(self, values: FloatArray, alone: bool) -> dict[str, Any]:
@@ -267,8 +273,8 @@ class Repair:
         }
 
     def _check_library(self, model: LoadedModel) -> None:
-        """InternalError unless the stock library, which loads the file here, predicts what treesens reads from it: on rows of the
-        table, and at and beside thresholds.
+        """InternalError unless the stock library, which loads the file here, predicts what treesens reads from it: on rows of
+        the table, and at and beside thresholds.
         """
         rows = self.train.rows
         if len(rows) > _CHECKED_ROWS:
@@ -398,3 +404,40 @@ def _on_disk(content: bytes, model: LoadedModel) -> Iterator[LoadedModel]:
         path = Path(folder) / f"{model.ensemble.name}{Path(source.path).suffix}"
         path.write_bytes(content)
         yield load(path)
+
+
+def repair_all(
+    model: LoadedModel,
+    train: Table,
+    test: Table | None,
+    label: str,
+    options: RepairOptions,
+    stop: threading.Event,
+    say: Say,
+) -> list[Repaired]:
+    """A repaired model per size, the largest first; those that an interruption left out are not there."""
+    rows = labelled(model, align_table(model, train), label)
+    held_out = None if test is None else labelled(model, align_table(model, test), label)
+    repair = Repair(model, rows, held_out, options, stop)
+    found: list[Repaired] = []
+    for size in sorted(options.sizes, reverse=True):
+        if stop.is_set():
+            break
+        found.append(repair.reach(size, say))
+    return found
+
+
+def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
+    """Where the model of one size is written: the output, with the size in its name if there are several."""
+    if len(options.sizes) == 1:
+        return output
+    return output.with_name(f"{output.stem}-{float(size):g}{output.suffix}")
+
+
+def write_all(output: Path, found: Sequence[Repaired], options: RepairOptions) -> None:
+    """Writes what was proved, and the place into its facts."""
+    for one in found:
+        if one.content is not None:
+            place = place_of(output, one.size, options)
+            write_atomically(place, one.content)
+            one.facts["file"] = str(place)

@@ -11,7 +11,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import Space
-from treesens.repair.proof import Asking
+from treesens.repairs.proof import Asking
 
 _MOST_VALUES = 64
 """Of a feature that are tried at once; the others are drawn at random."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class Forest:
     @property
     def _spans(self) -> list[tuple[int, int]]:
         offset = self.ensemble.tree_offset.tolist()
-        return list(zip(offset[:-1], offset[1:], strict=True))
+        return list(pairwise(offset))
 
     def rows(self, matrix: FloatArray) -> Int32Array:
         """Rows float64[rows, features] as cells int32[rows, features]; NaN is missing."""

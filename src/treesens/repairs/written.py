@@ -10,7 +10,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.model import Ensemble
-from treesens.repair.forest import Copy
+from treesens.repairs.forest import Copy
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble
 from treesens.errors import MissingPackageError, ModelError
 from treesens.frontends.documents import is_ubjson
-from treesens.repair.forest import Copy
-from treesens.repair.written import Tree, leaves_of_trees, nodes_in_file
+from treesens.repairs.forest import Copy
+from treesens.repairs.written import Tree, leaves_of_trees, nodes_in_file
 
 _NO_PARENT = 2147483647
 

@@ -9,12 +9,12 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
-from treesens.repair.forest import Copy
-from treesens.repair.written import Tree, leaves_of_trees, nodes_in_file
+from treesens.repairs.forest import Copy
+from treesens.repairs.written import Tree, leaves_of_trees, nodes_in_file
 
 _INNER = frozenset(
-    "split_feature split_gain threshold decision_type left_child right_child internal_value internal_weight "
-    "internal_count".split()
+    ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child")
+    + ("internal_value", "internal_weight", "internal_count")
 )
 _LEAVES = frozenset(["leaf_value", "leaf_weight", "leaf_count"])
 
@@ -98,7 +98,7 @@ class LightGBMWriter:
 
 def _empty() -> dict[str, str]:
     """A tree of one leaf that adds nothing."""
-    keys = "split_feature split_gain threshold decision_type left_child right_child".split()
+    keys = ["split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"]
     lines = {"Tree": "0", "num_leaves": "1", "num_cat": "0", **dict.fromkeys(keys, "")}
     lines |= {"leaf_value": "0", "leaf_weight": "", "leaf_count": "", "internal_value": "", "internal_weight": ""}
     return lines | {"internal_count": "", "is_linear": "0", "shrinkage": "1"}
