@@ -27,8 +27,8 @@ from treesens.compiler.model import Link
 from treesens.errors import UsageError, typed
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
-from treesens.report.explain import Explanation
 from treesens.repair_calls import Repair, repair
+from treesens.report.explain import Explanation
 from treesens.row_calls import Reasons, Robustness, Sets, robust, sets, why
 from treesens.share_calls import Count, count
 from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap

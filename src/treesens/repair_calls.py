@@ -77,11 +77,18 @@ def repair(
     with one_run():
         loaded = load(model)
         options = options_of(
-            sets_of(vary) or [], sizes, method=method, keep=tuple(keep), threshold=None if threshold is None else check_threshold(threshold),
-            classes=tuple(map(str, classes)), domain=read_domain(None if domain is None else Path(domain)),
-            time_limit=time_limit, proof_time=proof_time, seed=seed,
+            sets_of(vary) or [],
+            sizes,
+            method=method,
+            keep=tuple(keep),
+            threshold=None if threshold is None else check_threshold(threshold),
+            classes=tuple(map(str, classes)),
+            domain=read_domain(None if domain is None else Path(domain)),
+            time_limit=time_limit,
+            proof_time=proof_time,
+            seed=seed,
             certificates=None if certificates is None else Path(certificates),
-        )  # fmt: skip
+        )
         train, held_out = table_of(data, label, None), None if test is None else table_of(test, label, None)
         place = None if output is None else Path(output)
         for size in options.sizes if place is not None else ():

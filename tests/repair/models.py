@@ -70,7 +70,7 @@ def write_table(path: Path, x: Any, y: Any) -> Path:
     """Rows and labels as CSV."""
     lines = [
         ",".join([*NAMES, "y"]),
-        *(",".join(map(repr, [*row, label])) for row, label in zip(x.tolist(), y, strict=True)),
+        *(",".join(map(repr, row)) for row in np.column_stack([x, y]).tolist()),
     ]
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -12,10 +12,8 @@ from treesens.errors import ModelError
 from treesens.repairs.forest import Copy
 from treesens.repairs.written import Tree, leaves_of_trees, nodes_in_file
 
-_INNER = frozenset(
-    ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child")
-    + ("internal_value", "internal_weight", "internal_count")
-)
+_QUESTIONS = ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child")
+_INNER = frozenset([*_QUESTIONS, "internal_value", "internal_weight", "internal_count"])
 _LEAVES = frozenset(["leaf_value", "leaf_weight", "leaf_count"])
 
 
@@ -98,8 +96,7 @@ class LightGBMWriter:
 
 def _empty() -> dict[str, str]:
     """A tree of one leaf that adds nothing."""
-    keys = ["split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"]
-    lines = {"Tree": "0", "num_leaves": "1", "num_cat": "0", **dict.fromkeys(keys, "")}
+    lines = {"Tree": "0", "num_leaves": "1", "num_cat": "0", **dict.fromkeys(_QUESTIONS, "")}
     lines |= {"leaf_value": "0", "leaf_weight": "", "leaf_count": "", "internal_value": "", "internal_weight": ""}
     return lines | {"internal_count": "", "is_linear": "0", "shrinkage": "1"}
 
