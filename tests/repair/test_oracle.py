@@ -41,7 +41,7 @@ def test_no_pair_of_the_domain_breaks_the_promise(seed: int, tmp_path: Path) -> 
     output = tmp_path / f"out{path.suffix}"
     names = [["f", "b"]] if len(varied) == 2 else ["f"]
     found = ts.repair(
-        path, data, vary=names, label="y", gap=gap, output=output, method=method, time_limit=3.0, seed=seed,
+        path, data, vary=names, label="y", gap=gap, output=output, method=method, time_limit=1.0, seed=seed,
         certificates=tmp_path / "proofs",
     )  # fmt: skip
     (record,) = found.records
@@ -62,7 +62,7 @@ def test_no_pair_of_the_domain_breaks_the_promise(seed: int, tmp_path: Path) -> 
 def test_values_of_a_regressor_move_by_less(kind: str, method: Any, tmp_path: Path) -> None:
     path, x, y = train(kind, tmp_path, 1)
     data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / f"out{path.suffix}"
-    ts.repair(path, data, vary=["f"], label="y", gap=0.3, output=output, method=method, time_limit=3.0)
+    ts.repair(path, data, vary=["f"], label="y", gap=0.3, output=output, method=method, time_limit=1.0)
     low, high = extremes(predict(path, GRID), [0])
     assert (high - low).max() > 0.3
     low, high = extremes(predict(output, GRID), [0])
@@ -73,7 +73,7 @@ def test_values_of_a_regressor_move_by_less(kind: str, method: Any, tmp_path: Pa
 def test_classes_do_not_change_places_with_a_lead(method: Any, tmp_path: Path) -> None:
     path, x, y = train("xgboost-classes", tmp_path, 1)
     data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / "out.json"
-    found = ts.repair(path, data, vary=["f"], label="y", margin=0.2, output=output, method=method, time_limit=3.0)
+    found = ts.repair(path, data, vary=["f"], label="y", margin=0.2, output=output, method=method, time_limit=1.0)
     assert len(found.records[0]["proofs"]) == 3
     scores = np.log(predict(output, GRID).astype(np.float64))
     ranked = np.sort(scores, axis=1)

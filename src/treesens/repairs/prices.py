@@ -11,8 +11,10 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.frontends.base import LoadedModel
 from treesens.repairs.loss import Labelled, area_under_curve, loss_name, losses
 
-_MOST_WAYS = 256
+_MOST_WAYS = 32
 """Of the values that rows have of the varied features, for rows that flip: so many are tried, evenly spread."""
+_MOST_ROWS = 2000
+"""Rows that are tried for flips, evenly spread."""
 
 
 def prices_of(
@@ -20,8 +22,7 @@ def prices_of(
 ) -> dict[str, Any]:
     """The prices on training rows, and on rows that were held out (the ones that count)."""
     ways = np.unique(train.rows[:, sorted(varied)], axis=0)
-    if len(ways) > _MOST_WAYS:
-        ways = ways[np.linspace(0, len(ways) - 1, _MOST_WAYS).astype(np.int64)]
+    ways = _spread(ways, _MOST_WAYS)
     parts = {"train": train} if test is None else {"train": train, "test": test}
     return {"prices": {name: _price(before, after, part, ways, sorted(varied)) for name, part in parts.items()}}
 
@@ -46,9 +47,16 @@ def _price(
         record["auc_after"] = area_under_curve(new[:, 0], part.labels)
     one, two = before.ensemble.predicted_classes(old), after.ensemble.predicted_classes(new)
     record["decisions_changed"] = int((one != two).sum())
-    record["rows_flip_before"] = int(_flips(before, part.rows, ways, varied).sum())
-    record["rows_flip_after"] = int(_flips(after, part.rows, ways, varied).sum())
+    tried = _spread(part.rows, _MOST_ROWS)
+    record["rows_tried_for_flips"] = len(tried)
+    record["rows_flip_before"] = int(_flips(before, tried, ways, varied).sum())
+    record["rows_flip_after"] = int(_flips(after, tried, ways, varied).sum())
     return record
+
+
+def _spread(rows: FloatArray, most: int) -> FloatArray:
+    """The rows, or so many of them, evenly spread."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
 
 
 def _flips(model: LoadedModel, rows: FloatArray, ways: FloatArray, varied: list[int]) -> BoolArray:

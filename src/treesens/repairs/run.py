@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -35,10 +35,14 @@ Method = Literal["auto", "average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
 
 _HALVINGS = 8
-_MOST_ENTRIES = 6_000_000
+_MOST_ENTRIES = 1_000_000
 """Leaves that the rows of the program reach, in all; of more rows so many are drawn."""
-_STEPS = 6
-"""Of the program between two questions to the engine."""
+_STEPS = 5
+"""Of the program, before the engine is asked again."""
+_QUESTIONS = 20
+"""To the engine, before the program goes on."""
+_NEAR = 1e-9
+"""Of the squares of changes of margins: what is proved is as good as what known pairs allow."""
 _NUDGES = 8
 """How often a file that rounding has broken is blended a little more."""
 _CHECKED_ROWS = 1000
@@ -112,7 +116,10 @@ class Repair:
     def __init__(
         self, model: LoadedModel, train: Labelled, test: Labelled | None, options: RepairOptions, stop: threading.Event
     ) -> None:
-        self.model, self.train, self.test, self.options, self.stop = model, train, test, options, stop
+        self.model, self.train, self.test, self.stop = model, train, test, stop
+        self.options = options = replace(
+            options, domain=(*options.domain, *_missing(model, train, test, options.domain))
+        )
         self.loss = loss_name(model.ensemble)
         self.random = np.random.default_rng(options.seed)
         names = model.ensemble.feature_names
@@ -304,6 +311,7 @@ class _Search:
         self.words = "; ".join(promise.words() for promise in repair.promises(size))
         self.reason = ""
         self.broken: tuple[int, FloatArray] | None = None
+        self.pairs: list[tuple[int, FloatArray, FloatArray]] = []
         self._first = 0
 
     def holds(self, values: FloatArray) -> bool:
@@ -353,27 +361,37 @@ class _Search:
         while time.monotonic() < deadline and not repair.stop.is_set():
             rounds += 1
             outside = program.solve(outside, _STEPS)
-            step = outside - inside
-            if float(program.metric @ step**2) < 1e-9:
+            if float(program.metric @ (outside - inside) ** 2) < _NEAR:
                 break
-            part = 1.0 if rounds % 4 == 0 else 0.5
-            middle = inside + part * step
-            if self.holds(middle):
-                inside, proved = middle, proved + 1
-                if part == 1.0:
-                    continue
-            elif self.broken is None:
-                continue
-            else:
-                number, pair = self.broken
-                candidate = repair.editor.candidate(middle).ensemble
-                climber = climbers[number]
-                found = Pairs(pair[:1], pair[1:2])
-                self._cut(program, climber, found)
-                self._cut(program, climber, climber.climb(candidate, pair[0], pair[1]))
-            if rounds % 10 == 0:
+            for _ in range(_QUESTIONS):
+                if time.monotonic() > deadline or repair.stop.is_set():
+                    break
+                middle = inside + (outside - inside) / 2
+                if self._known_to_break(program, climbers, middle):
+                    outside = program.projected(outside)
+                elif self.holds(middle):
+                    inside, proved = middle, proved + 1
+                elif self.broken is None:
+                    break
+                else:
+                    number, pair = self.broken
+                    climber, candidate = climbers[number], repair.editor.candidate(middle).ensemble
+                    self.pairs.append((number, pair[0], pair[1]))
+                    self._cut(program, climber, Pairs(pair[:1], pair[1:2]))
+                    self._cut(program, climber, climber.climb(candidate, pair[0], pair[1]))
+                    outside = program.projected(outside)
+            if rounds % 5 == 0:
                 self.say(f"{self.words}: {len(program.forms)} pairs, {proved} better models proved, round {rounds}")
         return inside
+
+    def _known_to_break(self, program: Program, climbers: Sequence[Climber], values: FloatArray) -> bool:
+        """Whether a climb from a pair that the engine has given leads to one that breaks a promise: that spares the engine."""
+        if not self.pairs:
+            return False
+        number, high, low = self.pairs[int(self.repair.random.integers(len(self.pairs)))]
+        found = climbers[number].climb(self.repair.editor.candidate(values).ensemble, high, low)
+        self._cut(program, climbers[number], found)
+        return len(found) > 0
 
     def _cut(self, program: Program, climber: Climber, pairs: Pairs) -> None:
         """Pairs become rows of the program: the difference of their scores stays below the limit."""
@@ -394,6 +412,25 @@ def replace_rows(program: Program) -> Program:
     """The same program without limits."""
     program.forms, program.limits = [], []
     return program
+
+
+def _missing(
+    model: LoadedModel, train: Labelled, test: Labelled | None, domain: Sequence[ast.Declaration]
+) -> list[ast.Declaration]:
+    """Missing values belong to the promise of a feature that misses some in a table, unless the domain says what it may be."""
+    rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
+    stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
+    found: list[ast.Declaration] = []
+    for feature, column in zip(model.ensemble.features, rows.T, strict=True):
+        if feature.name in stated or not np.isnan(column).any():
+            continue
+        if feature.categories:
+            raise UsageError(
+                f"the category `{feature.name}` misses values in the rows",
+                remedy=f"say in a file for --domain what it may be: `feature {feature.name}: category {{..}} or missing`",
+            )
+        found.append(ast.Feature(ast.Name(feature.name), ast.Numeric("real"), missing=True))
+    return found
 
 
 @contextmanager
