@@ -10,7 +10,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,12 @@ def table(folder: Path, name: str) -> Table:
     return replace(found, columns={"label" if c == last else c: v for c, v in found.columns.items()}, label="label")
 
 
-def runs(seconds: float, certificates: Path) -> Iterator[dict[str, Any]]:
+def runs(
+    seconds: float, certificates: Path, gaps: Sequence[float], features: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The record of every model, feature, gap and method."""
-    for gap in GAPS:
-        for model, data, feature in CASES:
+    for gap in gaps:
+        for model, data, feature in (case for case in CASES if case[2] in features):
             tables = [table(FOLDER / "data" / data, name) for name in ("train.csv", "test.csv")]
             for method in METHODS:
                 start = time.perf_counter()
@@ -73,11 +75,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0, help="for the search for the best leaves")
     parser.add_argument("--records", type=Path, help="a file of JSON lines")
+    parser.add_argument("--gaps", type=float, nargs="+", default=GAPS)
+    parser.add_argument("--features", nargs="+", default=[feature for _, _, feature in CASES])
     given = parser.parse_args()
     print("| model, feature | gap | method | log loss | price | AUC | decisions changed | largest swing | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        for found in runs(given.seconds, Path(folder)):
+        for found in runs(given.seconds, Path(folder), given.gaps, given.features):
             print(line_of(found), flush=True)
             if given.records is not None:
                 with given.records.open("a") as file:

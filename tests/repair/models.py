@@ -30,10 +30,15 @@ def train(kind: str, folder: Path, seed: int) -> tuple[Path, Any, Any]:
     if kind.startswith("lightgbm"):
         import lightgbm
 
-        goal = {"lightgbm": "binary", "lightgbm-value": "regression"}[kind]
+        goal = {"lightgbm-value": "regression", "lightgbm-classes": "multiclass"}.get(kind, "binary")
         y = score if kind.endswith("value") else label
+        if kind == "lightgbm-classes":
+            y, small = np.digitize(score, [-0.7, 0.7]).astype(np.float64), {**small, "num_class": 3}
+        named = ["f", "a"] if kind == "lightgbm-categories" else "auto"
         options = {"objective": goal, "verbose": -1, "min_data_in_leaf": 5, "num_threads": 1, **small}
-        booster = lightgbm.train(options, lightgbm.Dataset(x, y, feature_name=list(NAMES)), 6)
+        booster = lightgbm.train(
+            options, lightgbm.Dataset(x, y, feature_name=list(NAMES), categorical_feature=named), 6
+        )
         path = folder / "m.txt"
         booster.save_model(str(path))
         return path, x, y
@@ -48,7 +53,11 @@ def train(kind: str, folder: Path, seed: int) -> tuple[Path, Any, Any]:
         options |= {"objective": "reg:squarederror"}
     if kind == "xgboost-dart":
         options |= {"booster": "dart", "rate_drop": 0.3}
-    booster = xgboost.train(options, xgboost.DMatrix(x, y, feature_names=list(NAMES)), 6)
+    if kind == "xgboost-categories":
+        options |= {"max_cat_to_onehot": 1}
+    types = ["c", "c", "q", "q"] if kind == "xgboost-categories" else None
+    matrix = xgboost.DMatrix(x, y, feature_names=list(NAMES), feature_types=types, enable_categorical=True)
+    booster = xgboost.train(options, matrix, 6)
     path = folder / ("m.ubj" if kind == "xgboost-ubj" else "m.json")
     booster.save_model(path)
     return path, x, y
@@ -63,7 +72,8 @@ def predict(path: Path, x: Any) -> Any:
     import xgboost
 
     booster = xgboost.Booster(model_file=path)
-    return booster.predict(xgboost.DMatrix(x, feature_names=list(NAMES)))
+    types = booster.feature_types
+    return booster.predict(xgboost.DMatrix(x, feature_names=list(NAMES), feature_types=types, enable_categorical=True))
 
 
 def write_table(path: Path, x: Any, y: Any) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,28 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
     for number in range(group_of.max() + 1):
         here = values[group_of == number]
         assert not (here.max() >= 0.55 and here.min() <= 0.45)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_an_interruption_keeps_what_is_proved(place: Path, early: bool) -> None:
+    """Before anything is proved there is no model; after the blend it is the blend, or better."""
+    from treesens.data.alignment import align_table
+    from treesens.data.tables import read_table
+    from treesens.repairs.loss import labelled
+    from treesens.repairs.run import Repair
+    from treesens.repairs.sizes import options_of
+
+    model = ts.load(place / "m.json")
+    rows = labelled(model, align_table(model, read_table(place / "d.csv", label="y")), "y")
+    stop = threading.Event()
+    options = options_of([["f"]], {"gap": "0.1"}, method="leaves", time_limit=600.0)
+    repair = Repair(model, rows, None, options, stop)
+    if early:
+        stop.set()
+    found = repair.reach(options.sizes[0], lambda _words: stop.set())
+    assert (found.content is None) == early
+    assert found.facts["seconds"] < 60
+    if found.content is not None:
+        (place / "o.json").write_bytes(found.content)
+        values = predict(place / "o.json", GRID).reshape(3, -1)
+        assert not ((values.max(axis=0) >= 0.6) & (values.min(axis=0) <= 0.4)).any()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -43,8 +43,8 @@ _QUESTIONS = 20
 """To the engine, before the program goes on."""
 _NEAR = 1e-9
 """Of the squares of changes of margins: what is proved is as good as what known pairs allow."""
-_NUDGES = 8
-"""How often a file that rounding has broken is blended a little more."""
+_NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
+"""Parts of the mean that are blended in, one after the other, until the written file is proved."""
 _CHECKED_ROWS = 1000
 _SWING_SECONDS = 10.0
 
@@ -118,7 +118,7 @@ class Repair:
     ) -> None:
         self.model, self.train, self.test, self.stop = model, train, test, stop
         self.options = options = replace(
-            options, domain=(*options.domain, *_missing(model, train, test, options.domain))
+            options, domain=(*options.domain, *_possible(model, train, test, options.domain))
         )
         self.loss = loss_name(model.ensemble)
         self.random = np.random.default_rng(options.seed)
@@ -149,19 +149,26 @@ class Repair:
         """The repaired model of one size. UsageError if no method can reach it."""
         start = time.monotonic()
         search = _Search(self, size, say)
-        chosen, values, alone = self._values(search)
-        result = self._proved(search, chosen, values, alone)
+        found = self._values(search)
+        if found is None:
+            result = Repaired(size, self.options.method, None, "interrupted")
+        else:
+            result = self._proved(search, *found)
         result.facts["seconds"] = round(time.monotonic() - start, 3)
         return result
 
-    def _values(self, search: _Search) -> tuple[Method, FloatArray, bool]:
-        """The method that is cheapest, its leaves, and whether copies stand in the place of their trees."""
+    def _values(self, search: _Search) -> tuple[Method, FloatArray, bool] | None:
+        """The method that is cheapest, its leaves, and whether copies stand in the place of their trees; None if an
+        interruption came before anything was proved.
+        """
         method, original = self.options.method, self.variables.original
-        if search.holds(original):
+        if search.holds(original, self.options.proof_time):
             search.say("the promise holds already")
             return "blend" if method == "auto" else method, original, False
         mean = self.variables.blended(original, 1.0)
-        if not search.holds(mean):
+        if not search.holds(mean, self.options.proof_time):
+            if self.stop.is_set():
+                return None
             kept = f" with {', '.join(self.options.keep)} kept" if self.options.keep else ""
             raise UsageError(
                 f"{search.words} cannot be reached{kept}: {search.reason}",
@@ -204,9 +211,10 @@ class Repair:
     def _proved(self, search: _Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
         """The written file, read again by both readers and proved; blended a little more where rounding has broken it."""
         reason = ""
-        for nudge in range(_NUDGES):
-            part = 0.0 if nudge == 0 else 4.0 ** (nudge - _NUDGES)
-            content = self.editor.content(self.variables.blended(values, part) if part else values, alone=alone)
+        for part in _NUDGES:
+            if part:
+                values = self.variables.blended(values, part)
+            content = self.editor.content(values, alone=alone)
             with _on_disk(content, self.model) as model:
                 self._check_library(model)
                 reason, facts = self._prove_file(search, model)
@@ -314,13 +322,16 @@ class _Search:
         self.pairs: list[tuple[int, FloatArray, FloatArray]] = []
         self._first = 0
 
-    def holds(self, values: FloatArray) -> bool:
-        """Whether all promises are proved of leaves; a pair that breaks one is kept in `broken`."""
+    def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
+        """Whether all promises are proved of leaves within so many seconds each (by default those of a search, so that the
+        written file is proved easily); a pair that breaks one is kept in `broken`.
+        """
         options, self.broken = self.repair.options, None
+        seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
         model = self.repair.editor.candidate(values)
         asked = list(enumerate(questions_for(model, self.repair.promises(self.size), options.decided())))
         for number, asking in asked[self._first :] + asked[: self._first]:
-            result = settle(asking, model, seconds=options.proof_time, stop=self.repair.stop)
+            result = settle(asking, model, seconds=seconds, stop=self.repair.stop)
             if result.verdict is not Verdict.NONE:
                 self._first = number
                 self.reason = f"{asking.promise.words()}: {result.verdict}, {result.reason}"
@@ -414,22 +425,33 @@ def replace_rows(program: Program) -> Program:
     return program
 
 
-def _missing(
+def _possible(
     model: LoadedModel, train: Labelled, test: Labelled | None, domain: Sequence[ast.Declaration]
 ) -> list[ast.Declaration]:
-    """Missing values belong to the promise of a feature that misses some in a table, unless the domain says what it may be."""
+    """What the domain leaves open: every code of a category without names, also codes that no split lists (they all go one
+    way), and missing values of features that miss some in a table.
+    """
     rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []
     for feature, column in zip(model.ensemble.features, rows.T, strict=True):
-        if feature.name in stated or not np.isnan(column).any():
+        missing = bool(np.isnan(column).any())
+        if feature.name in stated:
+            continue
+        name, kind = ast.Name(feature.name), cast(ast.FeatureType, ast.Numeric("real"))
+        if feature.categories and feature.labels:
+            if missing:
+                raise UsageError(
+                    f"the category `{feature.name}` misses values in the rows",
+                    remedy=f"say in a file for --domain: `feature {feature.name}: category {{..}} or missing`",
+                )
             continue
         if feature.categories:
-            raise UsageError(
-                f"the category `{feature.name}` misses values in the rows",
-                remedy=f"say in a file for --domain what it may be: `feature {feature.name}: category {{..}} or missing`",
-            )
-        found.append(ast.Feature(ast.Name(feature.name), ast.Numeric("real"), missing=True))
+            codes = range(feature.categories + 1)
+            kind = ast.Category(tuple(ast.CategoryItem(None, ast.Number(Fraction(code))) for code in codes))
+        elif not missing:
+            continue
+        found.append(ast.Feature(name, kind, missing=missing))
     return found
 
 
