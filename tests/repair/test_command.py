@@ -197,9 +197,8 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
         assert not (here.max() >= 0.55 and here.min() <= 0.45)
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_an_interruption_keeps_what_is_proved(place: Path, early: bool) -> None:
-    """Before anything is proved there is no model; after the blend it is the blend, or better."""
+def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
+    """The search is stopped where the blend is proved, long before its time is over."""
     from treesens.data.alignment import align_table
     from treesens.data.tables import read_table
     from treesens.repairs.loss import labelled
@@ -211,12 +210,9 @@ def test_an_interruption_keeps_what_is_proved(place: Path, early: bool) -> None:
     stop = threading.Event()
     options = options_of([["f"]], {"gap": "0.1"}, method="leaves", time_limit=600.0)
     repair = Repair(model, rows, None, options, stop)
-    if early:
-        stop.set()
     found = repair.reach(options.sizes[0], lambda _words: stop.set())
-    assert (found.content is None) == early
+    assert found.content is not None
     assert found.facts["seconds"] < 60
-    if found.content is not None:
-        (place / "o.json").write_bytes(found.content)
-        values = predict(place / "o.json", GRID).reshape(3, -1)
-        assert not ((values.max(axis=0) >= 0.6) & (values.min(axis=0) <= 0.4)).any()
+    (place / "o.json").write_bytes(found.content)
+    values = predict(place / "o.json", GRID).reshape(3, -1)
+    assert not ((values.max(axis=0) >= 0.6) & (values.min(axis=0) <= 0.4)).any()

@@ -150,9 +150,8 @@ class Repair:
         start = time.monotonic()
         search = _Search(self, size, say)
         found = self._values(search)
-        if found is None:
-            result = Repaired(size, self.options.method, None, "interrupted")
-        else:
+        result = Repaired(size, self.options.method, None, "interrupted")
+        if found is not None:
             result = self._proved(search, *found)
         result.facts["seconds"] = round(time.monotonic() - start, 3)
         return result
