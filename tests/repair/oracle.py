@@ -36,7 +36,11 @@ def extremes(values: Any, varied: list[int]) -> tuple[Any, Any]:
 
 def check(seed: int, folder: Path, seconds: float) -> None:
     """Repairs one model, and raises AssertionError if a pair of the domain breaks the promise."""
-    kind, method, gap = KINDS[seed % len(KINDS)], METHODS[seed // len(KINDS) % len(METHODS)], (0.05, 0.1, 0.2)[seed // 4 % 3]
+    kind, method, gap = (
+        KINDS[seed % len(KINDS)],
+        METHODS[seed // len(KINDS) % len(METHODS)],
+        (0.05, 0.1, 0.2)[seed // 4 % 3],
+    )
     varied = [0] if seed % 5 else [0, 2]
     path, x, y = train(kind, folder, seed)
     data = write_table(folder / "d.csv", x, y)

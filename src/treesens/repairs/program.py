@@ -140,6 +140,10 @@ class Program:
         self.forms.append(form)
         self.limits.append(limit)
 
+    def forget(self) -> None:
+        """Drops all limits: they belong to one size."""
+        self.forms, self.limits = [], []
+
     def projected(self, values: FloatArray) -> FloatArray:
         """The nearest values, in the metric of the rows, that every limit allows."""
         if not self.forms:

@@ -359,7 +359,8 @@ class _Search:
         """
         repair = self.repair
         deadline = time.monotonic() + repair.options.time_limit
-        program = replace_rows(repair.program())
+        program = repair.program()
+        program.forget()
         model = repair.editor.candidate(repair.variables.original)
         asked = questions_for(model, repair.promises(self.size), repair.options.decided())
         climbers = [Climber(asking, model.ensemble, repair.options.seed + n) for n, asking in enumerate(asked)]
@@ -416,12 +417,6 @@ class _Search:
                 held = forest.ensemble.leaf_contribution[reached, 0] * weights[forest.ensemble.tree_output[fixed]]
                 kept = float(held[0].sum() - held[1].sum())
             program.add(self.repair.variables.row(weights, one, two), limit - kept)
-
-
-def replace_rows(program: Program) -> Program:
-    """The same program without limits."""
-    program.forms, program.limits = [], []
-    return program
 
 
 def _possible(
