@@ -16,7 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.result import Verdict
+from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import InternalError, UsageError
@@ -227,35 +227,38 @@ class Repair:
         return Repaired(search.size, method, None, reason)
 
     def _prove_file(self, search: _Search, model: LoadedModel) -> tuple[str, dict[str, Any]]:
-        """Why a file does not keep its promise, or an empty text and the proofs."""
+        """Why a file does not keep its promise, or an empty text and the proofs. A proof counts if its certificate is accepted;
+        the certificates of a file that keeps all promises go into the folder that is named.
+        """
         options, proofs = self.options, []
-        from treesens.report.records import certificate_record
-
-        decided, going_on = options.decided(), threading.Event()
-        for number, asking in enumerate(questions_for(model, self.promises(search.size), decided)):
-            folder = options.certificates
-            found = settle(
-                asking, model, seconds=options.proof_time, stop=going_on, certificates=folder, final=True
-            )  # a Ctrl-C has ended the search; what it found is still proved
-            if found.verdict is not Verdict.NONE:
-                return f"{asking.promise.words()}: {found.verdict}, {found.reason}", {}
-            before = self._swing(number, asking, decided)
-            after = largest_swing(model, asking, decided, seconds=_SWING_SECONDS, stop=self.stop)
-            proofs.append(
-                {
-                    "varied": list(asking.promise.varied),
-                    **asking.decision.record(),
-                    "verdict": str(found.verdict),
-                    "method": found.reason,
-                    "certificates": [certificate_record(c) for c in found.certificates],
-                    "largest_swing": {
-                        "before": before[0],
-                        "before_bound": before[1],
-                        "after": after[0],
-                        "after_bound": after[1],
-                    },
-                }
-            )
+        decided, going_on = (
+            options.decided(),
+            threading.Event(),
+        )  # a Ctrl-C has ended the search; what it found is proved
+        with tempfile.TemporaryDirectory() as made:
+            for number, asking in enumerate(questions_for(model, self.promises(search.size), decided)):
+                found = settle(
+                    asking, model, seconds=options.proof_time, stop=going_on, certificates=Path(made), final=True
+                )
+                if found.verdict is not Verdict.NONE:
+                    return f"{asking.promise.words()}: {found.verdict}, {found.reason}", {}
+                before = self._swing(number, asking, decided)
+                after = largest_swing(model, asking, decided, seconds=_SWING_SECONDS, stop=self.stop)
+                swing = {"before": before[0], "before_bound": before[1], "after": after[0], "after_bound": after[1]}
+                proofs.append(
+                    {
+                        "varied": list(asking.promise.varied),
+                        **asking.decision.record(),
+                        "verdict": str(found.verdict),
+                        "method": found.reason,
+                        "certificates": [_placed(claim, options.certificates) for claim in found.certificates],
+                        "largest_swing": swing,
+                    }
+                )
+            if options.certificates is not None:
+                options.certificates.mkdir(parents=True, exist_ok=True)
+                for file in sorted(Path(made).iterdir()):
+                    write_atomically(options.certificates / file.name, file.read_bytes())
         return "", {"proofs": proofs}
 
     def _swing(self, number: int, asking: Asking, decided: Decided) -> tuple[float | None, float | None]:
@@ -417,6 +420,15 @@ class _Search:
                 held = forest.ensemble.leaf_contribution[reached, 0] * weights[forest.ensemble.tree_output[fixed]]
                 kept = float(held[0].sum() - held[1].sum())
             program.add(self.repair.variables.row(weights, one, two), limit - kept)
+
+
+def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
+    """The record of a certificate in the folder where it is kept; without one it was made and checked, and has no file."""
+    from treesens.report.records import certificate_record
+
+    record = certificate_record(claim)
+    record["file"] = None if folder is None or not claim.path else str(folder / Path(claim.path).name)
+    return record
 
 
 def _possible(
