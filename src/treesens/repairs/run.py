@@ -344,12 +344,13 @@ class _Search:
 
     def blended(self, values: FloatArray) -> FloatArray:
         """As little of the mean as the proofs allow."""
-        low, high = 0.0, 1.0
+        low, high, options = 0.0, 1.0, self.repair.options
+        seconds = min(options.proof_time, max(1.0, options.time_limit / 10))  # few proofs, on which all else rests
         for _ in range(_HALVINGS):
             if self.repair.stop.is_set():
                 break
             middle = (low + high) / 2
-            if self.holds(self.repair.variables.blended(values, middle)):
+            if self.holds(self.repair.variables.blended(values, middle), seconds):
                 high = middle
             else:
                 low = middle
