@@ -122,6 +122,10 @@ class Program:
         """The margins of the rows, float64[rows, outputs]."""
         return self.fixed + self._sums(values)
 
+    def value(self, values: FloatArray) -> float:
+        """What is minimised."""
+        return self._value(self.margins(values), values)
+
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
         ridge = RIDGE / 2 / self.count * float(((values - self.start) ** 2).sum())
         return expected_loss(self.name, margins, self.target) + ridge

@@ -372,6 +372,7 @@ class _Search:
         sample = rows[repair.random.choice(len(rows), min(len(rows), 2000), replace=False)]
         for climber in climbers:
             self._cut(program, climber, climber.of_rows(model.ensemble, sample, 50))
+        blend = inside
         outside, rounds, proved = repair.variables.original, 0, 0
         while time.monotonic() < deadline and not repair.stop.is_set():
             rounds += 1
@@ -397,7 +398,7 @@ class _Search:
                     outside = program.projected(outside)
             if rounds % 5 == 0:
                 self.say(f"{self.words}: {len(program.forms)} pairs, {proved} better models proved, round {rounds}")
-        return inside
+        return min(inside, blend, key=program.value)
 
     def _known_to_break(self, program: Program, climbers: Sequence[Climber], values: FloatArray) -> bool:
         """Whether a climb from a pair that the engine has given leads to one that breaks a promise: that spares the engine."""
