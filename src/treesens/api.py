@@ -6,6 +6,7 @@ model = ts.load("adult.json")                      # or an xgboost / lightgbm / 
 result = ts.check("credit.sens")["sex_alone"]
 result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
 ts.audit(model, frame, label="label").frame()      # features and gaps on real rows
+ts.repair(path, frame, vary=["sex"], label="label", gap=0.1, output="out.json")  # less sensitive, with the proof
 ts.diff(old, new, frame).verdict                   # equal (proved), or the largest difference
 result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
 """
@@ -26,6 +27,7 @@ from treesens.compiler.model import Link
 from treesens.errors import UsageError, typed
 from treesens.grammar.parsing.parser import parse, read
 from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
+from treesens.repair_calls import Repair, repair
 from treesens.report.explain import Explanation
 from treesens.row_calls import Reasons, Robustness, Sets, robust, sets, why
 from treesens.share_calls import Count, count
@@ -271,7 +273,7 @@ def learn_rules(
 
 
 __all__ = [
-    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Robustness", "Sets",
-    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "robust",
+    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Repair", "Robustness", "Sets",
+    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "repair", "robust",
     "sensitivity", "sets", "why",
 ]  # fmt: skip

@@ -44,6 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
+    "repair": (
+        "treesens.commands.repair",
+        "Make a model less sensitive, in its library's file, with the proof.",
+    ),
     "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }

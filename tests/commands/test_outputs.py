@@ -18,7 +18,21 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import one_run, open_regular, will_write, write_atomically
 from treesens.errors import OverwriteError, UsageError
 
-READ = {"data", "domain", "file", "files", "instances", "model", "models", "new", "old", "paths", "purpose", "spec"}
+READ = {
+    "data",
+    "domain",
+    "file",
+    "files",
+    "instances",
+    "model",
+    "models",
+    "new",
+    "old",
+    "paths",
+    "purpose",
+    "spec",
+    "test",
+}
 
 
 def options() -> Iterator[tuple[str, click.Parameter]]:

@@ -51,6 +51,7 @@ RUNS = (
     ("why", "m.json --data d.csv --row 0,1 --also box,radius,recourse"),
     ("why", "m.json --data d.csv --row 0 --all 3"),
     ("sets", "m.json --data d.csv --gap 0.05"),
+    ("repair", "m.json --data l.csv --test l.csv --label y --vary p --gap 0.05 -t 1 -o out.json --certificate proofs"),
     ("info", "m.json --check"),
     ("info", "several.json"),
     ("learn", "rules d.csv"),
@@ -70,6 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     two.estimator.save_model(folder / "m.json")
     several_classes("xgboost").estimator.save_model(folder / "several.json")
     two.frame.to_csv(folder / "d.csv", index=False)
+    two.frame.assign(y=two.classes[two.at_rows]).to_csv(folder / "l.csv", index=False)
     (folder / "q.sens").write_text(QUESTIONS)
     (folder / "spec.toml").write_text(
         'models = ["m.json"]\nfeatures = "all"\npairs = "all"\nmargins = [0.05, 0.2, 9.0]\n'

@@ -1,0 +1,154 @@
+"""The trees of a model that ask for some features, and their means over these features.
+
+The mean of a tree over the features F is a sum of trees that do not ask for F: the tree with every question about F answered
+as one value of F answers it, one such copy for every way in which values of F answer them, weighted by how many rows of a table
+answer so. Copies that ask the same questions are one tree, whose leaves hold the weighted sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from treesens.compiler.model import Ensemble
+from treesens.data.rows import cells_of_rows
+from treesens.errors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A tree that asks what `tree` asks, but for some features.
+
+    `node` int32[N] are node numbers of the ensemble whose questions its nodes ask, parents first and siblings side by side;
+    `left` and `right` int32[N] are positions among them, -1 at leaves. Leaf `position[i]` holds `weight[i]` of the ensemble's
+    leaf `leaf[i]`: a row of `answers` (node -> goes left) leads a row of the table through it.
+    """
+
+    tree: int
+    node: Int32Array
+    left: Int32Array
+    right: Int32Array
+    position: Int32Array
+    leaf: Int32Array
+    weight: FloatArray
+
+    @cached_property
+    def leaves(self) -> Int32Array:
+        """The positions of its leaves, int32[L]."""
+        return np.flatnonzero(self.left < 0).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A node of a copy while it is made: `node` of the ensemble, and its children (None at a leaf)."""
+
+    node: int
+    left: _Part | None = None
+    right: _Part | None = None
+
+
+class Forest:
+    """An ensemble with the trees that ask for the features `varied`, but for those that ask for one of `kept`.
+
+    ModelError for leaves that hold several values.
+    """
+
+    def __init__(self, ensemble: Ensemble, varied: Sequence[int], kept: Sequence[int] = ()) -> None:
+        if (ensemble.tree_output < 0).any():
+            raise ModelError(
+                "the leaves of the model hold a value for every output",
+                place=ensemble.name,
+                remedy="train with one tree per output; such leaves are not repaired",
+            )
+        self.ensemble = ensemble
+        self.varied = frozenset(varied)
+        self.cells = ensemble.on(ensemble.grid(missing=True))
+        asked = [set(ensemble.node_feature[a:b].tolist()) for a, b in self._spans]
+        self.concerned = [t for t, names in enumerate(asked) if names & self.varied]
+        self.changed = [t for t in self.concerned if not asked[t] & set(kept)]
+        self._left: dict[int, BoolArray] = {}
+
+    @property
+    def _spans(self) -> list[tuple[int, int]]:
+        offset = self.ensemble.tree_offset.tolist()
+        return list(pairwise(offset))
+
+    def rows(self, matrix: FloatArray) -> Int32Array:
+        """Rows float64[rows, features] as cells int32[rows, features]; NaN is missing."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cells_of_rows(self.cells.grid, matrix)
+
+    def left_cells(self, node: int) -> BoolArray:
+        """The cells of the node's feature that go left."""
+        if node not in self._left:
+            self._left[node] = self.cells.left_cells(node)
+        return self._left[node]
+
+    def copies(self, tree: int, cells: Int32Array) -> list[Copy]:
+        """The mean of a tree over the features that vary, weighted by rows of cells int32[rows, features]."""
+        start, end = self._spans[tree]
+        inner = [n for n in range(start, end) if int(self.ensemble.node_feature[n]) in self.varied]
+        answers = np.stack([self.left_cells(n)[cells[:, self.ensemble.node_feature[n]]] for n in inner], axis=1)
+        ways, counts = np.unique(answers, axis=0, return_counts=True)
+        groups: dict[Any, tuple[_Part, list[tuple[list[int], float]]]] = {}
+        for way, count in zip(ways, counts.tolist(), strict=True):
+            part = self._restricted(start, dict(zip(inner, way.tolist(), strict=True)))
+            nodes, left, _ = _laid_out(part)
+            leaves = [self.cells.leaf[n] for n, child in zip(nodes, left, strict=True) if child < 0]
+            _, members = groups.setdefault(self._key(part), (part, []))
+            members.append((leaves, count / len(cells)))
+        return [self._copy(tree, part, members) for part, members in groups.values()]
+
+    def _restricted(self, node: int, answers: Mapping[int, bool]) -> _Part:
+        if self.cells.feature[node] < 0:
+            return _Part(node)
+        if node in answers:
+            side = self.cells.left if answers[node] else self.cells.right
+            return self._restricted(int(side[node]), answers)
+        left, right = (self._restricted(int(side[node]), answers) for side in (self.cells.left, self.cells.right))
+        return _Part(node, left, right)
+
+    def _key(self, part: _Part) -> Any:
+        """Equal for copies that ask the same questions."""
+        if part.left is None or part.right is None:
+            return None
+        feature = int(self.cells.feature[part.node])
+        return feature, self.left_cells(part.node).tobytes(), self._key(part.left), self._key(part.right)
+
+    def _copy(self, tree: int, part: _Part, members: list[tuple[list[int], float]]) -> Copy:
+        node, left, right = (np.array(column, dtype=np.int32) for column in _laid_out(part))
+        at = np.flatnonzero(left < 0).astype(np.int32)
+        leaf = np.concatenate([leaves for leaves, _ in members]).astype(np.int32)
+        weight = np.repeat([weight for _, weight in members], len(at))
+        return Copy(tree, node, left, right, np.tile(at, len(members)), leaf, weight)
+
+    def reached(self, copy: Copy, cells: Int32Array) -> Int64Array:
+        """Which leaf of a copy every row reaches, int64[rows]: its number among the copy's leaves."""
+        at = np.zeros(len(cells), dtype=np.int64)
+        for position, (node, left) in enumerate(zip(copy.node.tolist(), copy.left.tolist(), strict=True)):
+            if left < 0:
+                continue
+            here = np.flatnonzero(at == position)
+            goes = self.left_cells(node)[cells[here, self.cells.feature[node]]]
+            at[here] = np.where(goes, left, copy.right[position])
+        return np.searchsorted(copy.leaves, at)
+
+
+def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
+    """Node numbers level by level, siblings side by side, and the positions of their children."""
+    parts, left, right = [part], [], []
+    for one in parts:
+        if one.left is None or one.right is None:
+            left.append(-1)
+            right.append(-1)
+            continue
+        left.append(len(parts))
+        right.append(len(parts) + 1)
+        parts += [one.left, one.right]
+    return [one.node for one in parts], left, right

@@ -1,0 +1,148 @@
+"""Losses of margins on labelled rows, and what else a price is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from treesens.binder.domains import number_codes
+from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.compiler.model import Ensemble, Link, Task
+from treesens.data.tables import Categories, Table
+from treesens.errors import DataError, UsageError
+from treesens.frontends.base import LoadedModel
+
+LossName = Literal["log loss", "squared error"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows float64[rows, features] as the model takes them, and their labels float64[rows]: class numbers, or values."""
+
+    rows: FloatArray
+    labels: FloatArray
+
+
+def loss_name(ensemble: Ensemble) -> LossName:
+    """What the price is counted in. UsageError for models that are trained on another loss."""
+    if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY and ensemble.n_outputs == 1:
+        return "squared error"
+    binary = ensemble.task is Task.BINARY and ensemble.link is Link.LOGISTIC and ensemble.n_outputs == 1
+    several = ensemble.task is Task.MULTICLASS and ensemble.link is Link.SOFTMAX
+    if binary or several:
+        return "log loss"
+    raise UsageError(
+        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` cannot be repaired",
+        remedy="repair takes classifiers with probabilities (logistic or softmax) and regressors of a plain value",
+    )
+
+
+def labelled(model: LoadedModel, table: Table, label: str) -> Labelled:
+    """The rows and labels of an aligned table. DataError for a label that is none, with its row, and without rows."""
+    ensemble = model.ensemble
+    if label not in table.columns:
+        raise DataError(
+            f"the table has no column `{label}`", place=table.name, remedy="name the column of labels: --label NAME"
+        )
+    if table.rows == 0:
+        raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
+    rows = table.matrix(ensemble.feature_names, _stored_categories(ensemble))
+    column = table.columns[label]
+    if loss_name(ensemble) == "squared error":
+        labels = table.numbers(label) if column.dtype == object else column
+        bad = np.flatnonzero(~np.isfinite(labels))
+    else:
+        labels = _classes(ensemble, column)
+        bad = np.flatnonzero(labels < 0)
+    if len(bad):
+        row = int(bad[0])
+        known = ", ".join(f"`{c}`" for c in ensemble.classes[:8]) or "a finite number"
+        raise DataError(
+            f"`{str(column[row])[:40]}` is no label of the model",
+            place=f"{table.name}, row {row}, column `{label}`",
+            remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}",
+        )
+    return Labelled(rows, np.asarray(labels, dtype=np.float64))
+
+
+def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
+    """How the columns of features with named categories are read."""
+    return {
+        feature.name: Categories(
+            {str(label): float(code) for code, label in enumerate(feature.labels)}, number_codes(feature.labels), False
+        )
+        for feature in ensemble.features
+        if feature.labels
+    }
+
+
+def _classes(ensemble: Ensemble, column: Any) -> FloatArray:
+    """The number of each label's class, -1 for what is none: by its text, or by its number."""
+    labels = np.full(len(column), -1.0)
+    for number, name in enumerate(ensemble.classes):
+        if column.dtype == object:
+            labels[[value is not None and str(value) == str(name) for value in column]] = number
+        else:
+            wanted = float(name) if not isinstance(name, str) else np.nan
+            labels[column == wanted] = number
+    return labels
+
+
+def losses(name: LossName, margins: FloatArray, labels: FloatArray) -> FloatArray:
+    """The loss of every row, float64[rows], for margins float64[rows, outputs]."""
+    if name == "squared error":
+        return np.asarray((margins[:, 0] - labels) ** 2)
+    if margins.shape[1] == 1:
+        return np.asarray(np.logaddexp(0.0, margins[:, 0]) - labels * margins[:, 0])
+    high = margins.max(axis=1, keepdims=True)
+    total = high[:, 0] + np.log(np.exp(margins - high).sum(axis=1))
+    return np.asarray(total - margins[np.arange(len(margins)), labels.astype(np.int64)])
+
+
+def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> float:
+    """The mean loss of margins if labels are as the margins `target` expect them, both float64[rows, outputs]."""
+    if name == "squared error":
+        return float(((margins - target) ** 2).mean())
+    if margins.shape[1] == 1:
+        return float((np.logaddexp(0.0, margins) - _shares(target) * margins).mean())
+    high = margins.max(axis=1, keepdims=True)
+    total = high[:, 0] + np.log(np.exp(margins - high).sum(axis=1))
+    return float((total - (_shares(target) * margins).sum(axis=1)).mean())
+
+
+def expected_slopes(name: LossName, margins: FloatArray, target: FloatArray) -> FloatArray:
+    """The derivatives of the rows' expected losses by the margins, float64[rows, outputs]."""
+    if name == "squared error":
+        return np.asarray(2 * (margins - target))
+    return np.asarray(_shares(margins) - _shares(target))
+
+
+def _shares(margins: FloatArray) -> FloatArray:
+    """The probabilities of margins, float64[rows, outputs]."""
+    if margins.shape[1] == 1:
+        return np.asarray(1 / (1 + np.exp(-np.clip(margins, -500, 500))))
+    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def curvature(name: LossName) -> float:
+    """A bound on the second derivative of a loss by a margin."""
+    return 2.0 if name == "squared error" else 0.25
+
+
+def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
+    """The share of pairs of a positive and a negative row that the scores order rightly, ties half; None without such pairs."""
+    positive = labels == 1
+    many, few = int(positive.sum()), int((~positive).sum())
+    if not many or not few:
+        return None
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return float((ranks[positive].sum() - many * (many + 1) / 2) / (many * few))
+
+
+def decisions(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
+    """The classes int64[rows] that the library predicts."""
+    return ensemble.predicted_classes(margins)

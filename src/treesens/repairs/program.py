@@ -1,0 +1,209 @@
+"""The convex program over leaves: the least change of the predictions of training rows, under linear rows that pairs of inputs
+have given.
+
+Variables are what the leaves of the changed trees hold, and the leaves of their copies, which do not ask for the features that
+vary. What is minimised is the loss that the model itself expects: the cross entropy of its own probabilities (squared
+differences of a regressor), which is the divergence of Kullback and Leibler and a constant. Labels of training rows are not
+fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck
+and Teboulle, SIAM J. Imaging Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its
+dual variables, one per pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.errors import MissingPackageError
+from treesens.repairs.forest import Copy, Forest
+from treesens.repairs.loss import LossName, curvature, expected_loss, expected_slopes
+from treesens.repairs.written import leaves_of_trees
+
+RIDGE = 0.1
+"""Of a leaf: as much as so many rows that reach it alone."""
+ROOM = 1e-3
+"""A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The leaves that rows reach in the changed trees and their copies: variables int32[rows, columns], and the output
+    int64[columns] that each column adds to.
+    """
+
+    variable: Int32Array
+    output: Any
+
+
+class Variables:
+    """The variables: first the leaves of the changed trees, then the leaves of the copies."""
+
+    def __init__(self, forest: Forest, copies: Sequence[Copy]) -> None:
+        self.forest, self.copies = forest, copies
+        ensemble = forest.ensemble
+        leaves = leaves_of_trees(ensemble)
+        self.leaf = np.concatenate([np.zeros(0, np.int32), *(leaves[t] for t in forest.changed)])
+        self.of_leaf = np.full(ensemble.n_leaves, -1, dtype=np.int32)
+        self.of_leaf[self.leaf] = np.arange(len(self.leaf))
+        sizes = [len(copy.leaves) for copy in copies]
+        self.start = len(self.leaf) + np.cumsum([0, *sizes])
+        self.count = int(self.start[-1])
+        self.own = ensemble.leaf_contribution[self.leaf, 0]
+        # Every copy's leaves as mixtures of leaves of the changed trees.
+        self._to = np.concatenate(
+            [np.zeros(0, np.int64), *(np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start))]  # noqa: B905
+        )
+        self._from = np.concatenate([np.zeros(0, np.int32), *(self.of_leaf[c.leaf] for c in copies)])
+        self._weight = np.concatenate([np.zeros(0), *(c.weight for c in copies)])
+
+    @property
+    def original(self) -> FloatArray:
+        """The values of the model as it is: copies add nothing."""
+        return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
+
+    def blended(self, values: FloatArray, part: float) -> FloatArray:
+        """(1 - part) of what depends on the features, and part of its mean over them."""
+        n = len(self.own)
+        mean = np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
+        result = values + part * mean
+        result[:n] = (1 - part) * values[:n]
+        return result
+
+    def columns(self, cells: Int32Array) -> Columns:
+        """What rows of cells int32[rows, features] reach."""
+        forest = self.forest
+        own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
+        made = [
+            forest.reached(copy, cells)[:, None] + start
+            for copy, start in zip(self.copies, self.start.tolist())  # noqa: B905
+        ]
+        outputs = forest.ensemble.tree_output[[*forest.changed, *(copy.tree for copy in self.copies)]]
+        return Columns(np.concatenate([own, *made], axis=1).astype(np.int32), outputs.astype(np.int64))
+
+    def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
+        """The difference of scores of two rows of cells as a linear form in the leaves of changed trees, float64[own]."""
+        trees = self.forest.changed
+        reached = self.forest.cells.leaves(np.stack([high, low]))[:, trees]
+        signs = weights[self.forest.ensemble.tree_output[trees]]
+        form = np.zeros(len(self.own))
+        np.add.at(form, self.of_leaf[reached[0]], signs)
+        np.add.at(form, self.of_leaf[reached[1]], -signs)
+        return form
+
+
+class Program:
+    """The program of some training rows with margins float64[rows, outputs]. `add` adds a limit, and `solve` goes on from the
+    values that it is given.
+    """
+
+    def __init__(self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray) -> None:
+        self.variables, self.name, self.target = variables, name, margins
+        self.columns = variables.columns(cells)
+        self.count = len(cells)
+        self.start = variables.original
+        self.fixed = margins - self._sums(self.start)
+        rows = np.bincount(self.columns.variable.ravel(), minlength=variables.count)
+        self.metric = (rows * curvature(name) + RIDGE) / self.count
+        self.forms: list[FloatArray] = []
+        self.limits: list[float] = []
+        self.length = 4.0
+
+    def _sums(self, values: FloatArray) -> FloatArray:
+        sums = np.zeros((self.count, self.target.shape[1]))
+        for output in range(sums.shape[1]):
+            sums[:, output] = values[self.columns.variable[:, self.columns.output == output]].sum(axis=1)
+        return sums
+
+    def margins(self, values: FloatArray) -> FloatArray:
+        """The margins of the rows, float64[rows, outputs]."""
+        return self.fixed + self._sums(values)
+
+    def value(self, values: FloatArray) -> float:
+        """What is minimised."""
+        return self._value(self.margins(values), values)
+
+    def _value(self, margins: FloatArray, values: FloatArray) -> float:
+        ridge = RIDGE / 2 / self.count * float(((values - self.start) ** 2).sum())
+        return expected_loss(self.name, margins, self.target) + ridge
+
+    def _slope(self, margins: FloatArray, values: FloatArray) -> FloatArray:
+        by_margin = expected_slopes(self.name, margins, self.target)
+        result = RIDGE * (values - self.start)
+        for output in range(margins.shape[1]):
+            mine = self.columns.variable[:, self.columns.output == output]
+            weights = np.repeat(by_margin[:, output], mine.shape[1])
+            result += np.bincount(mine.ravel(), weights=weights, minlength=len(values))
+        return result / self.count
+
+    def add(self, form: FloatArray, limit: float) -> None:
+        """From now on form @ leaves <= limit."""
+        self.forms.append(form)
+        self.limits.append(limit)
+
+    def forget(self) -> None:
+        """Drops all limits: they belong to one size."""
+        self.forms, self.limits = [], []
+
+    def projected(self, values: FloatArray) -> FloatArray:
+        """The nearest values, in the metric of the rows, that every limit allows."""
+        if not self.forms:
+            return values
+        n, forms = len(self.variables.own), np.stack(self.forms)
+        excess = forms @ values[:n] - np.array(self.limits)
+        if (excess <= 0).all():
+            return values
+        scaled = forms / self.metric[:n]
+        dual = _least_dual(scaled @ forms.T, excess)
+        result = values.copy()
+        result[:n] -= scaled.T @ dual
+        return result
+
+    def solve(self, values: FloatArray, steps: int) -> FloatArray:
+        """Values with less loss within the limits, after so many steps."""
+        now = ahead = self.projected(values)
+        momentum, best = 1.0, self._value(self.margins(now), now)
+        for _ in range(steps):
+            margins = self.margins(ahead)
+            here, slope = self._value(margins, ahead), self._slope(margins, ahead)
+            while True:
+                then = self.projected(ahead - slope / (self.length * self.metric))
+                step = then - ahead
+                model = here + float(slope @ step) + self.length / 2 * float(self.metric @ step**2)
+                value = self._value(self.margins(then), then)
+                if value <= model + 1e-12 or self.length > 1e6:
+                    break
+                self.length *= 2
+            following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            if value > best:
+                momentum, ahead = 1.0, now  # a restart: the last steps went too far
+                continue
+            ahead = then + (momentum - 1) / following * (then - now)
+            now, best, momentum = then, value, following
+        return now
+
+
+def _least_dual(gram: FloatArray, excess: FloatArray) -> FloatArray:
+    """The duals of a projection: the least of x @ gram @ x / 2 - excess @ x over x >= 0."""
+    try:
+        import clarabel
+        from scipy import sparse
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the method `leaves` needs {error.name}, which is not installed",
+            remedy="pip install 'treesens[repair]', or choose --method blend or average",
+        ) from None
+    count = len(excess)
+    scale = max(1e-300, float(np.abs(gram).max()))
+    quadratic = sparse.csc_matrix(np.triu(gram / scale) + 1e-9 * np.eye(count))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solver = clarabel.DefaultSolver(
+        quadratic, -excess, -sparse.identity(count, format="csc"), np.zeros(count), [clarabel.NonnegativeConeT(count)],
+        settings,
+    )  # fmt: skip
+    found = np.maximum(np.asarray(solver.solve().x, dtype=np.float64), 0.0) / scale
+    return np.where(np.isfinite(found), found, 0.0)

@@ -1,0 +1,156 @@
+"""What a repaired model promises, as questions whose answer must be `none`, and their answers with certificates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.model import Link
+from treesens.compiler.result import Result
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+from treesens.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
+from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
+
+PromiseKind = Literal["gap", "margin", "swing"]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """No two inputs that differ in `varied` alone lie on both sides of the decision by `size` (`gap` in probability or in the
+    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`).
+    """
+
+    varied: tuple[str, ...]
+    kind: PromiseKind
+    size: Fraction
+
+    def words(self) -> str:
+        """The promise in a few words."""
+        return f"{self.kind} {float(self.size):g} of {', '.join(self.varied)}"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What decides: a cut-off of the probability, classes by name, and what inputs are possible."""
+
+    threshold: Fraction | None = None
+    classes: tuple[str, ...] = ()
+    domain: tuple[ast.Declaration, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A promise about one decision of a model, as a question whose answer must be `none`."""
+
+    promise: Promise
+    decision: Decision
+    question: ResolvedQuestion
+
+    @property
+    def weights(self) -> FloatArray:
+        """What is compared between two inputs: weights float64[outputs] of the margins."""
+        weights = np.zeros(self.decision.ensemble.n_outputs)
+        if isinstance(self.decision, Between):
+            weights[self.decision.first], weights[self.decision.second] = 1.0, -1.0
+        else:
+            weights[self.decision.output] = 1.0
+        return weights
+
+    @property
+    def sides(self) -> tuple[float, float] | None:
+        """The scores that one input must reach and the other stay below to break the promise; None if only their difference
+        counts.
+        """
+        size = float(self.promise.size)
+        if self.promise.kind == "swing" or isinstance(self.decision, Apart):
+            return None
+        if isinstance(self.decision, Between):
+            return size, -size
+        centre = float(self.decision.centre)
+        low, high = centre - size, centre + size
+        if self.promise.kind == "gap" and self.decision.ensemble.link is Link.LOGISTIC:
+            low, high = (float(np.log(p) - np.log1p(-p)) for p in (low, high))
+        return high, low
+
+    @property
+    def limit(self) -> float:
+        """A difference of scores below which no pair can break the promise."""
+        return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
+
+    def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
+        """Which pairs of scores float64[pairs] may break the promise."""
+        apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
+        return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
+
+
+def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Decided) -> list[Asking]:
+    """A question per promise and decision of the model. UsageError for promises that have no meaning."""
+    check_features(model, [promise.varied for promise in promises])
+    units = []
+    for promise in promises:
+        if promise.kind == "swing":
+            asked = natural_question(model.ensemble, decided.threshold, decided.classes)
+        else:
+            asked = Asked(promise.kind, decided.threshold, decided.classes)
+        for decision in decisions_of(model.ensemble, asked):
+            decision.check(promise.size)
+            units.append((promise, decision))
+    queries = [
+        ast.Query(ast.Name(f"{promise.kind}{n}"), pair_of(promise.varied, _clauses(promise, decision)))
+        for n, (promise, decision) in enumerate(units)
+    ]
+    declared = declarations_of(model, (), has_table=False, domain=decided.domain)
+    bound = bind_study(model, None, (*declared, *queries), None)
+    return [Asking(*unit, question) for unit, question in zip(units, bound, strict=True)]
+
+
+def _clauses(promise: Promise, decision: Decision) -> tuple[ast.Formula, ...]:
+    if promise.kind == "swing":
+        return (ast.Comparison(decision.difference(), ">", ast.Number(promise.size)),)
+    return decision.clauses(promise.size)
+
+
+def settle(
+    asking: Asking,
+    model: LoadedModel,
+    *,
+    seconds: float,
+    stop: threading.Event,
+    certificates: Path | None = None,
+    final: bool = False,
+) -> Result:
+    """The answer to a question: `none` keeps the promise. In the end (`final`) it must stand whatever the library rounds."""
+    options = Options(
+        backend="native", time_limit=seconds, regions=False, certificates=certificates,
+        require_certificate=certificates is not None,
+        library_predict=[model.replay] if final else None,
+    )  # fmt: skip
+    budget = Budget.of(seconds, stop)
+    return answer_question(asking.question, options, budget, confirm="library" if final else None)
+
+
+def largest_swing(
+    model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
+) -> tuple[float | None, float | None]:
+    """The largest difference of scores of two inputs that differ in the features of a promise alone: what a pair reaches, and
+    a proved bound; None if nothing is known.
+    """
+    objective = ast.Objective("maximize", asking.decision.difference())
+    query = ast.Query(ast.Name("swing"), pair_of(asking.promise.varied, (), objective))
+    declared = declarations_of(model, (), has_table=False, domain=decided.domain)
+    (question,) = bind_study(model, None, (*declared, query), None)
+    options = Options(backend="native", time_limit=seconds, regions=False)
+    found = answer_question(question, options, Budget.of(seconds, stop)).objective
+    return (None, None) if found is None else (found.value, found.bound)

@@ -1,0 +1,58 @@
+"""Repaired models as a table on the terminal: a line per size, with prices beside the model as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from treesens.report.show import out
+from treesens.report.tables import Table
+
+
+def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
+    """Prices are those of the rows that were held out, if there are any."""
+    table = Table(box=None, pad_edge=False)
+    columns: tuple[tuple[str, Literal["left", "right"]], ...] = (
+        (kind, "right"),
+        ("method", "left"),
+        ("rows", "left"),
+        ("loss", "right"),
+        ("AUC", "right"),
+        ("decisions changed", "right"),
+        ("rows that flip", "right"),
+        ("largest swing", "right"),
+        ("trees changed", "right"),
+        ("file", "left"),
+    )
+    for name, justify in columns:
+        table.add_column(name, justify=justify)
+    for record in records:
+        if not record["proved"]:
+            table.add_row(f"{record['size']:g}", record["method"], *["–"] * 7, "not proved")
+            continue
+        rows, price = list(record["prices"].items())[-1]
+        swings = [proof["largest_swing"] for proof in record["proofs"]]
+        table.add_row(
+            f"{record['size']:g}",
+            record["method"],
+            f"{price['rows']} ({rows})",
+            f"{price['loss_before']:.4f} → {price['loss_after']:.4f}",
+            _both(price, "auc", ".4f"),
+            f"{price['decisions_changed']}" if "decisions_changed" in price else "–",
+            _both(price, "rows_flip", "d"),
+            ", ".join(f"{_number(s['before'])} → {_number(s['after'])}" for s in swings),
+            f"{record['changes']['trees_changed']} of {record['changes']['trees']}",
+            record.get("file", "–"),
+        )
+    table.print_fitted(out(), ("trees changed", "file"))
+
+
+def _both(price: dict[str, Any], name: str, form: str) -> str:
+    before, after = price.get(f"{name}_before"), price.get(f"{name}_after")
+    if before is None or after is None:
+        return "–"
+    return f"{before:{form}} → {after:{form}}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

@@ -1,0 +1,88 @@
+"""No pair of the whole domain breaks the promise, by the stock library's own predictions of the written file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treesens as ts
+from tests.repair.models import GRID, predict, train, write_table
+from tests.repair.oracle import METHODS, check, extremes
+
+pytest.importorskip("clarabel")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_pair_of_the_domain_breaks_the_promise(seed: int, tmp_path: Path) -> None:
+    check(seed, tmp_path, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["xgboost-value", "lightgbm-value"])
+@pytest.mark.parametrize("method", METHODS)
+def test_values_of_a_regressor_move_by_less(kind: str, method: Any, tmp_path: Path) -> None:
+    path, x, y = train(kind, tmp_path, 1)
+    data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / f"out{path.suffix}"
+    ts.repair(path, data, vary=["f"], label="y", gap=0.3, output=output, method=method, time_limit=1.0)
+    low, high = extremes(predict(path, GRID), [0])
+    assert (high - low).max() > 0.3
+    low, high = extremes(predict(output, GRID), [0])
+    assert (high - low).max() < 0.3
+
+
+@pytest.mark.parametrize("kind", ["xgboost-classes", "lightgbm-classes"])
+@pytest.mark.parametrize("method", METHODS)
+def test_classes_do_not_change_places_with_a_lead(kind: str, method: Any, tmp_path: Path) -> None:
+    path, x, y = train(kind, tmp_path, 1)
+    data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / f"out{path.suffix}"
+    found = ts.repair(path, data, vary=["f"], label="y", margin=0.2, output=output, method=method, time_limit=1.0)
+    assert len(found.records[0]["proofs"]) == 3
+    scores = np.log(predict(output, GRID).astype(np.float64))
+    ranked = np.sort(scores, axis=1)
+    first, lead = scores.argmax(axis=1), ranked[:, -1] - ranked[:, -2]
+    sure = lead >= 0.2
+    _, group = np.unique(GRID[:, 1:], axis=0, return_inverse=True)
+    assert all(len(set(first[sure & (group == g)])) <= 1 for g in range(group.max() + 1))
+
+
+def test_rounds_keep_their_numbers(tmp_path: Path) -> None:
+    """After early stopping the wrapper predicts with the first rounds alone: also from the repaired file."""
+    import xgboost
+
+    path, x, y = train("xgboost", tmp_path, 2)
+    booster = xgboost.Booster(model_file=path)
+    booster.set_attr(best_iteration="3")
+    booster.save_model(path)
+    data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / "out.json"
+    ts.repair(path, data, vary=["f"], label="y", gap=0.0, output=output, method="average", time_limit=1.0)
+    before, after = xgboost.Booster(model_file=path), xgboost.Booster(model_file=output)
+    assert after.attr("best_iteration") == "3"
+    assert after.num_boosted_rounds() == before.num_boosted_rounds()
+    # Each round of the repaired model is the mean of that round over the rows' values of `f`.
+    values, counts = np.unique(x[:, 0], return_counts=True)
+    for rounds in (1, 4):
+        mean = np.zeros(len(GRID))
+        for value, count in zip(values, counts, strict=True):
+            moved = GRID.copy()
+            moved[:, 0] = value
+            matrix = xgboost.DMatrix(moved, feature_names=["f", "a", "b", "c"])
+            mean += count / len(x) * before.predict(matrix, output_margin=True, iteration_range=(0, rounds))
+        matrix = xgboost.DMatrix(GRID, feature_names=["f", "a", "b", "c"])
+        found = after.predict(matrix, output_margin=True, iteration_range=(0, rounds))
+        assert np.allclose(found, mean, atol=1e-5)
+
+
+def test_files_that_do_not_say_where_rounds_end(tmp_path: Path) -> None:
+    """XGBoost before 1.7 writes no `iteration_indptr`: trees of nothing fill the last round."""
+    path, x, y = train("xgboost-classes", tmp_path, 2)
+    document = json.loads(path.read_text())
+    del document["learner"]["gradient_booster"]["model"]["iteration_indptr"]
+    path.write_text(json.dumps(document))
+    data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / "out.json"
+    found = ts.repair(path, data, vary=["f"], label="y", margin=0.3, output=output, method="blend", time_limit=1.0)
+    assert found.records[0]["proved"]
+    loaded = ts.load(output)
+    assert np.array_equal(loaded.ensemble.margins_emulated(GRID), loaded.margins(GRID))
