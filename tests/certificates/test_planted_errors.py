@@ -17,7 +17,7 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
-from treesens.backends.native.direct import Asked, DirectQuestion, parts_of, ask
+from treesens.backends.native.direct import Asked, DirectQuestion, ask, parts_of
 from treesens.backends.native.direct_proof import proof_of
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
