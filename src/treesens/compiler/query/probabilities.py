@@ -79,6 +79,9 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
     )
     if abs(near) > _CLEAR * (1 + sum(abs(float(t.factor)) for t in row.terms)):
         return near > 0
+    if (beyond := _beyond_all(row)) is not None:
+        return beyond
+    values = _with_common_denominator(row, values)
     bits = 64
     while bits <= 1 << 13:
         low = high = -row.bound
@@ -91,6 +94,33 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
             return not row.strict
         bits *= 4
     raise InternalError("a sum of probabilities could not be told from its bound")
+
+
+def _beyond_all(row: ProbabilitySum) -> bool | None:
+    """What holds of every input, since a probability lies strictly between 0 and 1; None if inputs may differ.
+
+    Scores may be so large that no number of bits tells a probability from 0 or 1.
+    """
+    most = sum((max(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
+    least = sum((min(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
+    if not row.terms or not all(term.exponents for term in row.terms):
+        return None
+    if row.bound >= most:
+        return False
+    return True if row.bound <= least else None
+
+
+def _with_common_denominator(row: ProbabilitySum, values: list[list[Fraction]]) -> list[list[Fraction]]:
+    """Of p - q >= 0 the same with exponents that are near 0, in which p and q can be told apart.
+
+    p >= q holds if the exponents of p sum to no more powers of e than those of q do, whatever power both are divided by.
+    """
+    if row.bound != 0 or len(row.terms) != 2 or row.terms[0].factor != -row.terms[1].factor:
+        return values
+    if not all(values):
+        return values
+    far = max(max(exponents) for exponents in values)
+    return values if abs(far) < _FAR // 2 else [[v - far for v in exponents] for exponents in values]
 
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
