@@ -186,6 +186,29 @@ def test_emit_writes_every_format(folder: Path, target: str) -> None:
     assert (folder / f"out.{target}").stat().st_size > 100
 
 
+def test_emit_into_a_folder_replaces_no_file_unless_it_is_forced(folder: Path) -> None:
+    second = GOOD[GOOD.index("query q") :].replace("query q", "query q2")
+    (folder / "q.sens").write_text(GOOD + "\n" + second)
+    (folder / "out").mkdir()
+    (folder / "out" / "q2.lp").write_text("mine")
+    refused = run(folder, "emit", "q.sens", "--to", "lp", "-o", "out")
+    assert refused.returncode == 1
+    assert "q2.lp" in refused.stderr
+    assert (folder / "out" / "q2.lp").read_text() == "mine"
+    assert not (folder / "out" / "q.lp").exists()
+    assert run(folder, "emit", "q.sens", "--to", "lp", "-o", "out", "--force").returncode == 0
+    assert (folder / "out" / "q2.lp").stat().st_size > 100
+
+
+def test_emit_writes_no_two_questions_to_one_file(folder: Path) -> None:
+    second = GOOD[GOOD.index("query q") :].replace("query q", "query Q")
+    (folder / "q.sens").write_text(GOOD + "\n" + second)
+    done = run(folder, "emit", "q.sens", "--to", "lp", "-o", "out")
+    assert done.returncode != 0
+    assert "both be written" in done.stderr
+    assert not (folder / "out").exists()
+
+
 def test_emitted_sir_goes_through_opt(folder: Path) -> None:
     run(folder, "emit", "q.sens", "--to", "sir", "--pipeline", "kant", "-o", "q.sir")
     done = run(folder, "opt", "q.sir", "-p", "default", "--verify-each", "--check-each", "brute", "--full")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.files import check_writable, will_write, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
 
@@ -41,6 +41,7 @@ FORMATS = {
 @trust_option
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
+@click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
 @time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
@@ -50,6 +51,7 @@ def command(
     trust_pickle: bool,
     target: str,
     output: Path | None,
+    force: bool,
     time_limit: float | None,
     pipeline: str,
     precision: int,
@@ -68,6 +70,7 @@ def command(
         )
     if output is not None and len(asked) == 1:
         check_writable(output)
+    paths = files_of([bound.name for bound in asked], output, target, force=force)
 
     def written(bound: ResolvedQuestion) -> str:
         module = compile_query(bound.query, pipeline).module
@@ -86,16 +89,33 @@ def command(
         if names_probabilities(bound.query.constraints):
             words = "probabilities that are not linear stand in it as rows that follow from them"
             say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
-        if output is None:
+        path = paths.get(bound.name)
+        if path is None:
             say(text, nl=False)
             continue
-        path = output
-        if len(asked) > 1:
-            output.mkdir(parents=True, exist_ok=True)
-            path = output / f"{file_name(bound.name)}.{target}"
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
     return exit_code_of(loaded, pieces.code)
+
+
+def files_of(names: Sequence[str], output: Path | None, target: str, *, force: bool) -> dict[str, Path]:
+    """The file of each question: the output itself for one, files in that folder for several; none without an output.
+
+    UsageError for two questions of one file name, OverwriteError for a file that is there already, unless `force`.
+    """
+    if output is None or len(names) == 1:
+        return {} if output is None else {names[0]: output}
+    paths: dict[str, Path] = {}
+    for name in names:
+        path = output / f"{file_name(name)}.{target}"
+        other = next((known for known, taken in paths.items() if taken.name.lower() == path.name.lower()), None)
+        if other is not None:
+            raise UsageError(
+                f"`{other}` and `{name}` would both be written to {path}", remedy="ask for one of them, or rename it"
+            )
+        paths[name] = will_write(path, derived=True, force=force)
+    return paths
 
 
 def file_name(query: str) -> str:
