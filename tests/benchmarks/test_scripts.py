@@ -32,6 +32,7 @@ SMALLEST = {
     ),
     "forests": ("{bench}/data/diabetes/train.csv", "--depths", "1", "--limit", "1"),
     "highs_options": ("--bench", "{bench}", "--limit", "1"),
+    "likelihood": ("--bench", "{bench}", "--every", "5", "--limit", "1", "--solver", "", "--output", "{out}/l.jsonl"),
     "linf_distances": (
         "--bench",
         "{bench}",
