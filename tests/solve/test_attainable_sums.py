@@ -67,6 +67,26 @@ def test_planted_subset_sums(tmp_path: Path, count: int, bits: int, odd: bool) -
     assert [attempt.detail for attempt in answer.result.attempts] == ["attainable sums"]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_few_features_that_do_not_vary_are_decided_whatever_the_leaves(tmp_path: Path, seed: int) -> None:
+    """The paper's polynomial case: leaves are floats, most features vary; at the largest gap that there is, and beyond it."""
+    rng = np.random.default_rng(seed)
+    count, kept = 14, [0, 1, 2]
+    leaves = [tuple(float(np.float32(x)) for x in rng.normal(size=2)) for _ in range(count)]
+    path = stumps(tmp_path, leaves)  # type: ignore[arg-type]
+    free = np.array(leaves[len(kept) :])
+    fixed = [sum(leaves[i][b] for i, b in zip(kept, bits, strict=True)) for bits in itertools.product((0, 1), repeat=3)]
+    top, bottom = free.max(axis=1).sum(), free.min(axis=1).sum()
+    for gap in (0.5, 2.0, 4.0, 6.0, 8.0, 10.0):
+        truth = any(f + top >= gap and f + bottom <= -gap for f in fixed)
+        text = f'model m from "m"\n{domain(count)}\nquery q: find a, b in m such that\n'
+        varied = ", ".join(f"x{i}" for i in range(3, count))
+        text += f"    a = b except {{{varied}}}\n    value(a) >= {gap}\n    value(b) <= {-gap}"
+        answer = ts.check_text(text, models={"m": path}, backend="native")["q"]
+        assert answer.verdict == ("found" if truth else "none"), gap
+        assert answer.result.attempts[0].detail == "attainable sums"
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_additive_models_against_all_inputs(tmp_path: Path, seed: int) -> None:
     """Pairs that differ in one or two features, with bounds to both sides, at sums that are reached and beside them."""

@@ -2,10 +2,13 @@
 
 Trees that share no feature, directly or through others, choose their leaves independently. So a score is a sum of parts, one
 for each group of trees that do share features, and its values are the sums of one choice per part. This is subset sum, from
-which the paper shows that trees of depth 1 are hard already. The table of attainable sums is the dynamic program of Bellman
-(*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 4), with one bit per sum. If
-few features differ between the points, only their groups add other numbers to the two rows than the table has; that is the
-case which the paper decides in polynomial time (stumps, if the number of such features is bounded).
+which the paper shows that trees of depth 1 are hard already (Theorem weaknp:depth1). The table of attainable sums is the
+dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
+4), one bit per sum.
+
+A feature that varies belongs to each point alone, so the best choice of its part is the best for all. What is left are
+choices of the features that do not vary: few of them are gone through, which is the case that the paper decides in
+polynomial time (Theorem bounded-poly).
 
 A bound that relaxes the choice of leaves sees nothing of this: no linear relaxation has a gap between two neighbouring sums.
 """
@@ -194,15 +197,20 @@ def _decide(
     variables: _Variables,
     budget: Budget,
 ) -> TreeFacts | None:
-    """Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them."""
+    """Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them.
+
+    If the sums are too far apart for a table, all are combined.
+    """
     direction, along, apart = _by_direction(parts)
+    table = _Table.of(along, direction)
+    if table is None:
+        apart, along = [*apart, *along], []
+        table = _Table.of(along, direction)
+        assert table is not None
     first = constant + sum((part.sums[0] for part in along), np.zeros_like(constant))
     wanted = [bound - int(base) for bound, base in zip(bounds, first, strict=True)]
     front = _front_of(apart, len(wanted))
     if front is None:
-        return None
-    table = _Table.of(along, direction)
-    if table is None:
         return None
     for sums, choices in front:
         if budget.over:
@@ -218,12 +226,15 @@ def _decide(
 
 
 def _by_direction(parts: list[_Part]) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
-    """The proportion in which most parts add to the rows, those parts, and the others. With one row all parts do."""
+    """The proportion in which most parts add to one row what they take from another, those parts, and the others.
+
+    A part that takes from no row has a best choice, and needs no table.
+    """
     proportions: dict[tuple[int, ...], list[_Part]] = {}
     bent: list[_Part] = []
     for part in parts:
         step = _proportion(part.sums)
-        if step is None:
+        if step is None or min(step) >= 0:
             bent.append(part)
         else:
             proportions.setdefault(step, []).append(part)
