@@ -39,16 +39,17 @@ def table(folder: Path, name: str) -> Table:
 
 
 def runs(
-    seconds: float, certificates: Path, gaps: Sequence[float], features: Sequence[str]
+    bench: Path, seconds: float, certificates: Path, gaps: Sequence[float], cases: Sequence[tuple[str, str, str]]
 ) -> Iterator[dict[str, Any]]:
     """The record of every model, feature, gap and method."""
     for gap in gaps:
-        for model, data, feature in (case for case in CASES if case[2] in features):
-            tables = [table(FOLDER / "data" / data, name) for name in ("train.csv", "test.csv")]
+        for model, data, feature in cases:
+            names = ("train.csv", "test.csv")
+            tables = [table(bench / "data" / data, name) for name in names if (bench / "data" / data / name).exists()]
             for method in METHODS:
                 start = time.perf_counter()
                 found = ts.repair(
-                    FOLDER / "models" / f"{model}.json", tables[0], test=tables[1], vary=[feature], label="label", gap=gap,
+                    bench / "models" / f"{model}.json", tables[0], test=tables[-1], vary=[feature], label="label", gap=gap,
                     method=method, time_limit=seconds, certificates=certificates,
                 )  # fmt: skip
                 (record,) = found.records
@@ -73,15 +74,18 @@ def line_of(found: dict[str, Any]) -> str:
 def main() -> None:
     """Runs all and prints the table; records go to a file of lines, if one is named."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bench", type=Path, default=FOLDER)
+    parser.add_argument("--case", nargs=3, metavar=("MODEL", "DATA", "FEATURE"), help="this pair alone")
     parser.add_argument("--seconds", type=float, default=120.0, help="for the search for the best leaves")
     parser.add_argument("--records", type=Path, help="a file of JSON lines")
     parser.add_argument("--gaps", type=float, nargs="+", default=GAPS)
     parser.add_argument("--features", nargs="+", default=[feature for _, _, feature in CASES])
     given = parser.parse_args()
+    cases = [tuple(given.case)] if given.case else [case for case in CASES if case[2] in given.features]
     print("| model, feature | gap | method | log loss | price | AUC | decisions changed | largest swing | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        for found in runs(given.seconds, Path(folder), given.gaps, given.features):
+        for found in runs(given.bench, given.seconds, Path(folder), given.gaps, cases):
             print(line_of(found), flush=True)
             if given.records is not None:
                 with given.records.open("a") as file:

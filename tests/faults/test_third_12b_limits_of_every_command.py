@@ -158,6 +158,12 @@ CASES = [
     Case("count", ("big.json", *DATA, "--vary", "f0", "--gap", "0.1", "--measure", "chow-liu", *LIMIT)),
     Case("sets", ("big.json", "--features", "f0,f1", "--gap", "0.4", *LIMIT), 3),
     Case("range", ("big.json", "--threads", "1", *LIMIT), 2),
+    # Each method writes the file and reads it again several times: that of the large model takes longer than its searches.
+    Case(
+        "repair",
+        ("small.json", *DATA, "--vary", "f0", "--gap", "0.1", "-o", "repaired.json", "--proof-time", "2", *LIMIT),
+        6,
+    ),
     Case("robust", ("big.json", *DATA, "--rows", "0", *LIMIT)),
     Case("why", ("big.json", *DATA, "--row", "0", *LIMIT)),
     Case("vnnlib", ("big.onnx", "p.vnnlib", "2")),

@@ -92,7 +92,7 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.repairs.run import place_of, repair_all, write_all
+    from treesens.repairs.run import Repaired, place_of, repair_all, write_all
     from treesens.repairs.sizes import options_of
     from treesens.report.records import SCHEMA_VERSION
     from treesens.report.repair_table import show_repairs
@@ -111,13 +111,14 @@ def command(
     for size in options.sizes if output is not None else ():
         assert output is not None
         check_writable(place_of(output, size, options))
+    found: list[Repaired] = []  # an interruption may come before there is one
     with interruptible() as interruption:
         found = repair_all(
             loaded, train, held_out, label, options, interruption.event, lambda words: say(words, err=True)
         )
         if output is not None:
             write_all(output, found, options)
-        stopped = interruption.event.is_set()
+    stopped = interruption.event.is_set()
     records = [one.record() for one in found]
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}

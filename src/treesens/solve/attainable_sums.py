@@ -201,7 +201,7 @@ def _decide(
 
     If the sums are too far apart for a table, all are combined.
     """
-    direction, along, apart = _by_direction(parts)
+    direction, along, apart = _by_direction(parts, len(constant))
     table = _Table.of(along, direction)
     if table is None:
         apart, along = [*apart, *along], []
@@ -225,7 +225,7 @@ def _decide(
     return TreeFacts(None, True, "infeasible")
 
 
-def _by_direction(parts: list[_Part]) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
+def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
     """The proportion in which most parts add to one row what they take from another, those parts, and the others.
 
     A part that takes from no row has a best choice, and needs no table.
@@ -239,7 +239,7 @@ def _by_direction(parts: list[_Part]) -> tuple[tuple[int, ...], list[_Part], lis
         else:
             proportions.setdefault(step, []).append(part)
     if not proportions:
-        return (1, *[0] * (parts[0].sums.shape[1] - 1)) if parts else (1,), [], bent
+        return (1, *[0] * (rows - 1)), [], bent
     best = max(proportions, key=lambda step: len(proportions[step]))
     others = [part for step, members in proportions.items() if step != best for part in members]
     return best, proportions[best], bent + others
