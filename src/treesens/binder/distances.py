@@ -6,6 +6,7 @@ and the values of an answer satisfy them exactly.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -31,6 +32,10 @@ def counted_features(scope: Scope) -> tuple[int, ...]:
     return tuple(f for f in range(len(scope.inputs.features)) if f not in scope.varied)
 
 
+WIDEST = Fraction(sys.float_info.max)
+"""Distances count in doubles: a wider domain would put all inputs at one place."""
+
+
 def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> Fraction:
     """The unit of a feature in distances: the width of its domain, or else the range of its column."""
     spec = scope.spec(feature)
@@ -45,6 +50,11 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
         message = f"nothing bounds `{spec.name}`, so a distance has no unit in it"
         remedy = f"declare `feature {spec.name}: real in [lo, hi]`, or `domain from DATA`"
         raise scope.fail("E312", message, span, remedy)
+    if width > WIDEST:
+        message = f"the domain of `{spec.name}` is wider than the largest number, so a distance has no unit in it"
+        raise scope.fail(
+            "E312", message, span, f"declare a narrower domain, e.g. `feature {spec.name}: real in [lo, hi]`"
+        )
     return width or Fraction(1)
 
 
