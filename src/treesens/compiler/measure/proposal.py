@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.checkpoints import check_in
 from treesens.compiler.measure.measure import Measure
 
 _SCALE = 2.0**40
@@ -50,7 +51,7 @@ def tilts_for(
     seed: int,
 ) -> list[Tilt]:
     """`count` tilts for concerned inputs `rows` int32[rows, features], each of which stands for a mass, and weaker ones. A part
-    `plain` of the draws is left to the measure itself.
+    `plain` of the draws is left to the measure itself. Left by `OutOfTime` if the work around it has to end.
     """
     weights = np.minimum(weights, weights.sum() * max(_MOST_PART, 2 / len(weights)))
     known = float(weights.sum() ** 2 / (weights**2).sum())
@@ -60,7 +61,11 @@ def tilts_for(
     belongs = random.dirichlet(np.ones(count), len(rows)) if count > 1 else np.ones((len(rows), 1))
     for _ in range(_STEPS if count > 1 else 1):
         parts = (belongs * weights[:, None]).sum(axis=0)
-        ratios = [_fitted(groups, varied, rows, belongs[:, k] * weights) for k in range(count)]
+        ratios = []
+        for k in range(count):
+            check_in()
+            ratios.append(_fitted(groups, varied, rows, belongs[:, k] * weights))
+        check_in()
         logs = np.array([sum(np.log(r[rows[:, f]]) for f, r in enumerate(mine)) for mine in ratios]).T
         logs = logs + np.log(np.maximum(parts, 1e-9))
         belongs = np.exp(logs - logs.max(axis=1, keepdims=True))

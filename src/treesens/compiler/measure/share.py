@@ -14,6 +14,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.measure.sampler import Estimate, Precision, Sampler
 from treesens.compiler.measure.search import Masses, ShareSearch
 
@@ -111,6 +112,17 @@ class ShareRun:
             self.progress(masses)
         return masses
 
+    def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
+        """One round of draws; False if the budget ended in it: it lacks what later draws would have learnt from it."""
+        try:
+            with working_within(budget):
+                sampler.draw(draws, masses)
+                return True
+        except OutOfTime:
+            if budget.over:
+                return False
+            raise
+
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
         """Draws so many inputs; why the search is over ("" if the estimate is good enough), None if it is not."""
         if sampler.drawn == 0:
@@ -119,7 +131,8 @@ class ShareRun:
         while sampler.drawn < last:
             if budget.over:
                 return budget.reason
-            sampler.draw(min(_BLOCK, last - sampler.drawn), masses)
+            if not self._draw_once(sampler, min(_BLOCK, last - sampler.drawn), masses, budget):
+                return budget.reason
             if sampler.reached:
                 return ""
         return "draws" if last == self.draws_at_most else None
