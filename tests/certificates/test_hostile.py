@@ -58,7 +58,7 @@ def test_the_checker_from_coq_rejects_every_kind(
         except (export.verify.Rejected, *export.verify.core.MALFORMED):
             continue
         done = subprocess.run([program, file], capture_output=True, text=True, check=False)
-        reached.append((case.kind, done.stdout == f"{file}: accepted\n"))
+        reached.append((case.kind, done.stdout.startswith(f"{file}: accepted:")))
     assert reached[0] == ("honest", True)
     assert [kind for kind, accepted in reached[1:] if accepted] == []
     assert len(reached) > 10

@@ -5,6 +5,6 @@ From Treesens Require Import Checker Scale Read.
 
 Print Assumptions Checker.check_is_sound.
 Print Assumptions Scale.accepted_claim.
-Print Assumptions Read.accepted_integers.
+Print Assumptions Read.proved_statement.
 
-Extraction "checker.ml" check_integers.
+Extraction "checker.ml" proved told.

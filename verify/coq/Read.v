@@ -112,13 +112,42 @@ Definition proof_of : reader proof :=
 Definition certificate : reader (Claim.statement * list positive * layout * proof) :=
   get s <- statement; get u <- many positive_integer; get y <- layout_of; get p <- proof_of; give (s, u, y, p).
 
-Definition check_integers (l : list Z) : bool :=
-  match certificate l with Some (s, u, y, p, []) => check_claim s u y p | _ => false end.
+(* The statement that the integers state and prove: the program prints it. *)
+Definition proved (l : list Z) : option Claim.statement :=
+  match certificate l with Some (s, u, y, p, []) => if check_claim s u y p then Some s else None | _ => None end.
 
 (* What the program says of a list of integers, and what follows. *)
-Theorem accepted_integers : forall l, check_integers l = true ->
-  exists s u y p, certificate l = Some (s, u, y, p, []) /\ forall x, ~ Claim.satisfies s x.
+Theorem proved_statement : forall l s, proved l = Some s ->
+  (exists u y p, certificate l = Some (s, u, y, p, [])) /\ forall x, ~ Claim.satisfies s x.
 Proof.
-  intros l H. unfold check_integers in H. destruct (certificate l) as [[[[[s u] y] p] [|]]|]; try discriminate.
-  exists s, u, y, p. split; [reflexivity|]. exact (accepted_claim s u y p H).
+  intros l s H. unfold proved in H. destruct (certificate l) as [[[[[s' u] y] p] [|]]|]; try discriminate.
+  destruct (check_claim s' u y p) eqn:accepted; try discriminate. injection H as same. subst s'.
+  split; [exists u, y, p; reflexivity|]. exact (accepted_claim s u y p accepted).
 Qed.
+
+(* The statement as pairs, lists and numbers, for the program to print: names of fields do not outlive extraction. Of the trees it has
+   only how many they are, and their leaves. *)
+Fixpoint leaves_of (t : Values.tree) : Z :=
+  match t with Values.Leaf _ => 1 | Values.Node _ _ _ a b => leaves_of a + leaves_of b end.
+
+Definition told_fraction (q : Q) := (Qnum q, Qden q).
+
+Definition told_model (m : Claim.model) :=
+  (length (Claim.grown m), Sums.sum (fun t => leaves_of (snd t)) (Claim.grown m), Claim.leaf_unit m, map told_fraction (Claim.base m)).
+
+Definition told_place (a : Values.place_set) :=
+  let s := Values.allowed a in
+  (Values.at_point a, Values.at_feature a,
+   (Values.runs s, Values.whole_only s, Values.singles s, Values.missing_too s)).
+
+Definition told_term (t : Claim.term) := (told_fraction (Claim.coefficient t), Claim.term_point t, Claim.term_output t).
+
+Definition told_cost (c : Values.cost) :=
+  (Values.cost_point c, Values.cost_feature c, (Values.first c, Values.steps c, Values.when_missing c)).
+
+Definition told_row (r : Claim.row) :=
+  (map told_term (Claim.terms r), (Claim.cost_unit r, map told_cost (Claim.costs r)), told_fraction (Claim.at_least r), Claim.strict r).
+
+Definition told (s : Claim.statement) :=
+  (Claim.unit s, (map told_model (Claim.models s), Claim.points s, Claim.varied s),
+   (map told_place (Claim.domain s), map told_row (Claim.rows s), map (map told_place) (Claim.clauses s), Claim.orders s)).
