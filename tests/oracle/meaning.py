@@ -176,6 +176,8 @@ def _one_term(s: Setting, moving: tuple[Fraction, Node], op: str, constant: Frac
         if s.points[term[1]].model.sigmoid:
             return against(value - float(limit), op, TINY)
         near = float(limit)
+        if near not in s.points[term[1]].model.knots:
+            return against(value - near, op, TINY)
         limit = Fraction(near) if Fraction(repr(near)) == limit else limit
     if term[0] in ("margin", "prob", "value") and band == 0:
         return s.both(exactly(value, op, limit))

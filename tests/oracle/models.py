@@ -58,6 +58,8 @@ class Model:
     """Whether leaves were put on a grid, so that sums may be exact."""
     sigmoid: bool = False
     """Whether probabilities are those of a sigmoid calibration: no decimal number is one of them."""
+    knots: tuple[float, ...] = ()
+    """The probabilities of an isotonic calibration that are exact; between them the library rounds a line."""
     celled: bool = True
     """Whether its cells are known here: not of a pipeline, nor of features that it reads as categories."""
     coded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

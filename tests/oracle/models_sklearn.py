@@ -326,6 +326,8 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, base.real
     model.sigmoid = way == "sigmoid"
+    if way == "isotonic":
+        model.knots = tuple(float(end) for y in fitted.y_thresholds_ for end in (y, 1 - y))
     return model
 
 

@@ -293,9 +293,9 @@ def _judged(
     adapted, query = artifact.adapted, bare.query.query
     assert adapted is not None
     assert artifact.postsolve is not None
-    whole = Unit(adapted.gap_shift - adapted.dropped).size
+    whole = Unit(adapted.gap_shift).size
     unit = whole / query.models[0].ensemble.average
-    least, most = _rounded_up(query, whole)
+    least, most = _rounded_up(query, whole, Unit(adapted.coarsest_shift).size)
     # A row that is rounded outward has more slack than it should, or up to one unit less.
     upper = None if result.upper is None else result.upper + most + (1 if adapted.relaxed else 0)
     bound = None if upper is None else ceil_to(upper * unit, NumberType.FLOAT64)
@@ -315,10 +315,9 @@ def _judged(
     assert result.level is not None
     near = 1e-9 * (1 + abs(value))
     if not (result.level + least) * unit - near <= value <= (result.level + most) * unit + near:
-        # Rows in different units: their least slack is no gap, and neither is its bound.
-        return replace(
-            bare, verdict=Verdict.FOUND, value=value, reason="the scores have different units", witness=verdict
-        )
+        # Some row is no row of scores: the least slack is no gap, and neither is its bound.
+        reason = "the least slack of the search is not the gap of its pair"
+        return replace(bare, verdict=Verdict.FOUND, value=value, reason=reason, witness=verdict)
     bound = bound if bound is None else max(bound, value)
     # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
     # The search ends at the tolerance itself, and both numbers are rounded once more.
@@ -334,12 +333,13 @@ def _score_rows(query: Query) -> list[AtLeast]:
     return [row for row in linear_constraints(query.constraints) if row.form.scores]
 
 
-def _rounded_up(query: Query, unit: Fraction) -> tuple[Fraction, Fraction]:
+def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fraction, Fraction]:
     """By how much the engine's whole bounds lie above the bounds of the rows: the least and the most, in units of the sum.
 
-    Scores are whole numbers of units, cut-offs need not be.
+    Scores are whole numbers of units, cut-offs need not be. A row whose own unit is coarser, up to `coarsest`, was rounded up
+    to that one.
     """
-    parts = []
+    parts = [Fraction(0), coarsest / unit] if coarsest > unit else []
     for row in _score_rows(query):
         ensembles = {term.point: query.models[query.points[term.point].model].ensemble for term in row.form.scores}
         base = sum(

@@ -24,7 +24,6 @@ from treesens.backends.native.score_rows import Rows
 from treesens.backends.native.variables import Places, places_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
 from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Order
-from treesens.compiler.query.forest import FOREST_ROW
 from treesens.errors import BackendError
 
 
@@ -40,12 +39,13 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
+    """The finest unit of rows of scores is 2**-gap_shift; if they were put into one unit, it is this one."""
+    coarsest_shift: int
+    """The coarsest unit of rows of scores, before anything was rounded, is 2**-coarsest_shift."""
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
-    dropped: int = 0
-    """Bits by which all rows of scores were rounded outward, if they had to keep one unit."""
     row_dropped: tuple[int, ...] = ()
-    """Bits by which each row was rounded outward: it counts 2**row_dropped units of the module's row."""
+    """Per row: it counts 2**row_dropped units of the module's row, and was rounded outward if that is more than one."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
         """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
@@ -60,7 +60,7 @@ class Adapted:
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
     """The problem of a module without `Equal` ops. `hints` int32[H, points, features] are cells of promising inputs.
 
-    With `alike` the slacks of all rows of scores are in one unit, 2**(dropped - gap_shift).
+    With `alike` the rows of scores are put into one unit, so that their slacks can be compared.
     """
     places = places_of(module)
     groups = tree_groups(module)
@@ -91,9 +91,9 @@ def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = Fals
         rows.relaxed,
         0 if objective is None else objective.shift,
         0 if objective is None else objective.constant,
-        max((row.shift for row in module.ops_of(Linear) if row.name != FOREST_ROW), default=0),
+        rows.shift,
+        rows.coarsest_shift,
         rows.objective_dropped,
-        rows.dropped,
         tuple(rows.row_dropped),
     )
 

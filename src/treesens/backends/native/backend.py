@@ -157,8 +157,9 @@ class NativeBackend(InProcessBackend):
             "prove_seconds": statistics.seconds_prove,
         }
         near = None
-        # Rows that were rounded have units of their own.
-        if result.status == "open" and not adapted.problem.objective and not adapted.relaxed:
+        # Rows that were rounded have units of their own, and so may others have.
+        comparable = adapted.coarsest_shift == adapted.gap_shift and not adapted.relaxed
+        if result.status == "open" and not adapted.problem.objective and comparable:
             unit = Unit(adapted.gap_shift)
             ends = (None if end is None else unit.nearest(end) for end in (result.level, result.upper))
             near = NearMiss(*ends)

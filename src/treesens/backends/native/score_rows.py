@@ -10,6 +10,7 @@ import numpy as np
 from treesens.backends.native.boxes import Groups
 from treesens.backends.native.variables import Places
 from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
+from treesens.compiler.base.units import in_finer_units
 from treesens.compiler.ir import TRUE, Linear, Module
 from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
 from treesens.compiler.model.scores import SCORE_BITS
@@ -23,7 +24,9 @@ class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
-        """With `alike` all rows of scores keep one unit, also if only one of them is too long: slacks can be compared."""
+        """With `alike` all rows of scores are put into one unit, 2**-shift, so that slacks can be compared: the finest one of
+        them in which the longest row still fits.
+        """
         self.relaxed = False
         self.alike = alike
         self.places = places
@@ -37,8 +40,12 @@ class Rows:
         self.entries: list[tuple[Int64Array, int, Int64Array]] = []  # leaves, row, values
         self.unary: list[tuple[int, int, IntegerArray]] = []  # row, variable, value per cell
         rows = [row for row in module.ops_of(Linear) if not row.implied]
-        scored = [row for row in rows if alike and self._scores(row)]
-        self.dropped = max((bits_beyond(row.coefficients, row.bound, _BITS) for row in scored), default=0)
+        scored = [row for row in rows if self._scores(row)]
+        self.shift = max((row.shift for row in scored), default=0)
+        self.coarsest_shift = min((row.shift for row in scored), default=0)
+        if alike:
+            fits = (row.shift - bits_beyond(row.coefficients, row.bound, _BITS) for row in scored)
+            self.shift = min(self.shift, min(fits, default=self.shift))
         for row in rows:
             self._constraint(row)
         if not self.bounds:
@@ -65,7 +72,9 @@ class Rows:
 
     def _constraint(self, row: Linear) -> None:
         scores = self._scores(row)
-        rounded = self._narrow(row.coefficients, row.bound, self.dropped if scores else 0)
+        finer = max(0, self.shift - row.shift) if scores and self.alike else 0
+        coarser = max(0, row.shift - self.shift) if scores and self.alike else 0
+        rounded = self._narrow(in_finer_units(row.coefficients, finer), row.bound << finer, coarser)
         coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)
         if row.when != TRUE:
@@ -79,7 +88,7 @@ class Rows:
             self.unary.append((number, variable, values))
         self._terms(number, row.variables, coefficients)
         self.bounds.append(bound)
-        self.row_dropped.append(rounded.dropped)
+        self.row_dropped.append(rounded.dropped - finer)
         self.weights.append(int(scores and row.when == TRUE))
 
     def _terms(self, row: int, variables: Int32Array, coefficients: Int64Array) -> None:

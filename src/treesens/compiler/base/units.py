@@ -65,6 +65,11 @@ class Unit:
             return np.ldexp(values.astype(np.float64), -self.shift)
 
 
+def in_finer_units(values: IntegerArray, bits: int) -> IntegerArray:
+    """Numbers of units as numbers of units that are 2**bits times smaller, same shape; the results have to fit."""
+    return values << bits
+
+
 def nearest_double(value: Fraction) -> float:
     """The nearest double, of either sign infinite beyond the largest one."""
     try:

@@ -51,7 +51,7 @@ def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool 
 
     `at_least` bits are dropped anyway: for rows that are to keep one unit.
     """
-    dropped = max(at_least, bits_beyond(coefficients, bound, bits))
+    dropped = max(at_least, bits_beyond(coefficients, bound, bits), 0)
     if dropped == 0:
         return Rounded(_narrow(coefficients), bound, 0)
     shrunk = -floor_shift(-coefficients, dropped) if relax else floor_shift(coefficients, dropped)
@@ -59,8 +59,8 @@ def round_row(coefficients: IntegerArray, bound: int, *, bits: int, relax: bool 
 
 
 def bits_beyond(coefficients: IntegerArray, bound: int, bits: int) -> int:
-    """How many bits a row has too many."""
-    return max(0, max(total(coefficients), abs(bound)).bit_length() - bits)
+    """How many bits a row has too many; below 0 it has room for so many more."""
+    return max(total(coefficients), abs(bound)).bit_length() - bits
 
 
 def _narrow(values: IntegerArray) -> IntegerArray:
