@@ -52,6 +52,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }
 INTERRUPTED = 130
+FAILED_OUTPUTS = "treesens.commands.beside"
+"""Where a run keeps the exit codes of outputs that failed (commands/beside.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
 """A variable of the environment: with it an internal error shows where it comes from."""
 CLEANING_SECONDS = 0.7
@@ -68,7 +70,12 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command. What an earlier one has read in this process does not matter."""
         with one_run():
-            return super().invoke(ctx)
+            code = super().invoke(ctx)
+        if not ctx.meta.get(FAILED_OUTPUTS):
+            return code
+        from treesens.commands.beside import exit_code_with_outputs
+
+        return exit_code_with_outputs(ctx, code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -133,12 +134,12 @@ def command(
     line = shlex.join(["treesens", *sys.argv[1:]])
     settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
     facts = audit_facts(found, str(model), str(data), line, settings=settings)
-    if report is not None:
-        write_pages(report, pdf, found.records, {**facts, **heading}, force=force)
     if as_json:
         say_json({**facts, "results": found.records})
     elif not quiet:
-        show_audit(found.records, facts)
+        write_beside("the table", lambda: show_audit(found.records, facts))
+    if report is not None:
+        write_pages(report, pdf, found.records, {**facts, **heading}, force=force)
     if found.interrupted:
         return INTERRUPTED
     if failed := failing(found.records, fail_on):

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INTERNAL,
@@ -119,7 +120,8 @@ def command(
     wrong = contradictions(records)
     rows = summary(records, measure)
     if plot is not None:
-        write_atomically(plot, cactus_svg(records, measure, title=f"{len(listed)} instances of {instances.name}"))
+        title = f"{len(listed)} instances of {instances.name}"
+        write_beside(str(plot), lambda: write_atomically(plot, cactus_svg(records, measure, title=title)))
     if as_json:
         say_json({"summary": rows, "contradictions": wrong, "records": len(records)})
     else:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.commands.beside import write_beside
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
 from treesens.commands.check_journal import AnswerMemory, answer_memory
 from treesens.commands.common import (
@@ -214,7 +216,7 @@ class Run:
                 here.results.append((query, result))
                 if not self.silent:
                     progress.clear()
-                    show_result(query, result)
+                    write_beside(query.name, partial(show_result, query, result))
 
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress

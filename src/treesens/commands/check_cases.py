@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.commands.beside import write_beside
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.result import Result
@@ -70,7 +72,11 @@ def write_ci(
     cases = [case for run in runs for case in cases_of(run)]
     for path, made in ((junit_file, junit), (sarif_file, sarif), (markdown_file, case_page)):
         if path is not None:
-            write_atomically(path, made(cases))
+            write_beside(str(path), partial(_write_cases, path, made, cases))
+
+
+def _write_cases(path: Path, made: Callable[[Sequence[Case]], str], cases: Sequence[Case]) -> None:
+    write_atomically(path, made(cases))
 
 
 def cases_of(run: Asked) -> list[Case]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, will_write
 from treesens.errors import UsageError
@@ -65,8 +66,8 @@ def write_pages(
     """The page, the records beside it, and the PDF if it is wanted."""
     from treesens.report.audit_page import write_report
 
-    write_report(report, records, facts, force=force)
-    if pdf is not None:
+    written = write_beside(str(report), lambda: write_report(report, records, facts, force=force))
+    if pdf is not None and written:
         from treesens.report.pdf import print_pdf
 
-        print_pdf(report, pdf, facts["date"])
+        write_beside(str(pdf), lambda: print_pdf(report, pdf, facts["date"]))

@@ -6,11 +6,13 @@ import csv
 import io
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -118,11 +120,7 @@ def command(
     for warning in found.warnings:
         say(warning, err=True)
     records = [row.record() for row in found.rows]
-    if plot is not None:
-        save_plot(certified_plot(found.curve(), axes, labelled=found.labelled), plot)
     curve = [(radius, found.certified(radius)) for radius in _radii(radii, records)]
-    if out is not None:
-        _write_points(out, records)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         say_json(
@@ -138,6 +136,11 @@ def command(
     else:
         show_rows(records)
         show_curve(curve, labelled=any(record["correct"] is not None for record in records))
+    if out is not None:
+        write_beside(str(out), partial(_write_points, out, records))
+    if plot is not None:
+        labelled = found.labelled
+        write_beside(str(plot), lambda: save_plot(certified_plot(found.curve(), axes, labelled=labelled), plot))
     if found.interrupted:
         return INTERRUPTED
     if have_own_fault(records):

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -127,8 +128,6 @@ def command(
     for warning in warnings:
         say(warning, err=True)
     records: list[dict[str, Any]] = [one.record() for one in results]
-    if plot is not None:
-        save_plot(sets_plot(records[0], axes), plot)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         asked_for = {size.kind: size.value, "interrupted": interruption.happened}
@@ -136,6 +135,8 @@ def command(
     else:
         for record in records:
             show_sets(record)
+    if plot is not None:
+        write_beside(str(plot), lambda: save_plot(sets_plot(records[0], axes), plot))
     if interruption.happened:
         return INTERRUPTED
     if have_own_fault([one for record in records for one in record["open"]]):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -107,7 +108,7 @@ def command(
             summary = sweep(read.questions, settings, where, book, on_answer=on_answer)
         book.peak_rss = summary.rss
         if report is not None:
-            write_csv(report, answers(read.questions, settings, book))
+            write_beside(str(report), lambda: write_csv(report, answers(read.questions, settings, book)))
         if as_json:
             for record in answers(read.questions, settings, book):
                 say_json(record, indent=None)

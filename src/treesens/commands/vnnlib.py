@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, seed_option
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
@@ -42,9 +43,9 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
     if found is None or interruption.happened:
         return INTERRUPTED
     text = result_text(found, asked)
-    if results is not None:
-        write_atomically(results, text)
     say(text.rstrip("\n"))
+    if results is not None:
+        write_beside(str(results), lambda: write_atomically(results, text))
     if found.reason and found.status not in ("sat", "unsat"):
         say(found.reason, err=True)
     return EXPECTED if found.status in ("sat", "unsat") else INCONCLUSIVE

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -120,16 +122,16 @@ def command(
     if found is None:
         return INTERRUPTED
     records = [one.record() for one in found]
-    if out is not None:
-        _write_reasons(out, records)
-    if plot is not None:
-        save_plot(reasons_plot(records, axes), plot)
     if as_json:
         facts = {"file": str(model), "sha256": loaded.ensemble.source.sha256}
         say_json({"schema_version": SCHEMA_VERSION, "model": facts, "rows": records})
     else:
         for record in records:
             say_wrapped(reason_words(record))
+    if out is not None:
+        write_beside(str(out), partial(_write_reasons, out, records))
+    if plot is not None:
+        write_beside(str(plot), lambda: save_plot(reasons_plot(records, axes), plot))
     if len(found) < len(rows):
         return INTERRUPTED
     if have_own_fault(records):
