@@ -37,6 +37,11 @@ public:
     // The provers beside the first.
     std::vector<const Prover*> helpers() const;
 
+protected:
+    // A test stops here, with subtrees that wait: threads leave some behind rarely.
+    void donate(Prover& prover);
+    std::atomic<int> idle_workers_{0};
+
 private:
     struct Helper {
         Helper(const Problem& problem, const Forest& forest, const Goal& goal, const FactorSets& sets, const Gap& gap,
@@ -53,7 +58,6 @@ private:
 
     void run_worker(Prover& prover, Incumbent& incumbent, LocalSearch& polisher, Control& control, std::int64_t work);
     bool receive(Prover& prover, Control& control);
-    void donate(Prover& prover);
     void exchange(Incumbent& incumbent);
     void end();
 
@@ -70,7 +74,6 @@ private:
     bool subtree_lost_ =
         false;         // guarded by mutex_: a subtree may have been lost on its way, so nothing is proved any more
     int workers_ = 0;  // threads of this run
-    std::atomic<int> idle_workers_{0};
     std::atomic<bool> over_{false};
 };
 
