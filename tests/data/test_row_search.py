@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,10 +25,17 @@ from treesens.data.pair_search import RowSearch
 NORMS = ("l0", "l1", "l2", "linf")
 
 
-def question(seed: int) -> tuple[Query, Rows]:
-    """A question about flips or about a swing, and rows that lie in cells, outside of the domain, or are missing."""
+def question(seed: int, *, rounds: bool = False) -> tuple[Query, Rows]:
+    """A question about flips or about a swing, and rows that lie in cells, outside of the domain, or are missing.
+
+    With `rounds` some leaves are so small that whole numbers of 64 bits do not hold the sums, and it asks for what the best pair
+    just reaches.
+    """
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, features=int(rng.integers(2, 4)), trees=int(rng.integers(3, 9)))
+    if rounds:
+        small = rng.random(ensemble.leaf_value.shape) < 0.5
+        ensemble = replace(ensemble, leaf_value=np.where(small, ensemble.leaf_value * 2.0**-60, ensemble.leaf_value))
     space = random_space(rng, ensemble)
     count = len(space.names)
     rows = int(rng.integers(1, 4))
@@ -41,6 +49,8 @@ def question(seed: int) -> tuple[Query, Rows]:
     query = Query(
         "q", space, (ensemble.on(space.grid),), (Point("a", 0), Point("b", 0)), (SameExcept(0, 1, varied), *asked)
     )
+    if rounds:
+        query = replace(query, constraints=(query.constraints[0], *most_of(query, len(asked) > 1)))
     features = tuple(f for f in range(count) if f not in varied)
     columns: list[FloatArray] = []
     for f in features:
@@ -61,6 +71,16 @@ def question(seed: int) -> tuple[Query, Rows]:
         str(rng.choice(NORMS)),
     )
     return query, Rows(space, nearest)
+
+
+def most_of(query: Query, is_flip: bool) -> list[AtLeast]:
+    """The largest gap, or the largest swing, that a pair of the domain reaches, in exact sums."""
+    pairs = replace(query, constraints=query.constraints[:1])
+    scores = [x.scores for x in every_input(pairs) if good(pairs, x)]
+    if is_flip:
+        return gap(1, LogRational(max(min(s[0][0], -s[1][0]) for s in scores)))
+    swing = LinearForm((ScoreTerm(0, 0, Fraction(1)), ScoreTerm(1, 0, Fraction(-1))))
+    return [AtLeast(swing, LogRational(max(s[0][0] - s[1][0] for s in scores)))]
 
 
 def cost(rows: Rows, row: int, cells: Int32Array) -> float:
@@ -131,6 +151,25 @@ def test_bounds_hold_when_the_search_is_cut_short(seed: int, monkeypatch: pytest
 
     bound = search.run(np.arange(len(rows.values))[::-1].copy(), lambda: known.value, known.offer, left)
     assert known.value >= min(expected) * (1 - 1e-12)
+    assert bound <= min(expected) * (1 + 1e-12)
+    assert all(proved <= best * (1 + 1e-12) for proved, best in zip(search.proven, expected, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sums_that_are_rounded_prove_nothing_that_is_not_so(seed: int) -> None:
+    query, rows = question(2000 + seed, rounds=True)
+    shape = flip_question(query)
+    assert shape is not None
+    search = RowSearch(query, shape, rows)
+    assert search.slack > 0
+    known = Known(query, rows)
+    expected = known.best()
+    looks = iter(range(30))
+
+    def left() -> float:
+        return 60.0 if next(looks, None) is not None else 0.0
+
+    bound = search.run(np.arange(len(rows.values)), lambda: known.value, known.offer, left)
     assert bound <= min(expected) * (1 + 1e-12)
     assert all(proved <= best * (1 + 1e-12) for proved, best in zip(search.proven, expected, strict=True))
 
