@@ -6,12 +6,14 @@ Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check,
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 from treesens.visible import visible
 
+_LOG = logging.getLogger("treesens")
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
@@ -118,6 +120,14 @@ def unexpected(error: Exception) -> InternalError:
         ) from error
     except InternalError as chained:
         return chained
+
+
+def told(error: Exception, what: str) -> TreesensError:
+    """The typed error of a step that costs nothing but itself. What nobody has foreseen goes to the log with its traceback."""
+    if isinstance(error, TreesensError):
+        return error
+    _LOG.debug("%s failed", what, exc_info=error)
+    return unexpected(error)
 
 
 def typed(call: _Call) -> _Call:

@@ -28,8 +28,8 @@ NORMS = ("l0", "l1", "l2", "linf")
 def question(seed: int, *, rounds: bool = False) -> tuple[Query, Rows]:
     """A question about flips or about a swing, and rows that lie in cells, outside of the domain, or are missing.
 
-    With `rounds` some leaves are so small that whole numbers of 64 bits do not hold the sums, and it asks for what the best pair
-    just reaches.
+    With `rounds` some leaves are so small that whole numbers of 64 bits do not hold the sums, and it asks for what the best
+    pair just reaches.
     """
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, features=int(rng.integers(2, 4)), trees=int(rng.integers(3, 9)))

@@ -17,6 +17,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.explained import agreeing
 from treesens.compiler.query.query import AtLeast, ExplainedRow, Objective, Query
 from treesens.compiler.result import Certified, Proof, Result, Verdict
+from treesens.errors import told
 
 SUFFIX, TREES = ".cert.xz", ".trees.json"
 
@@ -90,11 +91,14 @@ def form_limit(goal: Objective, shown: float) -> float:
 
 
 def _attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
+    """One claim with its certificate, or with the reason why it has none: making one never costs an answer."""
     try:
-        made = produce()
+        return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
         return Certified(claim, reason=str(reason))
-    return written(claim, made, folder, query.name)
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = told(error, f"a certificate for {query.name}")
+        return Certified(claim, reason=f"error[{failed.code}]: certificate: {failed.message}")
 
 
 def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:

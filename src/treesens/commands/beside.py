@@ -1,17 +1,15 @@
-"""What a command writes beside its answers, in one way that loses none: pictures, pages, files for CI, tables on the terminal."""
+"""What a command writes beside its answers, in one way that loses none: pictures, pages, files for CI, tables to read."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 import click
 
 from treesens.commands.common import INTERNAL, INTERRUPTED
-from treesens.errors import TreesensError, unexpected
+from treesens.errors import told
 from treesens.report.terminal import say
 
-_LOG = logging.getLogger("treesens")
 _FAILED = __name__
 """Where a run of a command keeps the exit codes of outputs that failed; cli.py looks there."""
 
@@ -25,13 +23,10 @@ def write_beside(what: str, work: Callable[[], object]) -> bool:
     try:
         work()
         return True
-    except TreesensError as error:
-        failed = error
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-        failed = unexpected(error)
-        _LOG.debug("%s failed after the answers", what, exc_info=True)
+        failed = told(error, f"{what} after the answers")
     say(f"error[{failed.code}]: {what}: {failed}", err=True)
     click.get_current_context().meta.setdefault(_FAILED, []).append(failed.exit_code)
     return False

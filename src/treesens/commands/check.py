@@ -39,7 +39,7 @@ from treesens.commands.common import (
 from treesens.commands.memory import journal_option
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import InternalError, TreesensError, unexpected
+from treesens.errors import InternalError, TreesensError, told
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
 from treesens.solve.question import result_of_error, result_of_interruption
@@ -268,14 +268,11 @@ def _one_by_one(
             )
         except Hurry:
             result = result_of_interruption(query, mine)
-        except TreesensError as error:
-            result = result_of_error(query, mine, error)
-            faults.note(query, error)
         except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
             # One question's failure never costs another one's answer.
-            own = unexpected(error)
-            result = result_of_error(query, mine, own)
-            faults.note(query, own)
+            failed = told(error, query.name)
+            result = result_of_error(query, mine, failed)
+            faults.note(query, failed)
         yield query, result
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
+from treesens.commands.beside import write_beside
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, Number, Whole, time_limit_option
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say
 
 
 @click.command("learn")
@@ -58,14 +60,9 @@ def command(
         mined = mine(table, RuleOptions(exceptions, rows, share))
     if as_json:
         record = {"schema_version": SCHEMA_VERSION, "data": str(data), **rules_record(mined)}
-        if output is None:
-            say_json(record)
-        else:
-            import json
-
-            write_atomically(output, json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    elif output is None:
-        say(rules_text(mined), nl=False)
+        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        write_atomically(output, rules_text(mined))
+        text = rules_text(mined)
+    if output is None or not write_beside(str(output), lambda: write_atomically(output, text)):
+        say(text, nl=False)
     return INCONCLUSIVE if mined.unfinished else EXPECTED

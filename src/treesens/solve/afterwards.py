@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from treesens.compiler.base.checkpoints import OutOfTime
 from treesens.compiler.result import Result
-from treesens.errors import InternalError, TreesensError, unexpected
+from treesens.errors import InternalError, told
 
-_LOG = logging.getLogger("treesens")
 _Answer = TypeVar("_Answer")
 
 
@@ -22,12 +20,9 @@ def afterwards(result: Result, step: str, work: Callable[[], Result]) -> Result:
     """
     try:
         return work()
-    except TreesensError as error:
-        failed = error
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-        failed = unexpected(error)
-        _LOG.debug("%s failed after the answer to %s", step, result.query, exc_info=True)
-    return replace(result, notes=(*result.notes, f"error[{failed.code}]: {step}: {failed.message}"))
+        failed = told(error, f"{step} after the answer to {result.query}")
+        return replace(result, notes=(*result.notes, f"error[{failed.code}]: {step}: {failed.message}"))
 
 
 def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str], _Answer]) -> _Answer:
@@ -36,16 +31,13 @@ def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str],
     """
     try:
         return work()
-    except TreesensError as error:
-        if not isinstance(error, InternalError):
-            raise
-        failed = error
     except OutOfTime:
         raise
-    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-        failed = unexpected(error)
-    _LOG.debug("%s failed", about, exc_info=failed)
-    return otherwise(f"error[{failed.code}]: {about}: {failed.message}")
+    except Exception as error:
+        failed = told(error, about)
+        if not isinstance(failed, InternalError):
+            raise
+        return otherwise(f"error[{failed.code}]: {about}: {failed.message}")
 
 
 def is_own_fault(text: str | None) -> bool:
@@ -55,10 +47,10 @@ def is_own_fault(text: str | None) -> bool:
 
 def has_own_fault(result: Result) -> bool:
     """Whether a step after the answer ended in an error of treesens itself."""
-    return any(map(is_own_fault, result.notes))
+    return any(map(is_own_fault, (*result.notes, *(claim.reason for claim in result.certificates))))
 
 
 def have_own_fault(records: Iterable[Mapping[str, Any]]) -> bool:
     """Whether an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
-    parts = [part for one in records for part in (one, one.get("share") or {})]
+    parts = [part for one in records for part in (one, one.get("share") or {}, *(one.get("certificates") or ()))]
     return any(is_own_fault(text) for part in parts for text in (part.get("reason"), *(part.get("notes") or ())))

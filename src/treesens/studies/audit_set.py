@@ -124,7 +124,10 @@ class SetAudit:
                 result = afterwards(result, "nearest row", partial(self._nearer, near, result))
             answers.append((gap, query, result))
         swing = answered("largest swing", self._swing, partial(unknown, self.questions.swing.query))
-        answers = [(gap, query, self._settled(gap, query, result, swing)) for gap, query, result in answers]
+        answers = [
+            (gap, query, afterwards(result, "largest swing", partial(self._settled, gap, query, result, swing)))
+            for gap, query, result in answers
+        ]
         seconds = time.monotonic() - start
         answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
         results = [result for _, _, result in answers]

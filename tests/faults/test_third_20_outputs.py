@@ -1,0 +1,189 @@
+"""What a command writes beside its answers, and every step of a study after an answer, costs no answer if it fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tests.faults.test_third_20_after_the_answer import fails, files
+from treesens.cli import group
+
+xgboost = pytest.importorskip("xgboost")
+
+QUESTIONS = """models = ["c.json"]
+features = "all"
+margins = [0.1]
+time_limit = 20
+"""
+
+OUTPUTS = {
+    "check junit": (["check", "q.sens", "--junit", "OUT.xml"], "treesens.commands.check_cases._write_cases"),
+    "check sarif": (["check", "q.sens", "--sarif", "OUT.sarif"], "treesens.commands.check_cases._write_cases"),
+    "check markdown": (["check", "q.sens", "--markdown", "OUT.md"], "treesens.commands.check_cases._write_cases"),
+    "audit page": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--report", "OUT.html"],
+        "treesens.report.audit_page.write_report",
+    ),
+    "why plot": (
+        ["why", "c.json", "--data", "d.csv", "--row", "0", "--plot", "OUT.svg"],
+        "treesens.report.plots.save_plot",
+    ),
+    "why out": (
+        ["why", "c.json", "--data", "d.csv", "--row", "0", "--out", "OUT.csv"],
+        "treesens.commands.why._write_reasons",
+    ),
+    "robust plot": (
+        ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--plot", "OUT.svg"],
+        "treesens.report.plots.save_plot",
+    ),
+    "robust out": (
+        ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--out", "OUT.csv"],
+        "treesens.commands.robust._write_points",
+    ),
+    "sets plot": (
+        ["sets", "c.json", "--data", "d.csv", "--margin", "0.1", "--plot", "OUT.svg"],
+        "treesens.report.plots.save_plot",
+    ),
+    "sweep report": (
+        ["sweep", "s.toml", "--report", "OUT.csv", "--jobs", "1"],
+        "treesens.report.sweep_table.write_csv",
+    ),
+    "learn file": (["learn", "rules", "d.csv", "-o", "OUT.sens"], "treesens.commands.learn.write_atomically"),
+}
+
+
+def asked(folder: Path, line: list[str], name: str, *, json_too: bool) -> Any:
+    """One run in its own process's terms: what it printed and the code that it ends with."""
+    words = [part.replace("OUT", name) for part in line]
+    words += ["--json"] if json_too else []
+    if words[0] == "sweep":
+        words += ["--journal", f"{name}.sqlite"]
+    return CliRunner().invoke(group, words, standalone_mode=False)
+
+
+def without_times(text: str) -> str:
+    """What was printed but for times, which no two runs share."""
+    text = re.sub(r"\d+(\.\d+)? ?m?s\b", "TIME", text)
+    return re.sub(r'"(seconds|time|\w*seconds)": [^,\n]*', '"seconds": T', text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    files(tmp_path)
+    table = np.loadtxt(tmp_path / "d.csv", delimiter=",", skiprows=1)
+    matrix = xgboost.DMatrix(table, (table[:, 0] > 0) & (table[:, 1] == 1), feature_names=["f0", "f1", "f2"])
+    xgboost.train({"max_depth": 2, "nthread": 1, "objective": "binary:logistic"}, matrix, 5).save_model("c.json")
+    (tmp_path / "far.csv").write_text("f0,f1,f2\n0,0,0\n2,2,1\n")
+    (tmp_path / "wide.sens").write_text("".join(f"feature f{i}: integer in [0, 2]\n" for i in range(3)))
+    (tmp_path / "s.toml").write_text(QUESTIONS)
+    return tmp_path
+
+
+def verdicts(text: str) -> list[Any]:
+    """The answers in what `--json` printed, whatever stands beside them."""
+    start = text.index("{")
+    try:
+        read = json.loads(text[start:])
+    except ValueError:
+        read = [json.loads(line) for line in text[start:].splitlines() if line.startswith("{")]
+    records = read.get("results", [read]) if isinstance(read, dict) else read
+    return [
+        [one.get(key) for key in ("query", "varied", "verdict", "proof", "largest_gap", "bound", "rows_flipped")]
+        for one in records
+    ]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_an_output_that_fails_costs_no_answer(output: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, where = OUTPUTS[output]
+    whole = asked(folder, line, "whole", json_too=False)
+    assert whole.exception is None
+    made = [part.replace("OUT", "whole") for part in line if "OUT" in part]
+    assert (folder / made[0]).stat().st_size > 0
+    monkeypatch.setattr(where, fails)
+    outcome = asked(folder, line, "planted", json_too=False)
+    assert outcome.exception is None
+    assert outcome.return_value == 6
+    assert "error[X001]" in outcome.stderr
+    assert "IndexError: planted" in outcome.stderr
+    if not output.startswith("learn"):
+        assert without_times(outcome.stdout) == without_times(whole.stdout)
+        return
+    assert outcome.stdout == (folder / "whole.sens").read_text(), "what could not be written is printed"
+
+
+def test_a_file_that_cannot_be_written_has_the_code_of_the_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treesens.errors import UsageError
+
+    def refused(*_args: Any, **_named: Any) -> Any:
+        raise UsageError("the disk is full", place="p.svg")
+
+    monkeypatch.setattr("treesens.report.plots.save_plot", refused)
+    line, _ = OUTPUTS["why plot"]
+    outcome = asked(folder, line, "p", json_too=False)
+    assert outcome.return_value == 1
+    assert "the disk is full" in outcome.stderr
+    assert "because" in outcome.stdout
+
+
+STEPS = {
+    "audit nearest": (
+        ["audit", "c.json", "--data", "far.csv", "--domain", "wide.sens", "--margin", "0.1"],
+        "treesens.studies.audit_set.SetAudit._nearer",
+    ),
+    "audit region": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
+        "treesens.solve.data_rows._located",
+    ),
+    "audit settled": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
+        "treesens.studies.audit_set.SetAudit._settled",
+    ),
+    "audit swing": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
+        "treesens.studies.audit_set.SetAudit._swing",
+    ),
+    "audit typical": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--typical", "90"],
+        "treesens.studies.audit_set.SetAudit._typical",
+    ),
+    "audit share": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--measure", "rows"],
+        "treesens.studies.shares._counted",
+    ),
+    "audit certificate": (
+        ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--certificate", "certs"],
+        "treesens.certificates.attach.existence",
+    ),
+    "gap certificate": (
+        ["gap", "c.json", "--data", "d.csv", "--certificate", "certs"],
+        "treesens.certificates.attach.refutation",
+    ),
+    "range certificate": (
+        ["range", "c.json", "--data", "d.csv", "--certificate", "certs"],
+        "treesens.certificates.attach.bound",
+    ),
+    "check certificate": (["check", "q.sens", "--certificate", "certs"], "treesens.certificates.attach.refutation"),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_of_a_study_that_fails_costs_no_answer(step: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, where = STEPS[step]
+    whole = asked(folder, line, "whole", json_too=True)
+    assert whole.exception is None
+    monkeypatch.setattr(where, fails)
+    outcome = asked(folder, line, "planted", json_too=True)
+    assert outcome.exception is None
+    assert outcome.return_value == 6, outcome.stderr
+    assert "error[X001]" in outcome.stdout
+    assert "IndexError: planted" in outcome.stdout
+    assert len(verdicts(whole.stdout)) > 1
+    assert verdicts(outcome.stdout) == verdicts(whole.stdout)
