@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from math import exp, inf, log
+from math import exp, inf, log, prod
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +44,8 @@ _CLEAR = 1e-9
 """Floats decide sums that are further than this from the bound: their error is a thousandth of it."""
 _FAR = 4096
 """Exponents beyond this are not followed: the probability is below e**-4096, or 1 but for that."""
+_MOST_BITS = 1 << 14
+"""Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
 _MOST_PRODUCTS = 100_000
 _GRIDS = (1 << 16, 1 << 32, 1 << 56)
 """Denominators of weights and corners, coarse ones first: they make short rows."""
@@ -81,17 +83,17 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
         return near > 0
     if (beyond := _beyond_all(row)) is not None:
         return beyond
-    values = _with_common_denominator(row, values)
     bits = 64
-    while bits <= 1 << 13:
+    while bits <= _MOST_BITS:
         low = high = -row.bound
         for term, exponents in zip(row.terms, values, strict=True):
             one, other = (term.factor * p for p in _probability(exponents, bits))
             low, high = low + min(one, other), high + max(one, other)
         if low > 0 or high < 0:
             return low > 0
-        if _is_zero(row, values):
-            return not row.strict
+        if bits == 64 and (powers := _multiplied_out(row, values)) is not None:
+            sign = _sign(powers)
+            return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
     raise InternalError("a sum of probabilities could not be told from its bound")
 
@@ -108,19 +110,6 @@ def _beyond_all(row: ProbabilitySum) -> bool | None:
     if row.bound >= most:
         return False
     return True if row.bound <= least else None
-
-
-def _with_common_denominator(row: ProbabilitySum, values: list[list[Fraction]]) -> list[list[Fraction]]:
-    """Of p - q >= 0 the same with exponents that are near 0, in which p and q can be told apart.
-
-    p >= q holds if the exponents of p sum to no more powers of e than those of q do, whatever power both are divided by.
-    """
-    if row.bound != 0 or len(row.terms) != 2 or row.terms[0].factor != -row.terms[1].factor:
-        return values
-    if not all(values):
-        return values
-    far = max(max(exponents) for exponents in values)
-    return values if abs(far) < _FAR // 2 else [[v - far for v in exponents] for exponents in values]
 
 
 def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], count: int) -> BoolArray:
@@ -157,21 +146,46 @@ def _probability(exponents: list[Fraction], bits: int) -> tuple[Fraction, Fracti
     return Fraction(0) if max(exponents) > _FAR else 1 / high, 1 / low
 
 
-def _is_zero(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
-    """Whether the sum equals its bound: all denominators multiplied out, as coefficients of powers of e."""
-    count = 1
-    for exponents in values:
-        count *= 1 + len(exponents)
-    if count > _MOST_PRODUCTS:
-        return False
+def _multiplied_out(row: ProbabilitySum, values: list[list[Fraction]]) -> dict[Fraction, Fraction] | None:
+    """The sum minus its bound, times all denominators, which are positive: the coefficient of each power of e, none of them 0.
+
+    Probabilities of one input share their denominator. None if there are too many products.
+    """
+    parts: dict[tuple[Fraction, ...], list[tuple[Fraction, Fraction]]] = {}
+    for term, exponents in zip(row.terms, values, strict=True):
+        # 1 / (1 + e**v + …) = e**-top / (e**-top + e**(v - top) + …)
+        top = max(Fraction(0), *exponents)
+        denominator = tuple(sorted(v - top for v in (Fraction(0), *exponents)))
+        parts.setdefault(denominator, []).append((-top, term.factor))
+    sizes = [len(denominator) for denominator in parts]
+    if prod(sizes) * (1 + len(row.terms)) > _MOST_PRODUCTS:
+        return None
     total: dict[Fraction, Fraction] = {}
-    for left_out in range(-1, len(values)):
-        factor = -row.bound if left_out < 0 else row.terms[left_out].factor
-        kept = [[Fraction(0), *v] for i, v in enumerate(values) if i != left_out]
-        for powers in product(*kept):
-            power = sum(powers, Fraction(0))
-            total[power] = total.get(power, Fraction(0)) + factor
-    return not any(total.values())
+    for left_out, numerator in ((None, [(Fraction(0), -row.bound)]), *parts.items()):
+        for powers in product(*(denominator for denominator in parts if denominator != left_out)):
+            below = sum(powers, Fraction(0))
+            for power, factor in numerator:
+                total[below + power] = total.get(below + power, Fraction(0)) + factor
+    return {power: factor for power, factor in total.items() if factor}
+
+
+def _sign(powers: Mapping[Fraction, Fraction]) -> int:
+    """The sign of a sum of rational powers of e with coefficients that are not 0: only the empty one is 0 (Lindemann)."""
+    if not powers:
+        return 0
+    top = max(powers)
+    bits = 64
+    while bits <= _MOST_BITS:
+        low = high = Fraction(0)
+        for power, factor in powers.items():
+            near = power - top >= -bits
+            ends = exp_bounds(power - top, bits) if near else (Fraction(0), Fraction(1, 1 << bits))
+            one, other = (factor * end for end in ends)
+            low, high = low + min(one, other), high + max(one, other)
+        if low > 0 or high < 0:
+            return 1 if low > 0 else -1
+        bits *= 4
+    raise InternalError("a sum of powers of e could not be told from 0")
 
 
 # --- relaxations -------------------------------------------------------------------------------------------------------------
