@@ -57,3 +57,29 @@ def test_finer_units_keep_the_value() -> None:
     values = np.array([3, -5, 0])
     finer = in_finer_units(values, 7)
     assert [Unit(12).value(v) for v in finer.tolist()] == [Unit(5).value(v) for v in values.tolist()]
+
+
+@pytest.mark.parametrize("exponent", [3, 9, 12, 15])
+def test_a_gap_beside_a_leaf_of_another_size(exponent: int, tmp_path: Path) -> None:
+    """One leaf is so large that the row of its score is rounded; the gap beside it is closed all the same."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(exponent)
+    table = np.array(list(itertools.product(VALUES, repeat=2)), np.float64)
+    data = lightgbm.Dataset(np.repeat(table, 8, axis=0), rng.integers(0, 2, 8 * len(table)), feature_name=["x", "y"])
+    options = {"num_leaves": 4, "objective": "binary", "min_data_in_leaf": 1, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train({**options, "learning_rate": 0.7}, data, 4)
+    booster.set_leaf_output(1, 0, 10.0**exponent)
+    booster.save_model(tmp_path / "m.txt")
+    (tmp_path / "d.sens").write_text("feature x: integer in [0, 3]\nfeature y: integer in [0, 3]\n")
+    scores = dict(zip(map(tuple, table.astype(int).tolist()), booster.predict(table, raw_score=True), strict=True))
+    # The library's sums are off by parts of their size.
+    off = 10.0**exponent * 2.0**-50
+    found = ts.gap(tmp_path / "m.txt", vary=[["x"], ["y"]], domain=tmp_path / "d.sens", close=1e-9)
+    for varied, record in enumerate(found.records):
+        pairs = [(a, b) for a in scores for b in scores if a[1 - varied] == b[1 - varied]]
+        best = max(min(scores[a], -scores[b]) for a, b in pairs)
+        assert (record["verdict"] == "found") == (best >= 0)
+        if best >= 0:
+            assert record["closed"], record["reason"]
+            assert record["largest_gap"] == pytest.approx(best, rel=1e-9, abs=off)
+            assert record["largest_gap_bound"] >= best - off

@@ -48,8 +48,7 @@ def exact_score(document: dict[str, Any], row: tuple[int, ...]) -> Fraction:
 
 def decimal(value: Fraction) -> str:
     """All digits of a fraction whose denominator is a power of two."""
-    with localcontext() as context:
-        context.prec = 200
+    with localcontext(prec=200):
         return format(Decimal(value.numerator) / Decimal(value.denominator), "f")
 
 

@@ -296,8 +296,9 @@ def _judged(
     whole = Unit(adapted.gap_shift).size
     unit = whole / query.models[0].ensemble.average
     least, most = _rounded_up(query, whole, Unit(adapted.coarsest_shift).size)
-    # A row that is rounded outward has more slack than it should, or up to one unit less.
-    upper = None if result.upper is None else result.upper + most + (1 if adapted.relaxed else 0)
+    # A row that is rounded outward has more slack than it should, or up to one unit less: each leaf is rounded by itself.
+    less, more = (1, _leaves_summed(query)) if adapted.relaxed else (0, 0)
+    upper = None if result.upper is None else result.upper + most + less
     bound = None if upper is None else ceil_to(upper * unit, NumberType.FLOAT64)
     if result.status == "infeasible" or (bound is not None and bound < 0):
         return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
@@ -314,7 +315,7 @@ def _judged(
     value = _reached(bare.query, verdict)
     assert result.level is not None
     near = 1e-9 * (1 + abs(value))
-    if not (result.level + least) * unit - near <= value <= (result.level + most) * unit + near:
+    if not (result.level + least - more) * unit - near <= value <= (result.level + most + less) * unit + near:
         # Some row is no row of scores: the least slack is no gap, and neither is its bound.
         reason = "the least slack of the search is not the gap of its pair"
         return replace(bare, verdict=Verdict.FOUND, value=value, reason=reason, witness=verdict)
@@ -331,6 +332,15 @@ def _judged(
 def _score_rows(query: Query) -> list[AtLeast]:
     """The rows whose slack is the gap: not those of what is typical."""
     return [row for row in linear_constraints(query.constraints) if row.form.scores]
+
+
+def _leaves_summed(query: Query) -> int:
+    """The most leaves that a row of scores adds up, and one for its bound: by so many units rounding moves it at most."""
+    sizes = [
+        sum(query.models[query.points[term.point].model].ensemble.n_trees + 1 for term in row.form.scores)
+        for row in _score_rows(query)
+    ]
+    return 1 + max(sizes)
 
 
 def _rounded_up(query: Query, unit: Fraction, coarsest: Fraction) -> tuple[Fraction, Fraction]:
