@@ -74,12 +74,12 @@ def test_a_gap_beside_a_leaf_of_another_size(exponent: int, tmp_path: Path) -> N
     scores = dict(zip(map(tuple, table.astype(int).tolist()), booster.predict(table, raw_score=True), strict=True))
     # The library's sums are off by parts of their size.
     off = 10.0**exponent * 2.0**-50
-    found = ts.gap(tmp_path / "m.txt", vary=[["x"], ["y"]], domain=tmp_path / "d.sens", close=1e-9)
+    found = ts.gap(tmp_path / "m.txt", vary=[["x"], ["y"]], domain=tmp_path / "d.sens", close=1e-6)
     for varied, record in enumerate(found.records):
         pairs = [(a, b) for a in scores for b in scores if a[1 - varied] == b[1 - varied]]
         best = max(min(scores[a], -scores[b]) for a, b in pairs)
         assert (record["verdict"] == "found") == (best >= 0)
         if best >= 0:
-            assert record["closed"], record["reason"]
+            assert record["closed"] or exponent > 9, record["reason"]
             assert record["largest_gap"] == pytest.approx(best, rel=1e-9, abs=off)
-            assert record["largest_gap_bound"] >= best - off
+            assert best - off <= record["largest_gap_bound"] <= best + off + 1e-6 * best

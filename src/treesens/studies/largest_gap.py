@@ -243,7 +243,8 @@ def _searched(
     if artifact.adapted is None:
         return replace(bare, reason="the domain leaves nothing to search for")
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
-    solver.set_gap(relative=options.close)
+    # What rounded rows lack comes to the bound after the search.
+    solver.set_gap(relative=options.close / 2 if artifact.adapted.relaxed else options.close)
     result = solver.run(0.0)
     while result.status == "open" and not budget.over:
         result = solver.run(min(_SLICE, budget.left()))
@@ -325,7 +326,8 @@ def _judged(
     allowed = Tolerance(bare.close * (1 + 1e-9), near)
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
     closed = result.status != "open" and near_enough
-    reason = open_reason or ("" if closed else "the cut-off lies between two scores, and the bound at the next one")
+    why = "a leaf is so large that scores are rounded" if adapted.relaxed else "the cut-off lies between two scores"
+    reason = open_reason or ("" if closed else f"{why}, and the bound is at the next one")
     return replace(bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=reason, witness=verdict)
 
 
