@@ -140,7 +140,7 @@ STEPS = {
     ),
     "audit region": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.solve.data_rows._located",
+        "treesens.data.regions.RegionFinder.region",
     ),
     "audit settled": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],

@@ -6,7 +6,6 @@ A row that is already a witness is the answer, promising rows seed the search, a
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,7 +21,6 @@ from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinat
 from treesens.data.nearest_row import cells_near, nearest_row
 from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
-from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
@@ -167,15 +165,10 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
 
 
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """A found answer with its region and the nearest row, and with values near that row; the answer as it is, with a note, if
-    that fails.
+    """A found answer with its region and the nearest row, and with values near that row.
 
     Without an objective the point also moves to the cells of the region that are nearest to the row.
     """
-    return afterwards(result, "region", partial(_located, query, result, options))
-
-
-def _located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
     table, witness = table_in_play(query), result.witness
     if witness is None:
         return result

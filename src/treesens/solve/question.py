@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
@@ -159,9 +160,14 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
     if result is None or options.backend != "auto":
         result = answer(query.query, options, budget)
-    result = locate(query, result, options)
+    result = located(query, result, options)
     known = sum(result.seconds.values())
     return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
+
+
+def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
+    """The answer with its region and its nearest row; as it is, with a note, if these cannot be had."""
+    return afterwards(result, "region", partial(locate, query, result, options))
 
 
 def explain_none(

@@ -27,10 +27,10 @@ from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.report.records import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
-from treesens.solve.data_rows import hints_of, locate, order_of_rows, pair_of_row, table_in_play, witness_among_rows
+from treesens.solve.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
-from treesens.solve.question import answer, with_certificates
+from treesens.solve.question import answer, located, with_certificates
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.questions import Gap, Questions
@@ -219,7 +219,7 @@ class SetAudit:
         pair = witness_among_rows(query.query, shape, found, rows, self.base)
         if pair is not None:
             result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
-            done = locate(query, result, self.base)
+            done = located(query, result, self.base)
             return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
         for known in before:
             if known.verdict is Verdict.NONE:
@@ -227,12 +227,12 @@ class SetAudit:
         hints = hints_of(query.query, shape, found, rows)
         options = replace(self.base, hints=hints)
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
-        return locate(query, answer(query.query, options, part), options)
+        return located(query, answer(query.query, options, part), options)
 
     def _nearer(self, query: ResolvedQuestion, result: Result) -> Result:
         """The nearest pair that a share of the time finds, if it is nearer than the one that is known."""
         part = self.budget.share(_SEARCH_SHARE).at_least(_MOMENT)
-        found = locate(query, answer(query.query, self.base, part), self.base)
+        found = located(query, answer(query.query, self.base, part), self.base)
         if found.nearest is None or (result.nearest is not None and result.nearest.distance <= found.nearest.distance):
             return result
         return replace(
@@ -261,7 +261,7 @@ class SetAudit:
                 pair = Result(
                     query.name, Verdict.FOUND, "verified", witness=again, backend="native", notes=result.notes
                 )
-                return locate(query, pair, self.base)
+                return located(query, pair, self.base)
         return result
 
     def _record(
