@@ -193,13 +193,6 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     return None
 
 
-def holds_in_library(query: Query, values: FloatArray) -> bool:
-    """Whether points float64[points, features] satisfy a question for the library's own scores, whatever the exact ones."""
-    cells = query.space.grid.cells(values)
-    seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
-    return all(holds(told_apart(query, constraint, seen), seen) for constraint in query.constraints)
-
-
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
     """Whether points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
     cells = query.space.grid.cells(values)

@@ -16,12 +16,13 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.combinations import Combinations, Exact, loosen
+from treesens.compiler.query.combinations import Combinations, Exact
 from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.rounding import soften
 from treesens.compiler.result import Attempt, Proof, Result, Witness
-from treesens.compiler.verify import Rejected, holds_in_library, verify_cells, verify_values
+from treesens.compiler.verify import Rejected, may_hold_in_library, verify_cells, verify_values
 from treesens.errors import MissingPackageError
 from treesens.solve.bounds import left_open
 from treesens.solve.combine import combine
@@ -296,18 +297,15 @@ class Enumeration:
         return (f"values inside cells by {Z3} (exact)",) if self.asked_z3 else ()
 
     def _library_agrees(self) -> bool:
-        """Whether the library's own arithmetic accepts no combination either, if it might see one differently."""
+        """Whether the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
         query = self.query
-        bands = [query.models[p.model].ensemble.bands() for p in query.points]
-        averages = [query.models[p.model].ensemble.average for p in query.points]
-        by = [[2 * b * average for b in of_point] for of_point, average in zip(bands, averages, strict=True)]
-        loose = replace(loosen(query, by), objective=None)
+        loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)
         for number in np.flatnonzero(alive):
             values = concretise(loose, self.combinations.cells[number], None, self.combinations.pins(int(number)))
             if self.left() <= 0 or (isinstance(values, NoValues) and not values.proved):
                 return False
-            if not isinstance(values, NoValues) and holds_in_library(query, values):
+            if not isinstance(values, NoValues) and may_hold_in_library(query, values):
                 return False
         return True
 

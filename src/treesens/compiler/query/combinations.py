@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm, prod
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ScaledIntegers
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.concretise import (
     canonical_terms,
     equal_groups,
@@ -372,25 +370,3 @@ def _fitting(whole: Exact) -> Exact:
 def _size(values: Exact) -> int:
     """The greatest magnitude."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
-
-
-def loosen(query: Query, by: Sequence[Sequence[Fraction]]) -> Query:
-    """The question with every score constraint easier by `by[point][output]` per unit of its score."""
-
-    def easier(constraint: Constraint) -> Constraint:
-        match constraint:
-            case AtLeast():
-                slack = sum((abs(t.coefficient) * by[t.point][t.output] for t in constraint.form.scores), Fraction(0))
-                return replace(constraint, bound=constraint.bound + LogRational(-slack))
-            case ProbabilitySum(terms=terms):
-                # A probability moves by at most a quarter of what the greatest of its exponents does.
-                off = Fraction(0)
-                for term in terms:
-                    moves = (sum(abs(t.coefficient) * by[t.point][t.output] for t in e.terms) for e in term.exponents)
-                    off += abs(term.factor) * max(moves, default=Fraction(0))
-                return replace(constraint, bound=constraint.bound - off / 4)
-            case AllOf(parts) | AnyOf(parts):
-                return replace(constraint, parts=tuple(map(easier, parts)))
-        return constraint
-
-    return replace(query, constraints=tuple(map(easier, query.constraints)))
