@@ -1,4 +1,4 @@
-"""Classes whose probabilities are all 0 to the library: it predicts the first, and no `none` may say otherwise (by the oracle)."""
+"""Classes whose probabilities are all 0 to the library: it predicts the first, and no `none` may say otherwise."""
 
 from __future__ import annotations
 
