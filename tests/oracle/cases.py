@@ -85,12 +85,16 @@ class Case:
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 
-def draw_case(seed: int, questions: int = 12) -> Case:
-    """The case of a seed; a trainer that does not take what is drawn is asked again with another draw."""
+def draw_case(seed: int, questions: int = 12, trainer: str | None = None) -> Case:
+    """The case of a seed; a trainer that does not take what is drawn is asked again with another draw.
+
+    The trainer is drawn if none is named.
+    """
     rng = np.random.default_rng([20261122, seed])
     names = list(TRAINERS)
     shares = np.array([TRAINERS[n][3] for n in names])
-    trainer = str(rng.choice(names, p=shares / shares.sum()))
+    drawn = str(rng.choice(names, p=shares / shares.sum()))
+    trainer = trainer or drawn
     for _ in range(50):
         try:
             features, models = _models(rng, trainer)
