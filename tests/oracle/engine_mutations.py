@@ -125,11 +125,15 @@ def built_with(mutation: Mutation, text: str) -> Path:
     return next(folder.glob("_engine*.so"))
 
 
-def fails_by_itself(problems: Path) -> bool:
-    """Whether the engine that was built last fails on random problems beside brute force (tests/cpp/modules)."""
+def fails_by_itself(problems: Path) -> str:
+    """The test of the engine alone that fails on the engine that was built last; empty if none does."""
     folder = BUILD / "build"
-    _run("cmake", "--build", str(folder), "--target", "run_modules")
-    return subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode != 0
+    _run("cmake", "--build", str(folder), "--target", "engine_tests", "run_modules")
+    if subprocess.run([folder / "engine_tests"], capture_output=True, check=False).returncode:
+        return "unit tests of the engine (make cpp-test)"
+    if subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode:
+        return "brute force over random problems of the engine (make cpp-test)"
+    return ""
 
 
 def _bring(source: Path, target: Path, text: str | None) -> None:
