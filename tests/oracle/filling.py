@@ -1,7 +1,8 @@
 """Which questions fill the table of coverage: those whose constructs have been compared least often with their frontend.
 
 A run with `--fill N` draws several times the questions that it asks, and asks those with the most constructs below N. The kind
-of model is drawn by what it lacks, too. Seeds and drawn questions stay what they are, so a failure can be asked again by its seed.
+of model is drawn by what it lacks, too. Seeds and drawn questions stay what they are, so a failure can be asked again by its
+seed.
 """
 
 from __future__ import annotations
