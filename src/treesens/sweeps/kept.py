@@ -32,10 +32,10 @@ from treesens.compiler.result import (
     Sense,
     ShareFound,
     Verdict,
-    Witness,
 )
-from treesens.compiler.verify import verify_values
 from treesens.solve.bounds import left_open, shown_value
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 _CLOSE = 1e-9
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.query.concretise import Alternatives
 from treesens.compiler.query.query import LinearForm, Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueRange, ValueSum, sum_of
-from treesens.solve.exact_values import bound_objective, decide_values
+from treesens.values.concretise import Alternatives
+from treesens.values.decide_values import bound_objective, decide_values
 
 WHOLE = ValueRange(0.0, 4.0, NumberType.FLOAT32, whole=True)
 LISTED = ValueRange(0.5, 3.0, NumberType.FLOAT32, values=np.array([0.5, 1.0, 3.0]))

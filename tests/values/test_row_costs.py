@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.questions import random_ensemble, random_space
-from treesens.compiler.query.cell_costs import best_of_cells, cell_costs, costs_of_terms
-from treesens.compiler.query.costs import cell_cost
 from treesens.compiler.query.query import Space
-from treesens.compiler.query.radii import exact_distance
 from treesens.compiler.query.values import DistanceTerm
+from treesens.values.distance_costs import cell_cost
+from treesens.values.radii import exact_distance
+from treesens.values.row_costs import best_of_cells, cell_costs, costs_of_terms
 
 WIDTHS = (Fraction(1), Fraction(4), Fraction(3), Fraction(7, 10), Fraction(1, 3), Fraction(10**30))
 

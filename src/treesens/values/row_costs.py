@@ -15,10 +15,10 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.costs import UNARY_SHIFT, cell_cost, pair_cost
 from treesens.compiler.query.query import CellCost, LinearForm, Space
-from treesens.compiler.query.radii import Layout, exact_distance, is_exact, layout_of
 from treesens.compiler.query.values import DistanceTerm, Place
+from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, pair_cost
+from treesens.values.radii import Layout, exact_distance, is_exact, layout_of
 
 _BITS = 58
 """Sums of costs stay below 2**_BITS units."""

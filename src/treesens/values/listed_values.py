@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.query.propagation import Ranges
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum
+from treesens.values.propagation import Ranges
 
 MOST = 200_000
 """Combinations of values of all related places."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
-from treesens.compiler.query.ranges import factors_of, stated_relations
 from treesens.compiler.query.values import ValueSum
+from treesens.values.objective_ranges import factors_of, stated_relations
 
 NEVER = AnyOf(())
 """What no inputs satisfy."""

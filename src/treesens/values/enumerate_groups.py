@@ -9,23 +9,50 @@ from __future__ import annotations
 import heapq
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array
-from treesens.compiler.query.combinations import Exact
-from treesens.compiler.query.concretise import relaxation_of
+from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.values import Place
-
-if TYPE_CHECKING:
-    from treesens.solve.enumeration import Enumeration
+from treesens.values.combinations import Combinations, Exact
+from treesens.values.concretise import Alternatives, relaxation_of
+from treesens.values.decide_values import Inside
+from treesens.values.witness import Witness
 
 _SECONDS = 0.3
 """Most for a group; more is better spent on its halves."""
 
 
-def through_groups(walk: Enumeration, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
+class Walk(Protocol):
+    """What a walk through single combinations offers to one through groups of them (`Enumeration`)."""
+
+    query: Query
+    combinations: Combinations
+    witness: Witness | None
+    value: Fraction | None
+
+    def left(self) -> float:
+        """Seconds that are left."""
+
+    def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
+        """Whether a value of the objective is better than another one."""
+
+    def better_question(self) -> Query:
+        """The question for what is better than the best known."""
+
+    def decide(self, asked: Alternatives, seconds: float) -> Inside:
+        """What values in some cells there are."""
+
+    def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
+        """Looks at one combination."""
+
+    def stays_possible(self, goal: Objective, value: Fraction) -> None:
+        """Notes a value that is not ruled out."""
+
+
+def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
     """Looks at all combinations that are left and may be better than what is known; False if the time was up."""
     goal, number = walk.query.objective, itertools.count()
     queue: list[tuple[Fraction, int, int, Int64Array]] = []
@@ -64,7 +91,7 @@ def through_groups(walk: Enumeration, alive: BoolArray, keys: tuple[Exact, int] 
     return True
 
 
-def _holds_nothing(walk: Enumeration, group: Int64Array) -> tuple[bool, Place | None]:
+def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
     """Whether no values in the ranges of a group satisfy the relations, or none that are better than what is known.
 
     With it the place that is missing in some combinations and not in others: then nothing is known of the group.
@@ -76,7 +103,7 @@ def _holds_nothing(walk: Enumeration, group: Int64Array) -> tuple[bool, Place | 
     return walk.decide(asked, _SECONDS).none, None
 
 
-def _halves(walk: Enumeration, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
+def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
     """A group in two, apart in the place that takes most slots (or where some values are missing and others not)."""
     chosen = walk.combinations.chosen[group]
     if mixed is not None:

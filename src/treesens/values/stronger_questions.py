@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from treesens.compiler.query.propagation import root_below
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept
 from treesens.compiler.query.values import DistanceTerm, ValueSum
+from treesens.values.propagation import root_below
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:

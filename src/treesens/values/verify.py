@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
-from treesens.compiler.query.concretise import NoValues, concretise
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
     Inputs,
@@ -25,10 +24,11 @@ from treesens.compiler.query.evaluate import (
     slack,
 )
 from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, told_apart
-from treesens.compiler.query.propagation import CHOICES
 from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
 from treesens.compiler.query.values import Place
-from treesens.compiler.result import Replay, Witness
+from treesens.values.concretise import NoValues, concretise
+from treesens.values.propagation import CHOICES
+from treesens.values.witness import Replay, Witness
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,17 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.combinations import Combinations, Exact
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
-from treesens.compiler.result import NearestRow, Result, Witness
+from treesens.compiler.result import NearestRow, Result
 from treesens.solve.conclude import conclude_found, leave_open, shown_objective
-from treesens.solve.enumeration import Enumeration, finish_by_enumeration, walk_combinations
+from treesens.solve.enumerate_combinations import close_by_enumeration, conclude_enumeration, enumerate_combinations
 from treesens.solve.method import Asked
 from treesens.solve.nearest_pair import distance_to_row
 from treesens.solve.options import Options
+from treesens.values.combinations import Combinations, Exact
+from treesens.values.enumeration import Enumeration
+from treesens.values.witness import Witness
 
 MOST = 2_000_000
 """Combinations times rows."""
@@ -32,7 +34,7 @@ _Best: TypeAlias = tuple[Fraction, Witness, int]
 """The distance (squared for l2), a pair that has it, and the row."""
 
 
-def through_rows(
+def enumerate_rows(
     query: Query,
     options: Options,
     combinations: Combinations,
@@ -59,26 +61,26 @@ def through_rows(
     for least, row in ranked:
         if best is not None and least >= best[0]:
             break
-        looking = _looking(query, options, combinations, left, row)
-        looking.on_better = on_better
+        walk = _walk_to_row(query, options, combinations, left, row)
+        walk.on_better = on_better
         if best is not None:
-            looking.value, looking.known = best[0], best[1]
-        if not looking.go_through(possible.copy()) or looking.unsettled:
+            walk.value, walk.known = best[0], best[1]
+        if not walk.run(possible.copy()) or walk.unsettled:
             return None
-        if looking.witness is not None:
-            assert looking.value is not None
-            best = looking.value, looking.witness, row
-        elif best is None and looking.doubtful:
+        if walk.witness is not None:
+            assert walk.value is not None
+            best = walk.value, walk.witness, row
+        elif best is None and walk.doubtful:
             return None
         elif best is None:
             # No combination holds a pair, whatever the row.
-            return looking.result()
-        if looking.open_bound is not None:
-            open_bound = looking.open_bound if open_bound is None else min(open_bound, looking.open_bound)
+            return conclude_enumeration(walk)
+        if walk.open_bound is not None:
+            open_bound = walk.open_bound if open_bound is None else min(open_bound, walk.open_bound)
     return None if best is None else _found(query, nearest, best, open_bound)
 
 
-def _looking(
+def _walk_to_row(
     query: Query, options: Options, combinations: Combinations, left: Callable[[], float], row: int
 ) -> Enumeration:
     """The same question about the distance to one row."""
@@ -88,7 +90,7 @@ def _looking(
     asked = replace(query, objective=distance_to_row(query.space, nearest, row))
     near = np.full(len(query.space.names), np.nan)
     near[list(nearest.features)] = nearest.values[row]
-    return Enumeration(asked, replace(options, near=near), combinations, left, None)
+    return Enumeration(asked, combinations, left, near=near, library_predict=options.library_predict)
 
 
 def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known: Witness) -> _Best:
@@ -143,5 +145,7 @@ def search_combinations(asked: Asked, budget: Budget) -> Result:
     """The method of `solve/methods.py`: the result so far, closed if that succeeds."""
     assert asked.known is not None
     goal = asked.query.objective
-    walk = walk_combinations if goal is None or goal.nearest is None else through_rows
-    return finish_by_enumeration(asked.query, asked.options, asked.known, budget, walk=walk, on_better=asked.on_better)
+    enumerate_all = enumerate_combinations if goal is None or goal.nearest is None else enumerate_rows
+    return close_by_enumeration(
+        asked.query, asked.options, asked.known, budget, enumerate_all=enumerate_all, on_better=asked.on_better
+    )

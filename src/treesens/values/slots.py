@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array
-from treesens.compiler.query.costs import cell_reaches
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept, Space
 from treesens.compiler.query.values import Place, ValueRange, ValueSum
+from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
 """Values of a feature that get a slot each."""

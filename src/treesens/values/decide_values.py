@@ -20,11 +20,11 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.packages import imported
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.concretise import Alternatives
-from treesens.compiler.query.propagation import Choice, Ranges
 from treesens.compiler.query.query import Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, sum_of
-from treesens.solve.listed_values import values_listed
+from treesens.values.concretise import Alternatives
+from treesens.values.listed_values import values_listed
+from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, begins_run
-from treesens.compiler.query.costs import cell_reaches
 from treesens.compiler.query.query import Space
 from treesens.compiler.query.values import DistanceTerm, Place, ValueRange, extremes
+from treesens.values.distance_costs import cell_reaches
 
 _APART = 2.0**-49
 """Floats that differ by more than this part have exact values that differ: three roundings lie behind each."""

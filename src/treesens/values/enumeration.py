@@ -1,4 +1,4 @@
-"""What is left open on a small domain is closed by going through its combinations of cells, the most promising first.
+"""A walk through the combinations of cells of a small domain, the most promising first.
 
 Cells decide nearly everything; where values inside cells matter they are chosen exactly, and what a proof rules out is ruled
 out for all combinations that it covers. This is slow, exact, and in one place: nothing but the end of a search leads here.
@@ -6,8 +6,7 @@ out for all combinations that it covers. This is slow, exact, and in one place: 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
@@ -15,24 +14,19 @@ from math import inf
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.combinations import Combinations, Exact
-from treesens.compiler.query.concretise import Alternatives, NoValues, alternatives_of, concretise
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import soften
-from treesens.compiler.result import Attempt, Proof, Result, Witness
-from treesens.compiler.verify import Rejected, may_hold_in_library, verify_cells, verify_values
-from treesens.errors import MissingPackageError
-from treesens.solve.bounds import left_open
-from treesens.solve.combine import combine
-from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
-from treesens.solve.exact_values import Z3, Inside, bound_objective, decide_values
-from treesens.solve.fits import MOST_COMBINATIONS
-from treesens.solve.options import Options
-from treesens.solve.refine import better_than
+from treesens.values.combinations import Combinations, Exact
+from treesens.values.concretise import Alternatives, NoValues, alternatives_of, concretise
+from treesens.values.decide_values import Inside, bound_objective, decide_values
+from treesens.values.enumerate_groups import enumerate_groups
+from treesens.values.relations import better_than
+from treesens.values.verify import Rejected, may_hold_in_library, verify_cells, verify_values
+from treesens.values.witness import Witness
 
-FEW = 8
+_FEW = 8
 """Combinations that are looked at one by one, even if values in them are related."""
 
 _CLOSE = Fraction(1, 20_000)
@@ -41,7 +35,6 @@ _CHOICES = 60
 """Values that are tried one after the other in the cells of a combination, before z3 decides."""
 _STEPS = 40
 """Better values inside one combination that are tried one after the other, before they have to be clearly better."""
-_BACKEND = "native"
 
 
 @dataclass
@@ -49,10 +42,13 @@ class Enumeration:
     """One walk through combinations of cells, and what it has found so far."""
 
     query: Query
-    options: Options
     combinations: Combinations
     left: Callable[[], float]
-    on_better: Callable[[Witness], None] | None
+    on_better: Callable[[Witness], None] | None = None
+    near: FloatArray | None = None
+    """What values are chosen close to, float64[features]."""
+    library_predict: Sequence[LibraryReplay] | None = None
+    """Per model the library itself, for replay."""
     known: Witness | None = None
     """What the search before has found."""
     witness: Witness | None = None
@@ -66,14 +62,9 @@ class Enumeration:
     open_bound: Fraction | None = None
     """The best value that a combination which is done with may still hold, if that is not known exactly."""
 
-    def run(self) -> Result | None:
-        """The answer, closed if there was time; None where nothing was found in time, or something stays unsettled."""
-        done = self.go_through(self.combinations.all_of(self.query.constraints))
-        return self.result() if done or self.witness is not None else None
-
-    def go_through(self, alive: BoolArray) -> bool:
-        """Looks at combinations, the best first, until what is left is no better; False if the time was up (what is left is a
-        bound then).
+    def run(self, alive: BoolArray) -> bool:
+        """Looks at combinations, the best first, until the others are no better. False if the time was up: then what the others
+        may hold is a bound.
 
         `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
         beaten.
@@ -82,10 +73,8 @@ class Enumeration:
             self._keep(self.known)
         goal = self.query.objective
         keys = None if goal is None else self.combinations.best_of_objective(goal)
-        if int(alive.sum()) > FEW and self.combinations.leaves_ranges:
-            from treesens.solve.enumeration_groups import through_groups
-
-            return through_groups(self, alive, keys)
+        if int(alive.sum()) > _FEW and self.combinations.leaves_ranges:
+            return enumerate_groups(self, alive, keys)
         for number in self._order(alive, goal, keys):
             if not alive[number]:
                 continue
@@ -120,23 +109,23 @@ class Enumeration:
         pins = self.combinations.pins(number)
         alive[number] = False
         if self.combinations.leaves_ranges and self.value is not None:
-            asked = alternatives_of(self.better_question(), cells, self.options.near, pins)
+            asked = alternatives_of(self.better_question(), cells, self.near, pins)
             if self.decide(asked).none:
                 return
         verdict = verify_cells(
             self.query,
             cells,
-            near=self.options.near,
-            library_predict=self.options.library_predict,
+            near=self.near,
+            library_predict=self.library_predict,
             pins=pins,
             choices=_CHOICES,
         )
         if isinstance(verdict, Rejected) and verdict.none is not None and not verdict.none.proved:
-            inside = self.decide(alternatives_of(self.query, cells, self.options.near, pins))
+            inside = self.decide(alternatives_of(self.query, cells, self.near, pins))
             if inside.none:
                 return
             if inside.values is not None:
-                verdict = verify_values(self.query, inside.values, library_predict=self.options.library_predict)
+                verdict = verify_values(self.query, inside.values, library_predict=self.library_predict)
         if isinstance(verdict, Rejected):
             self._reject(verdict, alive, pinned=bool(pins))
             if self.query.objective is not None and key is not None and self.unsettled:
@@ -184,7 +173,7 @@ class Enumeration:
             better = better_than(goal, wanted, strict=step < _STEPS)
             asked = replace(self.query, constraints=(*self.query.constraints, better))
             pins = self.combinations.pins(number)
-            found = concretise(asked, self.combinations.cells[number], self.options.near, pins, _CHOICES)
+            found = concretise(asked, self.combinations.cells[number], self.near, pins, _CHOICES)
             if isinstance(found, NoValues) and found.proved:
                 # Nothing is as good as `wanted`.
                 self.stays_possible(goal, wanted)
@@ -197,7 +186,7 @@ class Enumeration:
 
     def _better_values(self, values: FloatArray) -> Witness | None:
         """The pair of these values, which is kept; None if the library does not accept it."""
-        witness = verify_values(self.query, values, library_predict=self.options.library_predict)
+        witness = verify_values(self.query, values, library_predict=self.library_predict)
         if not isinstance(witness, Witness):
             return None
         self._keep(witness)
@@ -214,7 +203,7 @@ class Enumeration:
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
         """Better values in the cells than the best known, by halves; what they may be at most."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
-        inside = self.decide(alternatives_of(self.better_question(), cells, self.options.near, pins))
+        inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
             if inside.values is None or self._better_values(inside.values) is None:
                 self.stays_possible(goal, self._rational_bound(goal, number, key))
@@ -224,17 +213,17 @@ class Enumeration:
                 return
             middle = (self.value + key) / 2
             asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
-            inside = self.decide(alternatives_of(asked, cells, self.options.near, pins))
+            inside = self.decide(alternatives_of(asked, cells, self.near, pins))
             if inside.none:
                 key = middle
-                inside = self.decide(alternatives_of(self.better_question(), cells, self.options.near, pins))
+                inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         if not inside.none:
             self.stays_possible(goal, key)
 
     def _rational_bound(self, goal: Objective, number: int, key: Fraction) -> Fraction:
         """What the objective may be at best in a combination over rational values."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
-        inside = bound_objective(alternatives_of(self.query, cells, self.options.near, pins), goal, self.left)
+        inside = bound_objective(alternatives_of(self.query, cells, self.near, pins), goal, self.left)
         self.asked_z3 |= inside.by_z3
         if inside.values is not None:
             self._better_values(inside.values)
@@ -250,53 +239,11 @@ class Enumeration:
         if self.better(goal, value, self.open_bound):
             self.open_bound = value
 
-    # --- the answer -------------------------------------------------------------------------------------------------------
-
-    def result(self) -> Result | None:
-        if self.unsettled:
-            return None
-        goal = self.query.objective
-        if self.witness is None and self.doubtful:
-            return None
-        if self.witness is None:
-            return None if self.numerical and not self._library_agrees() else self._none()
-        objective = None
-        if goal is not None and self.value is not None:
-            bound = self.value if not self._better_open(goal) else self.open_bound
-            assert bound is not None
-            objective = shown_objective(goal, self.value, bound)
-        answer = conclude_found(
-            leave_open(self.query.name, witness=self.witness, objective=objective, backend=_BACKEND)
-        )
-        if objective is not None:
-            leant = self._leant_on()
-            if self.numerical:
-                leant = (
-                    *leant,
-                    "inputs that are better in exact arithmetic are ruled out by the library's rounded sums",
-                )
-            answer = replace(answer, proof_dependencies=leant)
-        return answer
-
-    def _better_open(self, goal: Objective) -> bool:
+    def better_open(self, goal: Objective) -> bool:
+        """Whether a combination that is done with may hold a better value than the best known one."""
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
-    def _none(self) -> Result:
-        reason = f"{_BACKEND}: every one of {self.combinations.total} combinations of cells is ruled out"
-        proof, notes = Proof.EXACT, tuple[str, ...]()
-        if self.numerical:
-            proof = Proof.LIBRARY
-            notes = (
-                "exact arithmetic knows inputs, within the numerical band; the arithmetic of the library knows none",
-            )
-        bare = leave_open(self.query.name, notes=notes, backend=_BACKEND, proof_dependencies=self._leant_on())
-        return conclude_none(bare, reason, proof)
-
-    def _leant_on(self) -> tuple[str, ...]:
-        """What a `none` or a bound of this walk rests on beside its own arithmetic."""
-        return (f"values inside cells by {Z3} (exact)",) if self.asked_z3 else ()
-
-    def _library_agrees(self) -> bool:
+    def library_agrees(self) -> bool:
         """Whether the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
         query = self.query
         loose = replace(soften(query), objective=None)
@@ -308,60 +255,3 @@ class Enumeration:
             if not isinstance(values, NoValues) and may_hold_in_library(query, values):
                 return False
         return True
-
-
-Walk = Callable[
-    [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
-]
-"""Goes through combinations; the answer, or None if something stays open."""
-
-
-def walk_combinations(
-    query: Query,
-    options: Options,
-    combinations: Combinations,
-    left: Callable[[], float],
-    on_better: Callable[[Witness], None] | None,
-    known: Witness | None,
-) -> Result | None:
-    """The walk for an objective that is a sum, or for none."""
-    return Enumeration(query, options, combinations, left, on_better, known).run()
-
-
-def finish_by_enumeration(
-    query: Query,
-    options: Options,
-    before: Result,
-    budget: Budget,
-    *,
-    walk: Walk = walk_combinations,
-    on_better: Callable[[Witness], None] | None = None,
-) -> Result:
-    """The answer of a search, or that of going through all combinations of cells where the search left something open."""
-    start = time.monotonic()
-
-    combinations = Combinations.of(query, MOST_COMBINATIONS)
-    if combinations is None:
-        return before
-    try:
-        found = walk(query, options, combinations, budget.left, on_better, before.witness)
-    except MissingPackageError as error:
-        return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
-    if found is None:
-        return before
-    seconds = time.monotonic() - start
-    words = f"{combinations.total} combinations of cells were gone through"
-    attempt = Attempt(_BACKEND, "exhaustive", "optimal", found.verdict, words, {"solve": seconds})
-    if found.witness is not None and found.witness is before.witness:
-        found = replace(before, objective=found.objective, proof_dependencies=found.proof_dependencies)
-    if left_open(found):
-        # Each of the two may know more.
-        return combine(before, replace(found, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
-    return replace(
-        found,
-        attempts=(*before.attempts, attempt),
-        seconds={**before.seconds, "exhausting": seconds},
-        size=before.size,
-        pipeline=before.pipeline,
-        warm_started=before.warm_started,
-    )

@@ -20,13 +20,6 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ScaledIntegers
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.concretise import (
-    canonical_terms,
-    equal_groups,
-    firm_relations,
-    merged_mask,
-    relations_of,
-)
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.probabilities import reaches_on_rows
 from treesens.compiler.query.query import (
@@ -44,8 +37,9 @@ from treesens.compiler.query.query import (
     Query,
     SameExcept,
 )
-from treesens.compiler.query.slots import Slots, related_features, slots_of
 from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
+from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
+from treesens.values.slots import Slots, related_features, slots_of
 
 Exact = NDArray[Any]
 """Integers in units of 1 / denominator: int64, or Python's own in an object array if they are larger."""
