@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.interruption import interruptible
-from treesens.compiler.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError, typed
 from treesens.live import load, table_of
+from treesens.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.report.notebook_progress import progress_bar
 from treesens.settings import check_seconds, check_threshold, check_whole
 from treesens.solve.measures import MeasureName

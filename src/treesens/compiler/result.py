@@ -9,8 +9,8 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
-from treesens.compiler.measure.sampler import Estimate
 from treesens.compiler.query.share import ShareAsked
+from treesens.measure.sampler import Estimate
 from treesens.values.concretise import NoValues
 from treesens.values.witness import Witness
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.measure.sampler import Estimate
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
@@ -33,6 +32,7 @@ from treesens.compiler.result import (
     ShareFound,
     Verdict,
 )
+from treesens.measure.sampler import Estimate
 from treesens.solve.bounds import left_open, shown_value
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.measure.measure import Measure, product
-from treesens.compiler.measure.search import ShareSearch
-from treesens.compiler.measure.sides import Sides
-from treesens.compiler.measure.trees import TreeArrays
 from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, Link, ModelSource, Task
+from treesens.measure.measure import Measure, product
+from treesens.measure.search import ShareSearch
+from treesens.measure.sides import Sides
+from treesens.measure.trees import TreeArrays
 
 FEATURES = 10
 

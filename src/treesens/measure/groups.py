@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.measure.measure import Measure
-from treesens.compiler.measure.trees import TreeArrays
 from treesens.compiler.model.cells import Bytes
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query.query import AllOf, CellSet, Constraint, OneHot, Query
 from treesens.errors import UsageError
+from treesens.measure.measure import Measure
+from treesens.measure.trees import TreeArrays
 
 
 @dataclass(frozen=True, eq=False)

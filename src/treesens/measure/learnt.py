@@ -13,8 +13,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.measure.measure import Measure, product
 from treesens.compiler.model.grid import FeatureGrid, Grid
+from treesens.measure.measure import Measure, product
 
 BINS = 16
 """Bins of an ordered feature, about as many rows in each."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from treesens import _engine
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.measure.measure import Measure
-from treesens.compiler.measure.proposal import Tilt
-from treesens.compiler.measure.sides import Row, Sides
-from treesens.compiler.measure.trees import TreeArrays
+from treesens.measure.measure import Measure
+from treesens.measure.proposal import Tilt
+from treesens.measure.sides import Row, Sides
+from treesens.measure.trees import TreeArrays
 
 NONE, CONCERNED = 0, 2
 """What an input is; 1 is open, which it can be only where scores are rounded."""

@@ -9,12 +9,12 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
-from treesens.compiler.measure.groups import Groups
-from treesens.compiler.measure.measure import Measure, product
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, whole_range
 from treesens.compiler.query.query import Space
 from treesens.errors import UsageError
+from treesens.measure.groups import Groups
+from treesens.measure.measure import Measure, product
 
 _UNITS = 1 << 61
 """Lengths become whole parts of so many."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array
-from treesens.compiler.measure.groups import Groups, allows_group, groups_of
-from treesens.compiler.measure.sides import Row, Sides, sides_of, varied_by
-from treesens.compiler.measure.trees import TreeArrays
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.query import AllOf, AtLeast, CellSet, Constraint, OneHot, Query, SameExcept
 from treesens.errors import UsageError
+from treesens.measure.groups import Groups, allows_group, groups_of
+from treesens.measure.sides import Row, Sides, sides_of, varied_by
+from treesens.measure.trees import TreeArrays
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.compiler.measure.test_learnt import probability
+from tests.measure.test_learnt import probability
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.learnt import chow_liu
-from treesens.compiler.measure.search import CONCERNED, ShareSearch
 from treesens.compiler.model import FeatureGrid, Grid
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.live import load
+from treesens.measure.counted import counted_of
+from treesens.measure.learnt import chow_liu
+from treesens.measure.search import CONCERNED, ShareSearch
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import CountOptions, Unit, count_shares, units_of

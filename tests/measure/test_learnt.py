@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.measure.learnt import BINS, chow_liu, marginals
-from treesens.compiler.measure.measure import Measure
 from treesens.compiler.model import FeatureGrid, Grid
+from treesens.measure.learnt import BINS, chow_liu, marginals
+from treesens.measure.measure import Measure
 
 
 def grid_of(*cells: int, missing: bool = False) -> Grid:

@@ -8,10 +8,10 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.units import Unit
-from treesens.compiler.measure.pair_tables import SHIFT, PairTables
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.measure.pair_tables import SHIFT, PairTables
 
 
 @dataclass

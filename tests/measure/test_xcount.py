@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compiler.measure.xcount import ensemble_of, searches
+from tests.measure.xcount import ensemble_of, searches
 
 PUBLISHED = Path(__file__).parents[4] / "shared" / "bench" / "xcount" / "xcount5.json"
 

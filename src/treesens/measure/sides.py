@@ -12,11 +12,11 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
-from treesens.compiler.measure.groups import Groups
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, SCORE_BITS
 from treesens.compiler.query.query import AtLeast, Query, SameExcept
 from treesens.errors import UsageError
+from treesens.measure.groups import Groups
 
 MOST_CHOICES = 1 << 14
 """Combinations of legal cells of the varied features."""

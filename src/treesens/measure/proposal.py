@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.checkpoints import check_in
-from treesens.compiler.measure.measure import Measure
+from treesens.measure.measure import Measure
 
 _SCALE = 2.0**40
 _BELIEVED = 4.0

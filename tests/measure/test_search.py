@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiler.measure.test_learnt import probability
+from tests.measure.test_learnt import probability
 from tests.studies.share_cases import FEATURES, NAMES, Case, forest_case, xgboost_case
 from tests.studies.test_shares import units
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.hunt import hunt
-from treesens.compiler.measure.measure import Measure
-from treesens.compiler.measure.proposal import tilts_for
-from treesens.compiler.measure.sampler import Precision, Sampler
-from treesens.compiler.measure.search import CONCERNED, ShareSearch
+from treesens.measure.counted import counted_of
+from treesens.measure.hunt import hunt
+from treesens.measure.measure import Measure
+from treesens.measure.proposal import tilts_for
+from treesens.measure.sampler import Precision, Sampler
+from treesens.measure.search import CONCERNED, ShareSearch
 from treesens.solve.measures import measure_of
 from treesens.studies.shares import Unit
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.measure.deviation import Bet, Limits, Round
-from treesens.compiler.measure.hunt import hunt
-from treesens.compiler.measure.proposal import Tilt, tilts_for
-from treesens.compiler.measure.search import Draws, Masses, ShareSearch
+from treesens.measure.deviation import Bet, Limits, Round
+from treesens.measure.hunt import hunt
+from treesens.measure.proposal import Tilt, tilts_for
+from treesens.measure.search import Draws, Masses, ShareSearch
 
 EPSILON, DELTA, NEGLIGIBLE = 0.05, 1e-6, 1e-6
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.measure.search import ShareSearch
+from treesens.measure.search import ShareSearch
 
 _CROWD = 500
 _KEPT_PART = 0.3
