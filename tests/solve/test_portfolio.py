@@ -24,8 +24,8 @@ from treesens.solve.bounds import ContradictoryBound
 from treesens.solve.combine import with_tighter_bound
 from treesens.solve.conclude import conclude_infeasible
 from treesens.solve.driver import Ledger, emit
+from treesens.solve.methods.portfolio import EngineRun, race
 from treesens.solve.options import Options
-from treesens.solve.portfolio import EngineRun, race
 
 
 def questions(number: int) -> list[Query]:

@@ -85,12 +85,12 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
 
-# --- facts of a search on the trees themselves ----------------------------------------------------------------------------
+# --- facts of the tree path -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class TreeFacts:
-    """What a search on the trees themselves tells: `cells` int32[points, features] of a point, or the proof that there is
+    """What a search on the tree path tells: `cells` int32[points, features] of a point, or the proof that there is
     `none`. `rounded` if only rounded rows let the point pass. `ended` is in the words of a termination.
     """
 
@@ -136,7 +136,7 @@ def conclude_tree_search(
 
 
 def attempt_of(facts: TreeFacts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
-    """A search of the native engine on the trees themselves, for records."""
+    """A search of the native engine on the tree path, for records."""
     verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
     return Attempt("native", options.pipeline, facts.ended, verdict, "", seconds, statistics=facts.statistics)
 

@@ -1,4 +1,4 @@
-"""What a method of answering is: when it fits, what part of the time it gets, what it proves. `solve/methods.py` lists them."""
+"""What a method of answering is: when it fits, its part of the time, what it proves. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treesens.values.witness import Witness
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class OpenQuestion:
     """A question as a method gets it.
 
     `ask` answers other questions, such as a case of this one: by a query, options, a budget, and `on_better` by name.
@@ -56,7 +56,7 @@ class Method:
 
     It fits if `fits` says so, which looks at the question alone; `questions` says the same in words, `proves` what its answers
     state. `run` is "module:function" below `treesens.solve`, imported when it is asked for the first time. The function takes
-    `Asked` and a `Budget`, and returns a result, or None if it has nothing to say.
+    `OpenQuestion` and a `Budget`, and returns a result, or None if it has nothing to say.
     """
 
     name: str

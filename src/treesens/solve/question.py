@@ -1,4 +1,4 @@
-"""Answers one question: rows of tables first, then the methods that fit (`solve/methods.py`), second opinions last."""
+"""Answers one question: rows of tables first, then the methods that fit (`solve/methods/registry.py`), second opinions last."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import join_opinions
 from treesens.solve.conclude import leave_open
-from treesens.solve.data_rows import among_rows, locate
-from treesens.solve.in_library import LIBRARY, confirm_in_library
-from treesens.solve.method import Asked
-from treesens.solve.methods import as_asked, ask_methods, note_on_cases
+from treesens.solve.dispatch import as_asked, ask_methods, note_on_cases
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
+from treesens.solve.tasks.data_rows import among_rows, locate
+from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
 from treesens.values.witness import Witness
 
 CORE_SECONDS = 2.0
@@ -52,10 +52,10 @@ def answer(
 ) -> Result:
     """Answers one typed question that wants one answer, by the methods that fit it.
 
-    The budget is by default the time limit of the options. `solve/methods.py` lists the methods.
+    The budget is by default the time limit of the options. `solve/methods/registry.py` lists the methods.
     """
     budget = budget or Budget.of(options.time_limit)
-    result = ask_methods(Asked(as_asked(query), options, answer, on_better), budget)
+    result = ask_methods(OpenQuestion(as_asked(query), options, answer, on_better), budget)
     note = note_on_cases(query)
     if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
         result = replace(result, notes=(*result.notes, note))
@@ -75,7 +75,7 @@ def answer_question(
     """The answer to one question of a file; `progress` is told of long work.
 
     `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must stand
-    whatever the library rounds (solve/in_library.py). The budget is by default the time limit of the options.
+    whatever the library rounds (solve/tasks/in_library.py). The budget is by default the time limit of the options.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
@@ -89,7 +89,7 @@ def answer_question(
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    from treesens.solve.shares import share_of
+    from treesens.solve.tasks.shares import share_of
 
     start = time.perf_counter()
 
@@ -125,7 +125,7 @@ def _without_certificates(
     progress: Callable[[str], None] | None,
 ) -> Result:
     if query.query.rows is not None and query.pinned is not None:
-        from treesens.solve.count_rows import count_rows
+        from treesens.solve.tasks.count_rows import count_rows
 
         counted = count_rows(
             query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
@@ -133,7 +133,7 @@ def _without_certificates(
         notes = ("a count is not confirmed",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
-        from treesens.solve.top_n import answer_top
+        from treesens.solve.tasks.top_n import answer_top
 
         def one(asked: Query, part: Budget) -> Result:
             return answer_question(replace(query, query=asked), options, part, confirm=confirm)
@@ -189,7 +189,7 @@ def explain_none(
         return result
     start = time.perf_counter()
     budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
-    from treesens.solve.unsat_core import core_of
+    from treesens.solve.tasks.unsat_core import core_of
 
     mine = replace(options, hints=None)
 

@@ -23,14 +23,14 @@ from math import gcd, prod
 
 import numpy as np
 
-from treesens.backends.native.direct import IntegerRow, Parts, parts_of, row_of
+from treesens.backends.native.tree_question import IntegerRow, ScoreConstraints, row_of, score_constraints_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 
 MOST_CHOICES = 20_000
 """Combinations of cells of one part."""
@@ -63,10 +63,10 @@ class _Variables:
     legal: tuple[BoolArray, ...]
 
 
-def search_sums(asked: Asked, budget: Budget) -> Result | None:
-    """The method of `solve/methods.py`: None if the question is not additive enough, or sums are too long for a table."""
-    start, query = time.perf_counter(), asked.query
-    parts = parts_of(query)
+def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method: None if the question is not additive enough, or sums are too long for a table."""
+    start, query = time.perf_counter(), question.query
+    parts = score_constraints_of(query)
     if parts is None or parts.avoided or not 1 <= len(parts.rows) <= 2 or any(row.form.forests for row in parts.rows):
         return None
     made = [row_of(query, row.form, ()) for row in parts.rows]
@@ -81,17 +81,17 @@ def search_sums(asked: Asked, budget: Budget) -> Result | None:
     facts = _decide(*split, bounds, variables, budget)
     if facts is None:
         return None
-    judged = conclude_tree_search(query, facts, asked.options)
+    judged = conclude_tree_search(query, facts, question.options)
     if not isinstance(judged, Result):
         return None
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
-    attempt = replace(attempt_of(facts, judged, asked.options, seconds), detail="attainable sums")
-    result = replace(judged, backend="native", pipeline=asked.options.pipeline, seconds=seconds, attempts=(attempt,))
-    asked.show(result)
+    attempt = replace(attempt_of(facts, judged, question.options, seconds), detail="attainable sums")
+    result = replace(judged, backend="native", pipeline=question.options.pipeline, seconds=seconds, attempts=(attempt,))
+    question.show(result)
     return result
 
 
-def _variables(query: Query, parts: Parts) -> _Variables | None:
+def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
     """None if a variable has no legal cell: the compiler says that better."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied

@@ -2,8 +2,8 @@
 
 Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
 optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose
-sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the way
-through the IR, which means the same.
+sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the
+compiled path, which means the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from treesens import _engine
-from treesens.backends.native.nested import run_search
+from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
@@ -66,7 +66,7 @@ _MOST = 1 << 62
 
 
 @dataclass(frozen=True)
-class DirectOutcome:
+class TreeOutcome:
     """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures.
 
     With neither the `reason` says why: `time`, `memory`, `stopped`, `internal`, or `rounding` if only rounded rows let the
@@ -81,12 +81,12 @@ class DirectOutcome:
 
 
 @dataclass(frozen=True)
-class DirectOptimum:
+class TreeOptimum:
     """The best point that was found, cells int32[points, features], and what is proved of an objective.
 
     No point has a better value than `bound`, before unit and offset (None: nothing is proved), and where there is `none` there
     is no point at all. `ended` says how the search did: `optimal`, `infeasible`, or the reason why it is open, as in
-    `DirectOutcome`; with `rounding` only rounded rows let the point pass.
+    `TreeOutcome`; with `rounding` only rounded rows let the point pass.
     """
 
     cells: Int32Array | None
@@ -100,7 +100,7 @@ class DirectOptimum:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class ScoreConstraints:
     """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
 
     rows: list[AtLeast]
@@ -109,9 +109,9 @@ class Parts:
     same: SameExcept | None
 
 
-def parts_of(query: Query, *, optimises: bool = False) -> Parts | None:
+def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
     """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
-    parts = Parts([], [], [], None)
+    parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 
     def sort(constraints: tuple[Constraint, ...]) -> bool:
@@ -136,10 +136,10 @@ def parts_of(query: Query, *, optimises: bool = False) -> Parts | None:
 
     if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not (parts.rows or optimises):
         return None
-    return Parts(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
+    return ScoreConstraints(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
 
 
-class DirectQuestion:
+class TreeQuestion:
     """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
 
     They stand on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
@@ -147,7 +147,12 @@ class DirectQuestion:
     """
 
     def __init__(
-        self, query: Query, coarse: Coarse, parts: Parts, rows: list[IntegerRow], goal: IntegerRow | None = None
+        self,
+        query: Query,
+        coarse: Coarse,
+        parts: ScoreConstraints,
+        rows: list[IntegerRow],
+        goal: IntegerRow | None = None,
     ) -> None:
         """With a `goal` the sum of its values is maximised."""
         points = range(len(query.points))
@@ -196,7 +201,7 @@ class DirectQuestion:
             "rows": [(r, row.values[point]) for r, row in numbered if point in row.values],
         }
 
-    def cells(self, query: Query, parts: Parts) -> QuestionCells:
+    def cells(self, query: Query, parts: ScoreConstraints) -> QuestionCells:
         """The cells of the question's own grid in terms of those that are searched."""
         return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
 
@@ -216,13 +221,21 @@ class DirectQuestion:
         allowed = cells.allowed()
         if allowed is None:
             return None
-        asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
+        open_cells, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
         first = _LOOK * self.nodes if look is None else look
         return _engine.BoxSearch(
-            self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first, threads, self.optimises
+            self.boxes,
+            open_cells,
+            bound,
+            starts,
+            seed,
+            -1 if memory is None else memory,
+            first,
+            threads,
+            self.optimises,
         )
 
-    def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
+    def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> TreeOutcome:
         """What the search finds within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
@@ -234,7 +247,7 @@ class DirectQuestion:
                 for end in (facts["level"], facts["upper"])
             )
             near = NearMiss(reached, bound)
-        return DirectOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
+        return TreeOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
 
 
 def _statistics(facts: dict[str, Any]) -> dict[str, float]:
@@ -246,13 +259,13 @@ def _statistics(facts: dict[str, Any]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RunningSearch:
     """One question with its search, which goes on where it stopped."""
 
-    question: DirectQuestion
+    trees: TreeQuestion
     cells: QuestionCells
     search: Any
-    known: Known
+    question: BoundQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,11 +408,11 @@ def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array
     }
 
 
-_KNOWN: OrderedDict[Any, tuple[DirectQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
+_BUILT: OrderedDict[Any, tuple[TreeQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def decide_directly(
+def decide_on_trees(
     query: Query,
     budget: Budget,
     *,
@@ -408,26 +421,26 @@ def decide_directly(
     memory: int | None = None,
     look: int | None = None,
     threads: int = 1,
-) -> DirectOutcome | None:
-    """Whether a question without an objective has an answer; None where it has to take the way through the IR. The engine looks
+) -> TreeOutcome | None:
+    """Whether a question without an objective has an answer; None if it needs the compiled path. The engine looks
     for an answer for `look` units of work before the first proof (None: in proportion to its trees).
     """
     shared = not is_reused()
     try:
-        asked = reuse(
-            query, ("direct",), lambda: ask(query, hints, seed, memory, shared=shared, look=look, threads=threads)
+        running = reuse(
+            query, ("tree path",), lambda: ask(query, hints, seed, memory, shared=shared, look=look, threads=threads)
         )
     except MemoryError:
-        return DirectOutcome(None, False, "memory", {})
-    if asked is None:
+        return TreeOutcome(None, False, "memory", {})
+    if running is None:
         return None
-    found = asked.question.decide(asked.search, asked.cells, budget)
-    if found.cells is None or asked.known.confirms(query, found.cells):
+    found = running.trees.decide(running.search, running.cells, budget)
+    if found.cells is None or running.question.confirms(query, found.cells):
         return found
     return replace(found, cells=None, reason="rounding")
 
 
-def maximise_directly(
+def maximise_on_trees(
     query: Query,
     budget: Budget,
     *,
@@ -437,7 +450,7 @@ def maximise_directly(
     seed: int = 0,
     memory: int | None = None,
     threads: int = 1,
-) -> DirectOptimum | None:
+) -> TreeOptimum | None:
     """The best value of a sum of scores; None where a question has another objective, or other parts.
 
     The search ends where value and bound are within the `tolerance`, absolute in units of the form; a relative one is taken of
@@ -446,33 +459,33 @@ def maximise_directly(
     if query.objective is None or not _is_sum_of_scores(query.objective):
         return None
     try:
-        known = known_question(query, optimises=True)
-        if known is None or known.goal is None:
+        question = bound_question(query, optimises=True)
+        if question is None or question.goal is None:
             return None
-        question, cells = known.question, known.cells(query)
-        search = question.search(cells, known.bound, hints, seed, memory, _ALL, threads)
+        trees, cells = question.trees, question.cells(query)
+        search = trees.search(cells, question.bound, hints, seed, memory, _ALL, threads)
     except MemoryError:
-        return DirectOptimum(None, None, "memory", {})
+        return TreeOptimum(None, None, "memory", {})
     if search is None:
         return None
-    per_unit = 1 / known.goal.unit
+    per_unit = 1 / question.goal.unit
     search.set_gap(
         relative=tolerance.relative * (1 - _SHOWN),
         absolute=max(1, int(min(tolerance.absolute * float(per_unit), _MOST))),
-        reference=max(-_MOST, min(known.goal.base + int(Fraction(offset) * per_unit), _MOST)),
+        reference=max(-_MOST, min(question.goal.base + int(Fraction(offset) * per_unit), _MOST)),
     )
     facts = run_search(search, budget)
     status, upper = facts["status"], facts["upper"]
     if facts["reason"] == "internal":
         return None
     found = cells.of_point(facts["point"]) if facts["point"] else None
-    bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else known.goal.most(upper)
+    bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else question.goal.most(upper)
     if bound is not None and not query.objective.maximize:
         bound = -bound
     ended = facts["reason"] or "time" if status == "open" else status
-    if found is not None and not known.confirms(query, found):
+    if found is not None and not question.confirms(query, found):
         found, ended = None, "rounding"
-    return DirectOptimum(found, bound, ended, _statistics(facts))
+    return TreeOptimum(found, bound, ended, _statistics(facts))
 
 
 def _is_sum_of_scores(goal: Objective) -> bool:
@@ -496,35 +509,35 @@ def ask(
     shared: bool = False,
     look: int | None = None,
     threads: int = 1,
-) -> Asked | None:
-    """The search for a question; None where it has to take the way through the IR. One that is `shared` with other questions
+) -> RunningSearch | None:
+    """The search for a question; None if it needs the compiled path. One that is `shared` with other questions
     proves nothing about the cells of this one's own grid.
     """
-    known = None if query.objective is not None else known_question(query, shared=shared)
-    if known is None:
+    question = None if query.objective is not None else bound_question(query, shared=shared)
+    if question is None:
         return None
-    cells = known.cells(query)
-    search = known.question.search(cells, known.bound, hints, seed, memory, look, threads)
-    return None if search is None else Asked(known.question, cells, search, known)
+    cells = question.cells(query)
+    search = question.trees.search(cells, question.bound, hints, seed, memory, look, threads)
+    return None if search is None else RunningSearch(question.trees, cells, search, question)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class BoundQuestion:
     """A question as the engine has it: the trees and rows of its shape, its own bounds int64[rows], and what it maximises."""
 
-    question: DirectQuestion
-    parts: Parts
+    trees: TreeQuestion
+    constraints: ScoreConstraints
     rows: list[IntegerRow]
     bound: Int64Array
     goal: IntegerRow | None = None
 
     def cells(self, query: Query) -> QuestionCells:
         """The cells of the question's own grid in terms of those that are searched."""
-        return self.question.cells(query, self.parts)
+        return self.trees.cells(query, self.constraints)
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
         """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
-        rounded = [row for row, made in zip(self.parts.rows, self.rows, strict=True) if made.rounded]
+        rounded = [row for row, made in zip(self.constraints.rows, self.rows, strict=True) if made.rounded]
         if not rounded:
             return True
         nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
@@ -534,18 +547,18 @@ class Known:
 
 def _forget_the_oldest() -> None:
     """Keeps few questions, and of large trees fewer."""
-    nodes = sum(question.nodes for question, *_ in _KNOWN.values())
-    while len(_KNOWN) > 1 and (len(_KNOWN) > _KEPT or nodes > _MOST_NODES):
-        _, (oldest, *_) = _KNOWN.popitem(last=False)
+    nodes = sum(question.nodes for question, *_ in _BUILT.values())
+    while len(_BUILT) > 1 and (len(_BUILT) > _KEPT or nodes > _MOST_NODES):
+        _, (oldest, *_) = _BUILT.popitem(last=False)
         nodes -= oldest.nodes
 
 
-def known_question(query: Query, *, shared: bool = True, optimises: bool = False) -> Known | None:
-    """The constraints of a question, made before or now; None where they have to take the way through the IR.
+def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
+    """The constraints of a question, made before or now; None if they need the compiled path.
 
     If it `optimises`, its objective, a sum of scores, is what the trees are built for as well.
     """
-    parts = parts_of(query, optimises=optimises)
+    parts = score_constraints_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:
         return None
     # Boxes to avoid are made of cells of the question's own grid.
@@ -563,10 +576,10 @@ def known_question(query: Query, *, shared: bool = True, optimises: bool = False
         upwards,
     )
     with _LOCK:
-        known = _KNOWN.get(key)
-        if known is not None:
-            _KNOWN.move_to_end(key)
-    if known is None:
+        built = _BUILT.get(key)
+        if built is not None:
+            _BUILT.move_to_end(key)
+    if built is None:
         forests = forests_of(parts.rows)
         rows = [row_of(query, row.form, forests) for row in parts.rows]
         whole = [row for row in rows if row is not None]
@@ -579,12 +592,12 @@ def known_question(query: Query, *, shared: bool = True, optimises: bool = False
         ):
             return None
         # The query is kept too, so that nothing else can get the identities of the key meanwhile.
-        known = DirectQuestion(query, coarse, parts, whole, goal), whole, goal, query
+        built = TreeQuestion(query, coarse, parts, whole, goal), whole, goal, query
         with _LOCK:
-            _KNOWN[key] = known
+            _BUILT[key] = built
             _forget_the_oldest()
-    bounds = [made.bound(row) for made, row in zip(known[1], parts.rows, strict=True)]
+    bounds = [whole_row.bound(row) for whole_row, row in zip(built[1], parts.rows, strict=True)]
     if any(abs(bound).bit_length() > SCORE_BITS for bound in bounds):
         return None
-    question, made_rows, goal, _ = known
-    return Known(question, parts, made_rows, np.array(bounds or [0], np.int64), goal)
+    trees, built_rows, goal, _ = built
+    return BoundQuestion(trees, parts, built_rows, np.array(bounds or [0], np.int64), goal)

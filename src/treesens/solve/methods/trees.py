@@ -1,7 +1,7 @@
-"""Questions about scores answered by the engine on the trees themselves, for a moment, before anything is compiled.
+"""Questions about scores answered by the tree path, for a moment, before anything is compiled.
 
 Most questions are decided in milliseconds, of which lowering and the passes would take nine tenths. What is not decided in that
-moment, and every answer that the library's arithmetic does not confirm, takes the usual way.
+moment, and every answer that the library's arithmetic does not confirm, takes the compiled path.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from treesens.backends.native.direct import DirectOutcome, decide_directly
+from treesens.backends.native.tree_question import TreeOutcome, decide_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import every_case
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Result
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
-from treesens.solve.direct_optimum import optimise_directly
 from treesens.solve.fits import is_large
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.trees_optimum import optimise_on_trees
 from treesens.solve.options import Options
 from treesens.values.verify import Rejected
 
 
-def answer_directly(query: Query, options: Options, budget: Budget) -> Result | None:
+def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
     """An answer that stands; None where there is none yet.
 
-    About large models all is said here: the way through the IR takes several times as long and the memory for the same, and
+    About large models all is said here: the compiled path takes several times as long and the memory for the same, and
     nobody but the engine could read what comes of it. There an open question is `unknown`.
     """
     start = time.perf_counter()
     large = is_large(query)
     if query.objective is not None:
-        return optimise_directly(query, options, budget) if large else None
+        return optimise_on_trees(query, options, budget) if large else None
     found = _decide(query, options, budget)
     if found is None or found.reason == "internal":
         return None
@@ -56,25 +56,25 @@ def answer_directly(query: Query, options: Options, budget: Budget) -> Result | 
     return replace(last, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=attempts)
 
 
-def search_trees(asked: Asked, budget: Budget) -> Result | None:
-    """The method of `solve/methods.py`."""
-    result = answer_directly(asked.query, asked.options, budget)
+def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method, as `solve/methods/registry.py` names it."""
+    result = answer_on_trees(question.query, question.options, budget)
     if result is not None:
-        asked.show(result)
+        question.show(result)
     return result
 
 
-def _wants_clearance(found: DirectOutcome, judged: Result | Rejected) -> bool:
+def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
     """Whether only the last digits stand against a point: others may be clear of them. The trees are there already."""
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
-def _facts(found: DirectOutcome) -> TreeFacts:
+def _facts(found: TreeOutcome) -> TreeFacts:
     rounded = found.reason == "rounding"
     return TreeFacts(found.cells, found.none, _ended(found), rounded, found.near, found.statistics)
 
 
-def _ended(found: DirectOutcome) -> str:
+def _ended(found: TreeOutcome) -> str:
     """How the search ended, in the words of a termination."""
     if found.none:
         return "infeasible"
@@ -83,14 +83,14 @@ def _ended(found: DirectOutcome) -> str:
     return {"memory": "memory", "stopped": "interrupted"}.get(found.reason, "time")
 
 
-def _decide(query: Query, options: Options, budget: Budget) -> DirectOutcome | None:
-    """As `decide_directly`; a question with a short disjunction from the answers to its cases, which share the time."""
+def _decide(query: Query, options: Options, budget: Budget) -> TreeOutcome | None:
+    """As `decide_on_trees`; a question with a short disjunction from the answers to its cases, which share the time."""
     # Which case comes first decides which of several answers is shown.
     cases = every_case(query)[::-1]
-    every: list[DirectOutcome] = []
+    every: list[TreeOutcome] = []
     for number, case in enumerate(cases):
         part = budget.share(1 / (len(cases) - number))
-        found = decide_directly(
+        found = decide_on_trees(
             case,
             part,
             hints=options.hints,

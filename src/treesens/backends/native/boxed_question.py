@@ -26,20 +26,8 @@ from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.compiler.query.values import Place
 from treesens.errors import BackendError
 
-_LOOK = 30_000
-"""Work of the local search in a box before the first proof: most boxes are decided at once."""
 _KEPT = 16
 """Compiled questions that are kept for the next one of the same shape."""
-
-
-@dataclass(frozen=True)
-class BoxOutcome:
-    """Whether there is a solution in a box: `cells` int32[points, features], or the proof that there is `none`."""
-
-    cells: Int32Array | None
-    none: bool
-    reason: str = ""
-    nodes: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +48,7 @@ class LevelOutcome:
         return self.none or (self.cells is not None and self.low == self.high)
 
 
-class NestedQuestion:
+class BoxedQuestion:
     """A question without an objective, whose cells at some places can be restricted anew each time.
 
     `decided` is the answer if the compiler finds a contradiction, `only` the one combination of cells if nothing is left to
@@ -99,41 +87,13 @@ class NestedQuestion:
         self._start = np.concatenate(([0], np.cumsum(self.problem.size)))
         self._boxes = _engine.Boxes(Solver(self.problem)._engine)
 
-    @property
-    def relaxed(self) -> bool:
-        """Whether rows were too long for the engine, so that its points need exact replay more than usual."""
-        return self.only is None and self._adapted.relaxed
-
     def fixed_cells(self) -> dict[Place, int]:
         """The cells of the places that the question leaves no choice."""
-        known = {place: 0 for place in self.places if place not in self._variable}
-        if not known:
+        fixed = [place for place in self.places if place not in self._variable]
+        if not fixed:
             return {}
         cells = self.only if self.only is not None else self._recovered(np.zeros(len(self.problem.size), np.int32))
-        return {place: int(cells[place]) for place in known}
-
-    def decide(
-        self, masks: Mapping[Place, BoolArray], budget: Budget, *, seed: int = 0, memory: int | None = None
-    ) -> BoxOutcome:
-        """Whether there is a solution whose cells lie in the masks, bool[n_cells] per place; all cells elsewhere."""
-        if self.only is not None:
-            inside = all(mask[self.only[place]] for place, mask in masks.items())
-            return BoxOutcome(self.only if inside else None, not inside)
-        allowed = np.ones(int(self._start[-1]), np.uint8)
-        fixed = self.fixed_cells() if any(place not in self._variable for place in masks) else {}
-        for place, mask in masks.items():
-            if place in fixed:
-                if not mask[fixed[place]]:
-                    return BoxOutcome(None, True)
-                continue
-            variable, cells = self._variable[place]
-            allowed[self._start[variable] : self._start[variable + 1]] &= mask[cells].astype(np.uint8)
-        search = _engine.BoxSearch(
-            self._boxes, allowed, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory, _LOOK
-        )
-        facts = run_search(search, budget)
-        cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["status"] == "witness" else None
-        return BoxOutcome(cells_found, facts["status"] == "infeasible", _words(facts), facts["nodes"])
+        return {place: int(cells[place]) for place in fixed}
 
     def least_level(
         self,
@@ -156,8 +116,8 @@ class NestedQuestion:
             if place in self._variable:
                 variable, cells = self._variable[place]
                 here = level[self._start[variable] : self._start[variable + 1]]
-                mine = of_cell[cells]
-                here[:] = np.where((here < 0) | (mine < 0), -1, np.maximum(here, np.maximum(mine, base)))
+                wanted = of_cell[cells]
+                here[:] = np.where((here < 0) | (wanted < 0), -1, np.maximum(here, np.maximum(wanted, base)))
         search = _engine.LevelSearch(
             self._boxes, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
         )
@@ -218,22 +178,22 @@ def _words(facts: dict[str, Any]) -> str:
 
 # --- questions of one shape ---------------------------------------------------------------------------------------------------
 
-_KNOWN: OrderedDict[Any, NestedQuestion] = OrderedDict()
+_COMPILED: OrderedDict[Any, BoxedQuestion] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def nested_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> NestedQuestion:
+def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
     """The compiled question, the one that was made before if it differs in nothing but its name and its objective."""
     key = (id(query.space), tuple(map(id, query.models)), query.points, query.constraints, tuple(places))
     with _LOCK:
-        known = _KNOWN.get(key)
-        if known is not None and not verify_each:
-            _KNOWN.move_to_end(key)
-            return known
-    made = NestedQuestion(query, places, verify_each=verify_each)
+        compiled = _COMPILED.get(key)
+        if compiled is not None and not verify_each:
+            _COMPILED.move_to_end(key)
+            return compiled
+    compiled = BoxedQuestion(query, places, verify_each=verify_each)
     with _LOCK:
         # It holds the query, so that nothing else can get the identities of the key while it is kept.
-        _KNOWN[key] = made
-        while len(_KNOWN) > _KEPT:
-            _KNOWN.popitem(last=False)
-    return made
+        _COMPILED[key] = compiled
+        while len(_COMPILED) > _KEPT:
+            _COMPILED.popitem(last=False)
+    return compiled

@@ -2,7 +2,7 @@
 
 The boxes around a row are nested, and a box of cells comes within reach at one of finitely many radii. Each decision sees only
 what its box leaves of the trees: of the models' own (`backends/native/least_level.py`), or of those of a question that is
-compiled once (`backends/native/nested.py`). Where the values of the answer fall short of what their cells allow, or the
+compiled once (`backends/native/boxed_question.py`). Where the values of the answer fall short of what their cells allow, or the
 library's arithmetic is against it, the search by whole questions (`bisection`) takes over.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from treesens.backends.native.least_level import least_level_directly
-from treesens.backends.native.nested import LevelOutcome, nested_question
+from treesens.backends.native.boxed_question import LevelOutcome, boxed_question
+from treesens.backends.native.least_level import least_level_on_trees
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import Inputs, objective_value
@@ -30,14 +30,14 @@ from treesens.solve.conclude import (
     conclude_tree_search,
     shown_objective,
 )
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.values.radii import Radii, radii_of
 from treesens.values.verify import Rejected
 from treesens.values.witness import Witness
 
 
-def answer_radius(
+def answer_least_radius(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
     """The answer with its bound; None where this search has none to give."""
@@ -49,7 +49,7 @@ def answer_radius(
     if found is None:
         places = [term.places[0] for term in query.objective.values]
         try:
-            question = nested_question(replace(query, objective=None), places, verify_each=options.verify_each)
+            question = boxed_question(replace(query, objective=None), places, verify_each=options.verify_each)
         except BackendError:
             return None
         if question.decided is not None:
@@ -71,7 +71,7 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
     if options.pipeline != "default" or options.verify_each:
         return None
     memory = options.memory_limit
-    return least_level_directly(query, radii.level, budget, hints=options.hints, seed=options.seed, memory=memory)
+    return least_level_on_trees(query, radii.level, budget, hints=options.hints, seed=options.seed, memory=memory)
 
 
 def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
@@ -101,6 +101,6 @@ def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> Flo
     return row
 
 
-def search_radius(asked: Asked, budget: Budget) -> Result | None:
-    """The method of `solve/methods.py`."""
-    return answer_radius(asked.query, asked.options, budget, asked.on_better)
+def search_least_radius(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_least_radius(question.query, question.options, budget, question.on_better)

@@ -16,7 +16,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
-from treesens.backends.native.direct import decide_directly, maximise_directly
+from treesens.backends.native import tree_question
+from treesens.backends.native.tree_question import decide_on_trees, maximise_on_trees
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.ir.module import ModuleSize
@@ -25,8 +26,8 @@ from treesens.compiler.query.evaluate import form_value, holds
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Query, ScoreTerm
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
-from treesens.solve.direct import answer_directly
-from treesens.solve.methods import search_cells
+from treesens.solve.dispatch import search_cells
+from treesens.solve.methods.trees import answer_on_trees
 from treesens.solve.options import Options
 
 
@@ -36,7 +37,7 @@ def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
     asked = found = 0
     for _ in range(60):
         query = replace(random_query(rng), objective=None)
-        outcome = decide_directly(query, Budget.of(20.0), seed=seed)
+        outcome = decide_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
             continue
         asked += 1
@@ -64,7 +65,7 @@ def test_disjunctions_are_decided_case_by_case(seed: int) -> None:
             continue
         inner = AllOf((parts[1], AnyOf((parts[2], parts[3]))))
         asked = replace(query, constraints=(AnyOf((parts[0], inner)), *parts[4:]))
-        result = answer_directly(asked, Options(time_limit=30.0, seed=seed), Budget.of(30.0))
+        result = answer_on_trees(asked, Options(time_limit=30.0, seed=seed), Budget.of(30.0))
         if result is None:
             continue
         expected, _ = oracle(asked)
@@ -79,19 +80,18 @@ def test_disjunctions_are_decided_case_by_case(seed: int) -> None:
 @pytest.mark.parametrize("bits", [10, 16, 24])
 def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With whole numbers of a few bits nearly every row is rounded: proofs still hold, and points are looked at exactly."""
-    from treesens.backends.native import direct
 
-    monkeypatch.setattr(direct, "SCORE_BITS", bits)
-    monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
+    monkeypatch.setattr(tree_question, "SCORE_BITS", bits)
+    monkeypatch.setattr(tree_question, "_BUILT", OrderedDict())
     rng = np.random.default_rng(70 + bits)
     rounded = none = found = 0
     for _ in range(150):
         query = replace(random_query(rng), objective=None)
-        known = direct.known_question(query)
+        known = tree_question.bound_question(query)
         if known is None:
             continue
         rounded += any(row.rounded for row in known.rows)
-        outcome = decide_directly(query, Budget.of(20.0))
+        outcome = decide_on_trees(query, Budget.of(20.0))
         if outcome is None or outcome.reason == "rounding":
             continue  # a point that rounded scores allow and exact ones do not
         expected, _ = oracle(query)
@@ -105,7 +105,6 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
-    from treesens.backends.native import direct
 
     rng = np.random.default_rng(900 + seed)
     looked_at = wrong = 0
@@ -114,7 +113,7 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
         rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
         for row in rows:
             finest = max(leaf_values(query.models[query.points[t.point].model], t.output)[1] for t in row.form.scores)
-            made = direct._row_at(query, row.form, [], finest - int(rng.integers(1, 12)))
+            made = tree_question._row_at(query, row.form, [], finest - int(rng.integers(1, 12)))
             if made is None:
                 continue
             for x in islice(every_input(query), 60):
@@ -129,15 +128,14 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
 def test_bounds_of_one_shape_share_what_was_built() -> None:
     rng = np.random.default_rng(5)
     query = next(q for q in iter(lambda: replace(random_query(rng), objective=None), None) if not _needs_ir(q))
-    from treesens.backends.native import direct
 
-    first = decide_directly(query, Budget.of(5.0))
-    before = dict(direct._KNOWN)
-    again = decide_directly(replace(query, name="other"), Budget.of(5.0))
+    first = decide_on_trees(query, Budget.of(5.0))
+    before = dict(tree_question._BUILT)
+    again = decide_on_trees(replace(query, name="other"), Budget.of(5.0))
     assert first is not None
     assert again is not None
     assert first.none == again.none
-    assert dict(direct._KNOWN) == before
+    assert dict(tree_question._BUILT) == before
 
 
 @pytest.fixture
@@ -153,7 +151,7 @@ def test_all_that_is_said_of_a_large_model_is_true(seed: int) -> None:
     asked = 0
     while asked < 12:
         query = replace(random_query(rng), objective=None)
-        result = answer_directly(query, Options(time_limit=30.0, seed=seed), Budget.of(30.0))
+        result = answer_on_trees(query, Options(time_limit=30.0, seed=seed), Budget.of(30.0))
         if result is None:
             continue
         asked += 1
@@ -206,7 +204,7 @@ def test_how_near_the_search_came_to_an_answer_about_a_large_model_is_true(seed:
         best = _largest_gap(inputs, margins, feature) - margin
         text = f'model m from "m"\nquery q: sensitive m to f{feature} margin {margin:.17f}'
         query = bind(parse(text, "<question>"), Path(), load_model=lambda _path, _format: model)["q"].query
-        result = answer_directly(query, Options(time_limit=limit), Budget.of(limit))
+        result = answer_on_trees(query, Options(time_limit=limit), Budget.of(limit))
         assert result is not None
         if result.verdict != "unknown":
             assert result.verdict == ("found" if best >= 0 else "none")
@@ -240,7 +238,7 @@ def test_optima_are_those_of_trying_every_input(seed: int) -> None:
     found = 0
     for _ in range(25):
         query = _with_goal(rng)
-        outcome = maximise_directly(query, Budget.of(20.0), seed=seed)
+        outcome = maximise_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
             continue
         expected, best = oracle(query)
@@ -258,18 +256,17 @@ def test_optima_are_those_of_trying_every_input(seed: int) -> None:
 
 @pytest.mark.parametrize("bits", [10, 16, 24])
 def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treesens.backends.native import direct
 
-    monkeypatch.setattr(direct, "SCORE_BITS", bits)
-    monkeypatch.setattr(direct, "_KNOWN", OrderedDict())
+    monkeypatch.setattr(tree_question, "SCORE_BITS", bits)
+    monkeypatch.setattr(tree_question, "_BUILT", OrderedDict())
     rng = np.random.default_rng(170 + bits)
     rounded = away = 0
     for _ in range(150):
         query = _with_goal(rng)
-        known = direct.known_question(query, optimises=True)
+        known = tree_question.bound_question(query, optimises=True)
         if known is None or known.goal is None:
             continue
-        outcome = maximise_directly(query, Budget.of(20.0))
+        outcome = maximise_on_trees(query, Budget.of(20.0))
         if outcome is None:
             continue
         expected, best = oracle(query)
@@ -321,7 +318,7 @@ def test_optima_of_large_forests_are_those_of_scikit_learn_over_all_inputs(seed:
     for text, best in expected.items():
         query = _asked_of(model, text)
         assert query.objective is not None
-        result = answer_directly(query, Options(time_limit=limit, seed=seed, tolerance=1e-10), Budget.of(limit))
+        result = answer_on_trees(query, Options(time_limit=limit, seed=seed, tolerance=1e-10), Budget.of(limit))
         assert result is not None
         assert result.size == ModuleSize()  # nothing was compiled
         if result.verdict == "unknown":
@@ -346,13 +343,13 @@ def test_an_optimum_may_be_away_from_its_bound_by_the_tolerance_and_no_more() ->
     y = (x[:, 0] * x[:, 1] + rng.normal(size=800) > 0).astype(int)
     model = ts.load(xgboost.XGBClassifier(n_estimators=40, max_depth=4, random_state=0, n_jobs=1).fit(x, y))
     query = _asked_of(model, "a, b such that a = b except f0 maximize margin(a) - margin(b)")
-    best = answer_directly(query, Options(time_limit=60.0, tolerance=0.0), Budget.of(60.0))
+    best = answer_on_trees(query, Options(time_limit=60.0, tolerance=0.0), Budget.of(60.0))
     assert best is not None
     assert best.objective is not None
     assert best.objective.gap == 0
     for relative, absolute in ((0.1, 0.0), (0.0, 0.3)):
         options = Options(time_limit=60.0, tolerance=relative, absolute_tolerance=absolute)
-        near = answer_directly(query, options, Budget.of(60.0))
+        near = answer_on_trees(query, options, Budget.of(60.0))
         assert near is not None
         assert near.objective is not None
         assert near.objective.bound is not None
@@ -366,7 +363,7 @@ def test_an_optimum_of_a_large_model_that_does_not_fit_is_no_fault() -> None:
     x = rng.normal(size=(300, 6))
     model = ts.load(GradientBoostingClassifier(random_state=0).fit(x, x[:, 0] * x[:, 1] > 0.1))
     query = _asked_of(model, "a such that a.f0 >= 0 maximize margin(a)")
-    result = answer_directly(query, Options(memory_limit=1), Budget.of(5.0))
+    result = answer_on_trees(query, Options(memory_limit=1), Budget.of(5.0))
     assert result is not None
     assert (result.verdict, result.reason) == ("unknown", "memory")
 
@@ -400,7 +397,7 @@ def test_a_pair_within_the_band_is_followed_by_one_that_is_clear_of_it_on_the_sa
 
 
 def _needs_ir(query: object) -> bool:
-    return decide_directly(query, Budget.of(5.0)) is None  # type: ignore[arg-type]
+    return decide_on_trees(query, Budget.of(5.0)) is None  # type: ignore[arg-type]
 
 
 @needs_bench
@@ -409,9 +406,9 @@ def _needs_ir(query: object) -> bool:
 def test_published_models_get_the_verdicts_of_the_way_through_the_ir(feature: str, margin: float) -> None:
     query = ask(f"query q: sensitive m to {feature} margin {margin}", "diabetes_unrobust", "diabetes")["q"].query
     options = Options(backend="native", time_limit=60)
-    direct = answer_directly(query, options, Budget.of(60))
+    direct = answer_on_trees(query, options, Budget.of(60))
     assert direct is not None
     # A pipeline that is named is run.
     whole = search_cells(query, replace(options, pipeline="kant"), Budget.of(60))
-    assert direct.verdict == whole.verdict
-    assert direct.proof == whole.proof
+    assert tree_question.verdict == whole.verdict
+    assert tree_question.proof == whole.proof

@@ -23,7 +23,7 @@ from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.solve.typical_rows import least_untypical
+from treesens.solve.tasks.typical_rows import least_untypical
 from treesens.values.verify import verify_cells, verify_values
 from treesens.values.witness import Witness
 

@@ -1,6 +1,6 @@
-"""The best value of a sum of scores of large models, by the engine on the trees themselves: nothing is compiled.
+"""The best value of a sum of scores of large models, by the tree path: nothing is compiled.
 
-The way through the IR takes several times as long and the memory for the same. Smaller models go that way all the same: its
+The compiled path takes several times as long and the memory for the same. Smaller models take it all the same: its
 passes pay there.
 """
 
@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 
-from treesens.backends.native.direct import DirectOptimum, maximise_directly
+from treesens.backends.native.tree_question import TreeOptimum, maximise_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.reuse import is_reused
@@ -33,8 +33,8 @@ _TERMINATIONS = {
 }
 
 
-def optimise_directly(query: Query, options: Options, budget: Budget) -> Result | None:
-    """The best verified point with the bound that is proved of all; None where the question has to take the usual way."""
+def optimise_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
+    """The best verified point with the bound that is proved of all; None if the question needs the compiled path."""
     goal = query.objective
     # Certificates are made from what was compiled.
     if goal is None or is_reused():
@@ -61,9 +61,9 @@ def optimise_directly(query: Query, options: Options, budget: Budget) -> Result 
     return replace(judged, backend="native", pipeline=options.pipeline, seconds=seconds, attempts=tuple(attempts))
 
 
-def _search(query: Query, options: Options, budget: Budget) -> DirectOptimum | None:
+def _search(query: Query, options: Options, budget: Budget) -> TreeOptimum | None:
     tolerance, offset = of_form(query.objective, options.closeness)
-    return maximise_directly(
+    return maximise_on_trees(
         query,
         budget,
         tolerance=tolerance,
@@ -75,7 +75,7 @@ def _search(query: Query, options: Options, budget: Budget) -> DirectOptimum | N
     )
 
 
-def _judged(query: Query, found: DirectOptimum, options: Options) -> Result | Rejected:
+def _judged(query: Query, found: TreeOptimum, options: Options) -> Result | Rejected:
     goal = query.objective
     assert goal is not None
 
@@ -85,7 +85,7 @@ def _judged(query: Query, found: DirectOptimum, options: Options) -> Result | Re
     return conclude_tree_search(query, _facts(found), options, reach=reach)
 
 
-def _facts(found: DirectOptimum) -> TreeFacts:
+def _facts(found: TreeOptimum) -> TreeFacts:
     ended = _TERMINATIONS.get(found.ended, "time")
     return TreeFacts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
 

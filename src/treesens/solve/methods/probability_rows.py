@@ -17,8 +17,8 @@ from treesens.compiler.query.query import Constraint, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
-from treesens.solve.method import Asked
-from treesens.solve.nearest_pair import distance_of
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.nearest_pair import distance_of
 from treesens.solve.options import Options
 from treesens.values.verify import Rejected, verify_values
 from treesens.values.witness import Witness
@@ -118,6 +118,6 @@ def answer_probabilities(
     return cutting.done(found)
 
 
-def search_probabilities(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`."""
-    return answer_probabilities(asked.ask, asked.query, asked.options, budget, on_better=asked.on_better)
+def search_probabilities(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_probabilities(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -32,7 +32,7 @@ from treesens.data.flips import flip_question, flips
 from treesens.data.neighbours import Neighbours
 from treesens.data.pair_search import RowSearch
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options, for_engine
 from treesens.values.relations import relates_values
 from treesens.values.row_costs import best_of_cells
@@ -409,6 +409,6 @@ def answer_nearest(
     return replace(result, query=query.name, seconds=seconds, pipeline="native")
 
 
-def search_nearest(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`."""
-    return answer_nearest(asked.ask, asked.query, asked.options, budget, on_better=asked.on_better)
+def search_nearest(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_nearest(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench, needs_distances
 from treesens.compiler.result import Result
-from treesens.solve import refine
+from treesens.solve.methods import refine
 
 NAMES = ("f0", "f1", "f2")
 TOP = {"f0": 1, "f1": 4, "f2": 9}

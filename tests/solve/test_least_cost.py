@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench, needs_distances
 from tests.questions import every_input, random_query
-from tests.solve.test_radius import DOMAIN, NAMES, TOP, candidates, forest_model, training_set, xgboost_model
-from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
+from tests.solve.test_least_radius import DOMAIN, NAMES, TOP, candidates, forest_model, training_set, xgboost_model
+from treesens.backends.native.least_cost import CostOutcome, least_cost_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AnyOf, CellSet, Query
-from treesens.solve import cheapest
+from treesens.solve.methods import least_cost
 
 NORMS = ("l1", "l2", "l0")
 
@@ -31,7 +31,7 @@ def left_over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions to which this search had no answer, so that the usual one is asked."""
     asked_again: list[str] = []
 
-    search = cheapest.search_cheapest
+    search = least_cost.search_least_cost
 
     def first(asked: Any, budget: Any) -> Any:
         settled = search(asked, budget)
@@ -39,7 +39,7 @@ def left_over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             asked_again.append(asked.query.name)
         return settled
 
-    monkeypatch.setattr(cheapest, "search_cheapest", first)
+    monkeypatch.setattr(least_cost, "search_least_cost", first)
     return asked_again
 
 
@@ -205,7 +205,7 @@ def test_the_cheapest_cells_are_those_of_trying_all(seed: int) -> None:
         costs = {place: rng.integers(0, largest, query.space.grid[place[1]].n_cells) for place in places}
         for cost in costs.values():
             cost[rng.random(len(cost)) < 0.1] = -1
-        outcome = cheapest_directly(query, costs, Budget.of(20.0), seed=seed)
+        outcome = least_cost_on_trees(query, costs, Budget.of(20.0), seed=seed)
         if outcome is None:
             assert _is_beyond(query) or _is_empty(query, costs)
             continue
@@ -228,7 +228,7 @@ def _total(costs: dict[Any, Any], cells: Any) -> int | None:
     return None if any(p < 0 for p in paid) else sum(paid)
 
 
-def _judge(query: Query, costs: dict[Any, Any], outcome: CheapestOutcome) -> bool:
+def _judge(query: Query, costs: dict[Any, Any], outcome: CostOutcome) -> bool:
     totals = [
         total
         for x in every_input(query)
@@ -255,7 +255,7 @@ def test_a_bound_that_is_shown_is_never_above_what_is_proved() -> None:
         goal = Objective(LinearForm(), False, kind)
         for _ in range(2000):
             bound = Fraction(int(rng.integers(1, 1 << 60)), 1 << int(rng.integers(50, 120)))
-            shown = Fraction(cheapest.shown_bound(goal, bound))
+            shown = Fraction(least_cost.shown_bound(goal, bound))
             assert (shown**2 if kind == "distance l2" else shown) <= bound
             assert float(shown) == pytest.approx(float(bound) if kind == "distance l1" else sqrt(float(bound)))
 

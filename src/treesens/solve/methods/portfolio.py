@@ -38,7 +38,7 @@ from treesens.solve.driver import (
     solve_clear_of_band,
     solve_with,
 )
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.values.witness import Witness
 
@@ -108,11 +108,11 @@ class _Either:
         return any(flag.is_set() for flag in self.flags)
 
 
-def search_compiled(asked: Asked, budget: Budget) -> Result:
+def search_compiled(question: OpenQuestion, budget: Budget) -> Result:
     """The question through the IR, as a method. `refuted` says which candidates failed for want of values."""
-    query, options = asked.query, asked.options
+    query, options = question.query, question.options
     if options.backend == "auto":
-        return race(query, options, budget, on_better=asked.on_better)
+        return race(query, options, budget, on_better=question.on_better)
     start = time.perf_counter()
     text = pipeline_for(options.backend, options.pipeline)
     compilation = _compiled(query, text, options, budget)
@@ -233,7 +233,7 @@ class _Race:
         return self.budget.stopped
 
     def _decided(self) -> bool:
-        """An answer, or a candidate to learn from before the search goes on (`solve/refine.py`)."""
+        """An answer, or a candidate to learn from before the search goes on (`solve/methods/refine.py`)."""
         return self.winner is not None or bool(self.ledger.best.refuted)
 
     def _race_solvers(self, engine: EngineRun | None) -> None:

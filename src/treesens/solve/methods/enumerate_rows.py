@@ -19,9 +19,13 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
 from treesens.compiler.result import NearestRow, Result
 from treesens.solve.conclude import conclude_found, leave_open, shown_objective
-from treesens.solve.enumerate_combinations import close_by_enumeration, conclude_enumeration, enumerate_combinations
-from treesens.solve.method import Asked
-from treesens.solve.nearest_pair import distance_to_row
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.enumerate_combinations import (
+    close_by_enumeration,
+    conclude_enumeration,
+    enumerate_combinations,
+)
+from treesens.solve.methods.nearest_pair import distance_to_row
 from treesens.solve.options import Options
 from treesens.values.combinations import Combinations, Exact
 from treesens.values.enumeration import Enumeration
@@ -141,11 +145,16 @@ def _found(query: Query, nearest: NearestRows, best: _Best, open_bound: Fraction
     )
 
 
-def search_combinations(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`: the result so far, closed if that succeeds."""
-    assert asked.known is not None
-    goal = asked.query.objective
+def search_combinations(question: OpenQuestion, budget: Budget) -> Result:
+    """The method of `solve/methods/registry.py`: the result so far, closed if that succeeds."""
+    assert question.known is not None
+    goal = question.query.objective
     enumerate_all = enumerate_combinations if goal is None or goal.nearest is None else enumerate_rows
     return close_by_enumeration(
-        asked.query, asked.options, asked.known, budget, enumerate_all=enumerate_all, on_better=asked.on_better
+        question.query,
+        question.options,
+        question.known,
+        budget,
+        enumerate_all=enumerate_all,
+        on_better=question.on_better,
     )

@@ -15,10 +15,10 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Explanation, Result
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
-from treesens.solve.reasons import Other, RowDecisions
-from treesens.solve.row_reason import RowReason, Wanted, reason_of
+from treesens.solve.reasons.decisions import Other, RowDecisions
+from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.values.verify import verify_cells, verify_values
 from treesens.values.witness import Witness
 
@@ -73,7 +73,7 @@ def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness |
     return found if isinstance(found, Witness) else None
 
 
-def search_reason(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`."""
-    assert asked.query.explained is not None
-    return answer_explained(asked.query, asked.query.explained, asked.options, budget, asked.ask)
+def search_reason(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    assert question.query.explained is not None
+    return answer_explained(question.query, question.query.explained, question.options, budget, question.ask)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treesens.backends.native.direct import decide_directly
+from treesens.backends.native.tree_question import decide_on_trees
 from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import CellSet, Query
@@ -78,7 +78,7 @@ class RowDecisions:
         """The cells of an input of another class; None: there is none."""
         self.decisions += 1
         if self.options.backend in {"auto", "native"}:
-            found = decide_directly(asked, self.budget, seed=self.options.seed, look=_LOOK)
+            found = decide_on_trees(asked, self.budget, seed=self.options.seed, look=_LOOK)
             if found is not None and (found.cells is not None or found.none):
                 return found.cells
         if self.budget.over:

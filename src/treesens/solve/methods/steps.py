@@ -8,17 +8,18 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import Contradiction
 from treesens.compiler.result import Result
 from treesens.solve.conclude import conclude_contradiction
-from treesens.solve.method import Asked
-from treesens.solve.methods import SEARCHES, ask_methods
+from treesens.solve.dispatch import ask_methods
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.registry import SEARCHES
 
 
-def state_contradiction(asked: Asked, _: Budget) -> Result:
+def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
     """`none`: `without_clashes` has left nothing that can hold."""
     reason = "compiler: what is asked of a sum contradicts itself"
-    known = conclude_contradiction(asked.query.name, Contradiction(reason))
-    return replace(known, pipeline=asked.options.pipeline)
+    known = conclude_contradiction(question.query.name, Contradiction(reason))
+    return replace(known, pipeline=question.options.pipeline)
 
 
-def search_briefly(asked: Asked, budget: Budget) -> Result:
+def search_briefly(question: OpenQuestion, budget: Budget) -> Result:
     """One search of what is asked, in a short time."""
-    return ask_methods(replace(asked, known=None), budget, SEARCHES)
+    return ask_methods(replace(question, known=None), budget, SEARCHES)

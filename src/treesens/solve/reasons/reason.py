@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.solve.reasons import Features, Other, RowDecisions, TimeUp
+from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp
 
 
 @dataclass(frozen=True)

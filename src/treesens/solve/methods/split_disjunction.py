@@ -15,7 +15,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.combine import combine_cases
 from treesens.solve.conclude import leave_open
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
@@ -49,10 +49,10 @@ def _verified(query: Query, options: Options, result: Result) -> Result:
     return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)
 
 
-def search_cases(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`."""
+def search_cases(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
 
     def one(case: Query, part: Budget) -> Result:
-        return asked.ask(case, asked.options, part, on_better=asked.on_better)
+        return question.ask(case, question.options, part, on_better=question.on_better)
 
-    return answer_by_cases(asked.query, asked.options, cases_of_one(asked.query), one, budget)
+    return answer_by_cases(question.query, question.options, cases_of_one(question.query), one, budget)

@@ -1,4 +1,4 @@
-"""Why a question about scores alone has no answer: the proof of the search on the trees that has decided it."""
+"""Why a question about scores alone has no answer: the proof of the search on the tree path that has decided it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from treesens.backends.native.direct import Asked, ask
 from treesens.backends.native.solver import certified
+from treesens.backends.native.tree_question import RunningSearch, ask
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.query.query import Query
@@ -20,7 +20,7 @@ _NODES = 1 << 40
 
 
 @dataclass(frozen=True)
-class DirectProof:
+class TreeProof:
     """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
 
     Attributes:
@@ -40,28 +40,28 @@ class DirectProof:
     units: list[Fraction]
 
 
-def prove_directly(query: Query, seconds: float) -> DirectProof | None:
-    """Why a question without an objective has no answer; None where it has to take the way through the IR."""
-    asked = reuse(query, ("direct",), lambda: ask(query, None, 0, None))
-    return None if asked is None else proof_of(asked, query, seconds)
+def prove_on_trees(query: Query, seconds: float) -> TreeProof | None:
+    """Why a question without an objective has no answer; None if it needs the compiled path."""
+    running = reuse(query, ("tree path",), lambda: ask(query, None, 0, None))
+    return None if running is None else proof_of(running, query, seconds)
 
 
-def proof_of(asked: Asked, query: Query, seconds: float) -> DirectProof:
+def proof_of(running: RunningSearch, query: Query, seconds: float) -> TreeProof:
     """The proof of a search, of the rows that it was given."""
-    search, variable = asked.search, asked.question.variable
+    search, variable = running.search, running.trees.variable
     left, places = search.left(), _places(variable)
     offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
     trees = [(p, t) for p in range(len(variable)) for t in range(query.models[query.points[p].model].n_trees)]
     found = None
     if left["problem"]:
         found = certified(lambda limit: search.certify(seconds=limit, node_limit=_NODES), seconds, search.stop)
-    return DirectProof(
+    return TreeProof(
         found,
         left["failing_row"],
         [places[v] for v in left["variable"]],
         [cell[start:end] for start, end in itertools.pairwise(offset)],
         [((trees[g][0],), trees[g][1]) for g in left["group"]],
-        [1 / row.unit for row in asked.known.rows],
+        [1 / row.unit for row in running.question.rows],
     )
 
 

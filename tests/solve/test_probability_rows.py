@@ -18,8 +18,8 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.live import table_of
+from treesens.solve.methods.probability_rows import answer_probabilities
 from treesens.solve.options import Options
-from treesens.solve.probabilities import answer_probabilities
 from treesens.solve.question import answer as general
 
 xgboost = pytest.importorskip("xgboost")

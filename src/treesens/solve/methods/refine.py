@@ -18,13 +18,13 @@ from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Constraint, Objective, Query
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
-from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
+from treesens.solve.dispatch import search_cells
 from treesens.solve.fits import by_engine
-from treesens.solve.method import Asked
-from treesens.solve.methods import search_cells
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.bisection import Bisection
 from treesens.solve.options import Options
 from treesens.values.objective_ranges import stated_ranges
 from treesens.values.relations import better_than
@@ -249,6 +249,6 @@ def answer_refined(
     return _Refinement(query, options, budget, on_better).run()
 
 
-def search_refined(asked: Asked, budget: Budget) -> Result:
-    """The method of `solve/methods.py`."""
-    return answer_refined(asked.query, asked.options, budget, on_better=asked.on_better)
+def search_refined(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_refined(question.query, question.options, budget, on_better=question.on_better)

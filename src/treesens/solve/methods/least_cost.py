@@ -1,8 +1,8 @@
-"""The least distance from a row in l1, l2 or l0, by the engine on the trees themselves (`engine/nested/cost_search.hpp`).
+"""The least distance from a row in l1, l2 or l0, by the tree path (`engine/nested/cost_search.hpp`).
 
 Every cell has a cost, its least distance from the row's value, and the costs of a point add up. Values can be as near as their
 cells allow if nothing relates them: then the cheapest cells are the answer. What this search has no answer to, and what the
-library's arithmetic does not confirm, takes the usual way.
+library's arithmetic does not confirm, takes the compiled path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import nextafter, sqrt
 
-from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly, is_rounded
+from treesens.backends.native.least_cost import CostOutcome, is_rounded, least_cost_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.base.units import Unit
@@ -21,9 +21,9 @@ from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.conclude import FALLS_SHORT, TreeFacts, attempt_of, conclude_tree_search, shown_objective
-from treesens.solve.method import Asked
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.least_radius import preferred_row
 from treesens.solve.options import Options
-from treesens.solve.radius import preferred_row
 from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.values.verify import Rejected
 from treesens.values.witness import Witness
@@ -34,7 +34,7 @@ _MOMENT = 0.5
 """Seconds for a forest: most rows take a tenth of that, and of what is left the search over all trees at once proves more."""
 
 
-def answer_cheapest(
+def answer_least_cost(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
     """The answer with its bound; None where this search has none to give."""
@@ -46,7 +46,7 @@ def answer_cheapest(
         return None
     rounded = is_rounded(query)
     part = budget.within(_MOMENT) if rounded else budget
-    found = cheapest_directly(
+    found = least_cost_on_trees(
         query, costs.cost, part, hints=options.hints, seed=options.seed, memory=options.memory_limit
     )
     result = None if found is None else _judged(query, goal, costs, found, options)
@@ -59,7 +59,7 @@ def answer_cheapest(
     return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
 
 
-def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutcome, options: Options) -> Result | None:
+def _judged(query: Query, goal: Objective, costs: CellCosts, found: CostOutcome, options: Options) -> Result | None:
     """From the engine's facts to an answer: a verified witness, and what nothing costs less than."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
@@ -76,7 +76,7 @@ def _judged(query: Query, goal: Objective, costs: CellCosts, found: CheapestOutc
     return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
 
 
-def _facts(found: CheapestOutcome) -> TreeFacts:
+def _facts(found: CostOutcome) -> TreeFacts:
     none = found.closed and found.cells is None
     ended = ("infeasible" if none else "optimal") if found.closed else found.reason
     return TreeFacts(found.cells, none, ended, statistics=found.statistics)
@@ -91,6 +91,6 @@ def shown_bound(goal: Objective, bound: Fraction) -> float:
     return nextafter(root, 0.0) if Fraction(root) ** 2 > bound else root
 
 
-def search_cheapest(asked: Asked, budget: Budget) -> Result | None:
-    """The method of `solve/methods.py`."""
-    return answer_cheapest(asked.query, asked.options, budget, asked.on_better)
+def search_least_cost(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_least_cost(question.query, question.options, budget, question.on_better)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from treesens import _engine
-from treesens.backends.native.direct import Known, known_question
-from treesens.backends.native.nested import run_search
+from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
+from treesens.backends.native.tree_question import BoundQuestion, bound_question
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import every_case
@@ -20,7 +20,7 @@ from treesens.compiler.query.values import Place
 
 
 @dataclass(frozen=True)
-class CheapestOutcome:
+class CostOutcome:
     """The cheapest point of cells int32[points, features], None if none is known, and the `low` that none costs less than.
 
     `closed` if that has been proved as far as the engine's units go; then there is no point at all if `cells` is None.
@@ -33,7 +33,7 @@ class CheapestOutcome:
     statistics: dict[str, float]
 
 
-def cheapest_directly(
+def least_cost_on_trees(
     query: Query,
     costs: Mapping[Place, Int64Array],
     budget: Budget,
@@ -41,18 +41,18 @@ def cheapest_directly(
     hints: Int32Array | None = None,
     seed: int = 0,
     memory: int | None = None,
-) -> CheapestOutcome | None:
+) -> CostOutcome | None:
     """The solution whose cells cost least in sum, whatever the objective of the question says.
 
-    Costs are int64[n_cells] per place, -1 forbids a cell. None where the question has to take the way through the IR, after an
+    Costs are int64[n_cells] per place, -1 forbids a cell. None if the question needs the compiled path, after an
     internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
     asked one after the other, each for what is better than the best so far.
     """
     asked = every_case(query)
-    known = [known_question(alternative) for alternative in asked]
+    questions = [bound_question(alternative) for alternative in asked]
     best: Int32Array | None = None
     most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
-    for number, question in enumerate(known):
+    for number, question in enumerate(questions):
         if question is None:
             return None
         search = _search(asked[number], question, costs, most, hints, seed, memory)
@@ -60,7 +60,7 @@ def cheapest_directly(
             continue
         # What one of them needs is not known: each gets an equal part of what is left.
         cells, found = search
-        facts = run_search(found, budget.share(1 / (len(known) - number)))
+        facts = run_search(found, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
             return None  # the engine contradicts itself: nothing that it has proved is believed
         nodes += facts["nodes"]
@@ -71,18 +71,18 @@ def cheapest_directly(
             best, most = cells.of_point(facts["point"]), facts["high"]
     if not lows:
         return None
-    return CheapestOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
+    return CostOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
 
 
 def is_rounded(query: Query) -> bool:
     """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
-    known = [known_question(alternative) for alternative in every_case(query)]
-    return any(row.rounded for question in known if question is not None for row in question.rows)
+    questions = [bound_question(alternative) for alternative in every_case(query)]
+    return any(row.rounded for question in questions if question is not None for row in question.rows)
 
 
 def _search(
     query: Query,
-    known: Known,
+    question: BoundQuestion,
     costs: Mapping[Place, Int64Array],
     most: int,
     hints: Int32Array | None,
@@ -90,7 +90,7 @@ def _search(
     memory: int | None,
 ) -> tuple[QuestionCells, Any] | None:
     """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
-    cells = known.cells(query)
+    cells = question.cells(query)
     allowed = cells.allowed()
     if allowed is None:
         return None
@@ -104,5 +104,5 @@ def _search(
         return None
     cost[~allowed] = -1
     coarse, limit = cells.coarse_costs(cost), -1 if memory is None else memory
-    boxes, starts = known.question.boxes, cells.of_hints(hints)
-    return cells, _engine.CostSearch(boxes, coarse, known.bound, starts, most, seed, limit)
+    boxes, starts = question.trees.boxes, cells.of_hints(hints)
+    return cells, _engine.CostSearch(boxes, coarse, question.bound, starts, most, seed, limit)
