@@ -68,14 +68,16 @@ def leave_rejected(query: str, rejected: Rejected) -> Result:
 
 def decided_by_compiler(compilation: Compilation) -> Result | None:
     """`none` if the compiler itself has found a contradiction."""
-    known = decide_at_compile_time(compilation)
-    return None if known is None else conclude_contradiction(compilation.query.name, known)
+    contradiction = decide_at_compile_time(compilation)
+    return None if contradiction is None else conclude_contradiction(compilation.query.name, contradiction)
 
 
-def conclude_contradiction(query: str, known: Contradiction) -> Result:
+def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
     """`none`, because constraints contradict each other."""
     return conclude_none(
-        leave_open(query, backend=known.backend, proof_dependencies=known.proof_dependencies), known.reason, Proof.EXACT
+        leave_open(query, backend=contradiction.backend, proof_dependencies=contradiction.proof_dependencies),
+        contradiction.reason,
+        Proof.EXACT,
     )
 
 
@@ -184,7 +186,7 @@ class Incumbent:
             self.witness, self.value = verdict, value
 
 
-def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
+def verify_assignment(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
     """A solver's point as a witness of the question it was compiled from."""
     cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
     return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
@@ -206,7 +208,7 @@ def conclude(
     """
     query, compiled = compilation.query, compilation.compiled
     if outcome.assignment is not None and compiled.found_survives:
-        best.offer(query, judge(compilation, outcome.assignment, options))
+        best.offer(query, verify_assignment(compilation, outcome.assignment, options))
     if best.witness is not None:
         return _found_result(
             compilation,

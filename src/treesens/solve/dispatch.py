@@ -35,17 +35,17 @@ def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method
         result: Result | None = method.function()(question, method.part(question.query, budget))
         if result is None:
             continue
-        known = result if question.known is None or method.takes_over else combine(question.known, result)
-        if method.stage is not Stage.STEP or _settles(method, known, question.options, budget):
-            return known
-        question = replace(question, known=known)
+        so_far = result if question.known is None or method.takes_over else combine(question.known, result)
+        if method.stage is not Stage.STEP or _settles(method, so_far, question.options, budget):
+            return so_far
+        question = replace(question, known=so_far)
     raise InternalError(f"no method has answered `{question.query.name}`", remedy="please report this with the file")
 
 
-def _settles(method: Method, known: Result, options: Options, budget: Budget) -> bool:
+def _settles(method: Method, so_far: Result, options: Options, budget: Budget) -> bool:
     if method.to_the_last_unit:
-        return not left_open(known)
-    return budget.over or not left_open(known, CLOSE, options.closeness)
+        return not left_open(so_far)
+    return budget.over or not left_open(so_far, CLOSE, options.closeness)
 
 
 def search_cells(

@@ -106,5 +106,5 @@ def _first_tree_is_small(model: CellEnsemble) -> bool:
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)
-    asked = model.feature[int(model.root[0]) : last]
-    return len(set(asked[asked >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE
+    features = model.feature[int(model.root[0]) : last]
+    return len(set(features[features >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE

@@ -80,11 +80,11 @@ def answer_question(
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or Budget.of(options.time_limit)
-    plain, asked = replace(options, certificates=None), query.query.share is not None
+    plain, wants_share = replace(options, certificates=None), query.query.share is not None
     with reused() if options.certificates is not None else nullcontext():
-        result = _without_certificates(query, plain, budget.share(0.5) if asked else budget, confirm, progress)
+        result = _without_certificates(query, plain, budget.share(0.5) if wants_share else budget, confirm, progress)
         result = with_certificates(query.query, result, options)
-    return _with_share(query.query, result, budget, progress) if asked else result
+    return _with_share(query.query, result, budget, progress) if wants_share else result
 
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
@@ -107,14 +107,16 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
     from treesens.certificates.attach import certified
 
     folder, seconds, required = options.certificates, options.time_limit, options.require_certificate
-    made = afterwards(
+    with_files = afterwards(
         result, "certificate", lambda: certified(query, result, folder, seconds=seconds, required=required)
     )
-    rests_on_proof = made.verdict is Verdict.NONE or any((made.count, made.ranked, made.explanation))
-    if required and rests_on_proof and not (made.certificates and all(c.path for c in made.certificates)):
-        missing = next((c.reason for c in made.certificates if not c.path), "making it failed")
-        return replace(made, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
-    return made
+    rests_on_proof = with_files.verdict is Verdict.NONE or any(
+        (with_files.count, with_files.ranked, with_files.explanation)
+    )
+    if required and rests_on_proof and not (with_files.certificates and all(c.path for c in with_files.certificates)):
+        missing = next((c.reason for c in with_files.certificates if not c.path), "making it failed")
+        return replace(with_files, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
+    return with_files
 
 
 def _without_certificates(
@@ -135,8 +137,8 @@ def _without_certificates(
     if query.query.top > 1:
         from treesens.solve.tasks.top_n import answer_top
 
-        def one(asked: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=asked), options, part, confirm=confirm)
+        def one(one_query: Query, part: Budget) -> Result:
+            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
 
         return answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget)
@@ -162,8 +164,8 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     if result is None or options.backend != "auto":
         result = answer(query.query, options, budget)
     result = located(query, result, options)
-    known = sum(result.seconds.values())
-    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
+    counted_seconds = sum(result.seconds.values())
+    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - counted_seconds)})
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
@@ -191,10 +193,10 @@ def explain_none(
     budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
     from treesens.solve.tasks.unsat_core import core_of
 
-    mine = replace(options, hints=None)
+    without_hints = replace(options, hints=None)
 
     def work() -> Result:
-        core = core_of(query, lambda q, part: answer(q, mine, part), budget)
+        core = core_of(query, lambda q, part: answer(q, without_hints, part), budget)
         return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
     return afterwards(result, "core", work)

@@ -48,14 +48,14 @@ def least_cost_on_trees(
     internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
     asked one after the other, each for what is better than the best so far.
     """
-    asked = every_case(query)
-    questions = [bound_question(alternative) for alternative in asked]
+    cases = every_case(query)
+    questions = [bound_question(alternative) for alternative in cases]
     best: Int32Array | None = None
     most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
     for number, question in enumerate(questions):
         if question is None:
             return None
-        search = _search(asked[number], question, costs, most, hints, seed, memory)
+        search = _search(cases[number], question, costs, most, hints, seed, memory)
         if search is None:
             continue
         # What one of them needs is not known: each gets an equal part of what is left.

@@ -33,20 +33,20 @@ def least_level_on_trees(
     empty: the compiler says that better. Alternatives between bounds are asked one after the other, each for less than the
     best so far.
     """
-    asked = every_case(query)
-    questions = [bound_question(alternative) for alternative in asked]
+    cases = every_case(query)
+    questions = [bound_question(alternative) for alternative in cases]
     best: Int32Array | None = None
     high, nodes, decisions, lows, reasons = -1, 0, 0, list[int](), list[str]()
     for number, question in enumerate(questions):
         if question is None:
             return None
-        made = _search(asked[number], question, levels, high, hints, seed, memory)
-        if made is None:
+        search_of_case = _search(cases[number], question, levels, high, hints, seed, memory)
+        if search_of_case is None:
             if best is None:
                 return None
             lows.append(high)  # no cell has less
             continue
-        cells, search = made
+        cells, search = search_of_case
         facts = run_search(search, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
             return None  # the engine contradicts itself: nothing that it has proved is believed

@@ -334,9 +334,9 @@ def _values_by_point(
     starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}
     for point, forest, leaves, factor in parts:
-        mine = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
+        leaf_sums = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
         first = 0 if forest is None else counts[point] + int(starts[forests.index(forest)])
-        mine[first : first + len(leaves)] += leaves * factor
+        leaf_sums[first : first + len(leaves)] += leaves * factor
     return values
 
 
@@ -537,7 +537,7 @@ class BoundQuestion:
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
         """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
-        rounded = [row for row, made in zip(self.constraints.rows, self.rows, strict=True) if made.rounded]
+        rounded = [row for row, whole_row in zip(self.constraints.rows, self.rows, strict=True) if whole_row.rounded]
         if not rounded:
             return True
         nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine

@@ -69,9 +69,9 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
     parts = score_constraints_of(query)
     if parts is None or parts.avoided or not 1 <= len(parts.rows) <= 2 or any(row.form.forests for row in parts.rows):
         return None
-    made = [row_of(query, row.form, ()) for row in parts.rows]
-    rows = [row for row in made if row is not None and not row.rounded]
-    if len(rows) < len(made):
+    whole_rows = [row_of(query, row.form, ()) for row in parts.rows]
+    rows = [row for row in whole_rows if row is not None and not row.rounded]
+    if len(rows) < len(whole_rows):
         return None
     bounds = [row.bound(asked_row) for row, asked_row in zip(rows, parts.rows, strict=True)]
     variables = _variables(query, parts)
@@ -102,8 +102,8 @@ def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
             if p == 0 or f in varied:
                 legal.append(np.array(query.space.legal[f], np.bool_))
             number[p, f] = len(legal) - 1
-    for asked in parts.sets:
-        legal[number[asked.point, asked.feature]] &= asked.mask
+    for cell_set in parts.sets:
+        legal[number[cell_set.point, cell_set.feature]] &= cell_set.mask
     return _Variables(number, tuple(legal)) if all(cells.any() for cells in legal) else None
 
 
@@ -111,13 +111,13 @@ def features_of_trees(model: CellEnsemble) -> list[frozenset[int]]:
     """The features that each tree asks for."""
     found: list[frozenset[int]] = []
     for root in model.root.tolist():
-        asked, open_nodes = set[int](), [root]
+        features, open_nodes = set[int](), [root]
         while open_nodes:
             node = open_nodes.pop()
             if model.feature[node] >= 0:
-                asked.add(int(model.feature[node]))
+                features.add(int(model.feature[node]))
                 open_nodes += [int(model.left[node]), int(model.right[node])]
-        found.append(frozenset(asked))
+        found.append(frozenset(features))
     return found
 
 
@@ -133,29 +133,32 @@ def _split(
             v = owner[v]
         return v
 
-    asked: list[tuple[int, int, frozenset[int]]] = []  # point, tree, variables
+    tree_variables: list[tuple[int, int, frozenset[int]]] = []  # point, tree, variables
     for p, point in enumerate(query.points):
         if not any(p in row.values for row in rows):
             continue
         for t, features in enumerate(features_of_trees(query.models[point.model])):
-            mine = frozenset(int(variables.number[p, f]) for f in features)
-            asked.append((p, t, mine))
-            first, *others = sorted(mine) or [-1]
+            variables_of_tree = frozenset(int(variables.number[p, f]) for f in features)
+            tree_variables.append((p, t, variables_of_tree))
+            first, *others = sorted(variables_of_tree) or [-1]
             for v in others:
                 owner[root_of(v)] = root_of(first)
     constant = np.zeros(len(rows), np.int64)
     groups: dict[int, list[tuple[int, int]]] = {}
     members: dict[int, set[int]] = {}
-    for p, t, mine in asked:
-        if not mine:
+    for p, t, variables_of_tree in tree_variables:
+        if not variables_of_tree:
             model = query.models[query.points[p].model]
             leaf = int(model.leaf[model.root[t]])
             constant += [int(row.values[p][leaf]) if p in row.values else 0 for row in rows]
             continue
-        part = root_of(min(mine))
+        part = root_of(min(variables_of_tree))
         groups.setdefault(part, []).append((p, t))
-        members.setdefault(part, set()).update(mine)
-    if any(prod(int(variables.legal[v].sum()) for v in mine) > MOST_CHOICES for mine in members.values()):
+        members.setdefault(part, set()).update(variables_of_tree)
+    if any(
+        prod(int(variables.legal[v].sum()) for v in variables_of_tree) > MOST_CHOICES
+        for variables_of_tree in members.values()
+    ):
         return None
     found = []
     for part, trees in groups.items():
@@ -169,13 +172,13 @@ def _part_of(
     query: Query,
     rows: Sequence[IntegerRow],
     variables: _Variables,
-    mine: tuple[int, ...],
+    members: tuple[int, ...],
     trees: Sequence[tuple[int, int]],
 ) -> _Part:
-    cells = [np.flatnonzero(variables.legal[v]).astype(np.int32) for v in mine]
-    choice = np.stack(np.meshgrid(*cells, indexing="ij"), axis=-1).reshape(-1, len(mine))
+    cells = [np.flatnonzero(variables.legal[v]).astype(np.int32) for v in members]
+    choice = np.stack(np.meshgrid(*cells, indexing="ij"), axis=-1).reshape(-1, len(members))
     sums = np.zeros((len(choice), len(rows)), np.int64)
-    place = {v: i for i, v in enumerate(mine)}
+    place = {v: i for i, v in enumerate(members)}
     for p in sorted({p for p, _ in trees}):
         inputs = np.zeros((len(choice), variables.number.shape[1]), np.int32)
         for f, v in enumerate(variables.number[p].tolist()):
@@ -187,7 +190,7 @@ def _part_of(
             if p in row.values:
                 sums[:, r] += row.values[p][reached].sum(axis=1)
     different, first = np.unique(sums, axis=0, return_index=True)
-    return _Part(mine, different, choice[first])
+    return _Part(members, different, choice[first])
 
 
 def _decide(

@@ -75,13 +75,13 @@ class Bisection:
 
     def _next(self) -> Fraction | None:
         """The value to ask about next; None if nothing lies between what is reached and what is ruled out."""
-        known = self.reached if self.granted is None else max(self.reached, self.granted)
+        at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is not None:
-            low = bisect_right(self.marks, known)
+            low = bisect_right(self.marks, at_least)
             high = len(self.marks) if self.ceiling is None else bisect_left(self.marks, self.ceiling)
             return self.marks[(low + high) // 2] if low < high else None
         ceiling = self._top() if self.ceiling is None else self.ceiling
-        return None if ceiling - known <= self.close else (known + ceiling) / 2
+        return None if ceiling - at_least <= self.close else (at_least + ceiling) / 2
 
     def _top(self) -> Fraction:
         """What no distance passes: a row may lie outside of the domain, more than its width away."""
@@ -120,11 +120,11 @@ class Bisection:
 
     def _bound(self) -> Fraction:
         """The best value that is not ruled out."""
-        known = self.reached if self.granted is None else max(self.reached, self.granted)
+        at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is None:
-            return self._top() if self.ceiling is None else max(known, self.ceiling)
+            return self._top() if self.ceiling is None else max(at_least, self.ceiling)
         high = len(self.marks) if self.ceiling is None else bisect_left(self.marks, self.ceiling)
-        return max(known, self.marks[high - 1]) if high else known
+        return max(at_least, self.marks[high - 1]) if high else at_least
 
     def _result(self) -> Result:
         assert self.best is not None

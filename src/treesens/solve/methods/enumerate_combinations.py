@@ -34,10 +34,10 @@ def enumerate_combinations(
     combinations: Combinations,
     left: Callable[[], float],
     on_better: Callable[[Witness], None] | None,
-    known: Witness | None,
+    known_witness: Witness | None,
 ) -> Result | None:
     """The answer if the objective is a sum, or if there is none; None if the time was up or something stays unsettled."""
-    walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known)
+    walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known_witness)
     done = walk.run(combinations.all_of(query.constraints))
     return conclude_enumeration(walk) if done or walk.witness is not None else None
 

@@ -44,7 +44,7 @@ def enumerate_rows(
     combinations: Combinations,
     left: Callable[[], float],
     on_better: Callable[[Witness], None] | None,
-    known: Witness | None,
+    known_witness: Witness | None,
 ) -> Result | None:
     """The closed answer, or None if there are too many rows, the time was up, or something stays unsettled.
 
@@ -60,7 +60,7 @@ def enumerate_rows(
     ranked = _ranked(query, combinations, rows, possible, left)
     if ranked is None:
         return None
-    best = None if known is None else _nearest_to(query, nearest, rows, known)
+    best = None if known_witness is None else _nearest_to(query, nearest, rows, known_witness)
     open_bound: Fraction | None = None
     for least, row in ranked:
         if best is not None and least >= best[0]:
@@ -91,18 +91,18 @@ def _walk_to_row(
     assert query.objective is not None
     assert query.objective.nearest is not None
     nearest = query.objective.nearest
-    asked = replace(query, objective=distance_to_row(query.space, nearest, row))
+    to_this_row = replace(query, objective=distance_to_row(query.space, nearest, row))
     near = np.full(len(query.space.names), np.nan)
     near[list(nearest.features)] = nearest.values[row]
-    return Enumeration(asked, combinations, left, near=near, library_predict=options.library_predict)
+    return Enumeration(to_this_row, combinations, left, near=near, library_predict=options.library_predict)
 
 
-def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known: Witness) -> _Best:
+def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witness: Witness) -> _Best:
     """The distance of a pair to its nearest row (squared for l2), and that row."""
-    x = inputs_of(query, known.values)
+    x = inputs_of(query, known_witness.values)
     distances = [objective_value(distance_to_row(query.space, nearest, row), x) for row in rows]
     place = min(range(len(rows)), key=distances.__getitem__)
-    return distances[place], known, rows[place]
+    return distances[place], known_witness, rows[place]
 
 
 def _distinct(nearest: NearestRows) -> list[int]:

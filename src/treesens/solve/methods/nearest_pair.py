@@ -173,13 +173,13 @@ class _NearestPair:
         """The row nearest to the first pair, and then the most promising ones for a share of the time."""
         part = self.budget.share(_SINGLE_ROWS)
         waiting = iter(order)
-        asked: set[int] = set()
+        rows_asked: set[int] = set()
         while not part.over:
-            row = self.best.row if self.best.row >= 0 and self.best.row not in asked else next(waiting, None)
+            row = self.best.row if self.best.row >= 0 and self.best.row not in rows_asked else next(waiting, None)
             if row is None:
                 break
-            if int(row) not in asked:
-                asked.add(int(row))
+            if int(row) not in rows_asked:
+                rows_asked.add(int(row))
                 self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
 
     def _rows_themselves(self) -> Int64Array:
@@ -323,15 +323,15 @@ class _NearestPair:
             if part.over:
                 break
             heapq.heappop(queue)
-            mine = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, part.left()))))
+            own_bound = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, part.left()))))
             one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
-            if mine >= self.best.value:
+            if own_bound >= self.best.value:
                 continue
             if len(other) > 0:
                 for half in (one, other):
-                    heapq.heappush(queue, (mine, len(half), next(number), half))
+                    heapq.heappush(queue, (own_bound, len(half), next(number), half))
             else:
-                stuck = min(stuck, self._close_row(int(group[0]), mine, part))
+                stuck = min(stuck, self._close_row(int(group[0]), own_bound, part))
         least = queue[0][0] if queue else math.inf
         return min(stuck, least, self.best.value)
 

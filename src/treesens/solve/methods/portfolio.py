@@ -300,9 +300,11 @@ class _Race:
     def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
         """What the facts of one runner add to the race."""
         compilation = self.compilation if isinstance(backend, NativeBackend) else self._for_solvers()
-        known = self.ledger.best.witness
-        result = self.ledger.enter(compilation, backend, artifact, outcome, {"solve": seconds}, known=self.winner)
-        better = self.ledger.best.witness is not known
+        before = self.ledger.best.witness
+        result = self.ledger.record_facts(
+            compilation, backend, artifact, outcome, {"solve": seconds}, earlier=self.winner
+        )
+        better = self.ledger.best.witness is not before
         if self.on_better is not None and self.ledger.best.witness is not None and better:
             self.on_better(self.ledger.best.witness)
         if result is None:

@@ -80,20 +80,20 @@ class _Cutting:
             return clear if clear.objective is None else replace(clear, objective=replace(clear.objective, bound=None))
         return replace(result, reason=f"numerical band: {result.reason}")
 
-    def best(self, known: Result) -> Result:
+    def best(self, candidate: Result) -> Result:
         """The best answer of all, if there is time; the known one with the best bound otherwise."""
         goal = self.query.objective
         assert goal is not None
         result, _ = self.search(self.query)
-        if result.verdict is Verdict.FOUND or known.witness is None:
-            return result if result.verdict is Verdict.FOUND else known
+        if result.verdict is Verdict.FOUND or candidate.witness is None:
+            return result if result.verdict is Verdict.FOUND else candidate
         bound = None if result.objective is None else result.objective.bound
         if goal.nearest is not None:
-            distance = distance_of(self.query, goal.nearest, known.witness)
+            distance = distance_of(self.query, goal.nearest, candidate.witness)
             shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
-            return replace(known, objective=shown)
-        value = objective_value(goal, inputs_of(self.query, known.witness.values))
-        return replace(known, objective=replace(shown_objective(goal, value, None), bound=bound))
+            return replace(candidate, objective=shown)
+        value = objective_value(goal, inputs_of(self.query, candidate.witness.values))
+        return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:
         """A result with all that was tried for it."""

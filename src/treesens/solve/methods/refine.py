@@ -117,8 +117,8 @@ class _Refinement:
         if not limits:
             return None
         limit = min(limits) if goal.maximize else max(limits)
-        asked = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
-        found = self._search(asked, self.budget.left() * _SHARE, keep=False)
+        at_limit = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
+        found = self._search(at_limit, self.budget.left() * _SHARE, keep=False)
         if found.witness is None:
             return None
         reached = objective_value(goal, inputs_of(self.query, found.witness.values))
@@ -127,10 +127,10 @@ class _Refinement:
     def _by_stronger(self, query: Query) -> Result | None:
         """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
         part = self.budget.share(_SHARE)
-        for asked in stronger_questions(query):
+        for stronger in stronger_questions(query):
             if not part.worthwhile:
                 return None
-            found = answer_refined(asked, self.options, part)
+            found = answer_refined(stronger, self.options, part)
             self.attempts += found.attempts
             self._count(found)
             if found.witness is None:
@@ -153,8 +153,8 @@ class _Refinement:
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved
         while True:
-            asked = replace(query, constraints=(*query.constraints, *cuts))
-            result = search_cells(asked, self.options, part.at_least(LEAST), on_better=self.on_better)
+            with_cuts = replace(query, constraints=(*query.constraints, *cuts))
+            result = search_cells(with_cuts, self.options, part.at_least(LEAST), on_better=self.on_better)
             self.attempts += result.attempts
             self._count(result)
             if result.verdict is not Verdict.UNKNOWN or not result.refuted:
@@ -181,14 +181,14 @@ class _Refinement:
     def _closer(self, result: Result) -> Result:
         """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
         goal = self.query.objective
-        while goal is not None and self.budget.worthwhile and (known := _open(result)) is not None:
+        while goal is not None and self.budget.worthwhile and (objective := _open(result)) is not None:
             if goal.zoom is not None:
                 finer = replace(
-                    self.query, objective=goal.zoom(*sorted(map(Fraction, (known.value, known.bound or 0))))
+                    self.query, objective=goal.zoom(*sorted(map(Fraction, (objective.value, objective.bound or 0))))
                 )
                 result = _joined(result, self._search(finer))
                 after = _open(result)
-                if after is None or (after.gap or 0) < (known.gap or 0) * 0.9:
+                if after is None or (after.gap or 0) < (objective.gap or 0) * 0.9:
                     continue
             if not goal.values:
                 return result
@@ -221,13 +221,13 @@ class _Refinement:
 
 def _open(result: Result) -> ObjectiveValue | None:
     """The objective of an answer whose value and bound are not close yet; None if nothing is left to do."""
-    known = result.objective
-    if result.verdict is not Verdict.FOUND or known is None or known.bound is None:
+    objective = result.objective
+    if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
-    if known.kind not in _VALUES:
+    if objective.kind not in _VALUES:
         return None
-    close = CLOSE if known.kind != "distance l2" else CLOSE / max(CLOSE, abs(known.value))
-    return known if abs(known.value - known.bound) > close else None
+    close = CLOSE if objective.kind != "distance l2" else CLOSE / max(CLOSE, abs(objective.value))
+    return objective if abs(objective.value - objective.bound) > close else None
 
 
 def _joined(one: Result, other: Result) -> Result:

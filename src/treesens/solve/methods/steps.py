@@ -16,8 +16,8 @@ from treesens.solve.methods.registry import SEARCHES
 def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
     """`none`: `without_clashes` has left nothing that can hold."""
     reason = "compiler: what is asked of a sum contradicts itself"
-    known = conclude_contradiction(question.query.name, Contradiction(reason))
-    return replace(known, pipeline=question.options.pipeline)
+    contradiction = conclude_contradiction(question.query.name, Contradiction(reason))
+    return replace(contradiction, pipeline=question.options.pipeline)
 
 
 def search_briefly(question: OpenQuestion, budget: Budget) -> Result:

@@ -74,17 +74,17 @@ class RowDecisions:
                 return query, found
         return None
 
-    def _decide(self, asked: Query) -> Int32Array | None:
+    def _decide(self, query: Query) -> Int32Array | None:
         """The cells of an input of another class; None: there is none."""
         self.decisions += 1
         if self.options.backend in {"auto", "native"}:
-            found = decide_on_trees(asked, self.budget, seed=self.options.seed, look=_LOOK)
+            found = decide_on_trees(query, self.budget, seed=self.options.seed, look=_LOOK)
             if found is not None and (found.cells is not None or found.none):
                 return found.cells
         if self.budget.over:
             raise TimeUp
-        mine = replace(self.options, time_limit=self.budget.left(), regions=False)
-        result = self.ask(asked, mine, self.budget)
+        options = replace(self.options, time_limit=self.budget.left(), regions=False)
+        result = self.ask(query, options, self.budget)
         if result.witness is not None:
             return result.witness.cells
         if result.verdict is not Verdict.NONE:
@@ -113,14 +113,14 @@ class RowDecisions:
         """A minimal part of `free` whose change gives another class, and such an input; `found` changes some of it. Features
         that are not usable may change anyway.
         """
-        freed, known = self.changed(found[1]) & free, found
+        freed, best = self.changed(found[1]) & free, found
         for f in sorted(freed):
             if f not in freed:
                 continue
             better = self.other(usable - (freed - {f}))
             if better is not None:
-                freed, known = self.changed(better[1]) & freed - {f}, better
-        return freed, known
+                freed, best = self.changed(better[1]) & freed - {f}, better
+        return freed, best
 
     def smallest(self, usable: Features) -> Iterator[Features]:
         """The minimal reasons among the usable features, those of fewest features first, by implicit hitting sets; all usable
@@ -130,12 +130,12 @@ class RowDecisions:
         reason inside would hit all changes, too.
         """
         to_hit: list[Features] = []
-        known: list[Features] = []
-        while (candidate := hitting_set(to_hit, lambda: self.budget.over, known)) is not None:
+        tried: list[Features] = []
+        while (candidate := hitting_set(to_hit, lambda: self.budget.over, tried)) is not None:
             found = self.other(candidate)
             if found is None:
                 yield candidate
-                known.append(candidate)
+                tried.append(candidate)
                 continue
             changes, _ = self.contrastive(usable - candidate, usable, found)
             to_hit.append(changes)

@@ -46,29 +46,29 @@ def reason_of(judge: RowDecisions, wanted: Wanted) -> RowReason:
     """Why a row has its class."""
     every = frozenset(wanted.order)
     usable = every - wanted.barred
-    known = RowReason()
+    reason = RowReason()
     try:
         free = judge.other(())
         if free is not None:
             contrast, other = judge.contrastive(every, every, free)
-            known = replace(known, contrast=contrast, other=other)
+            reason = replace(reason, contrast=contrast, other=other)
         if wanted.barred and (within := judge.other(usable)) is not None:
-            return replace(known, within=within)
+            return replace(reason, within=within)
         if free is None:
-            known = replace(known, several=(frozenset(),), complete=True, smallest=True)
+            reason = replace(reason, several=(frozenset(),), complete=True, smallest=True)
         elif wanted.most > 1 or wanted.smallest:
-            known = _smallest(judge, usable, wanted.most, known)
+            reason = _smallest(judge, usable, wanted.most, reason)
         else:
             first = judge.without_each([f for f in wanted.order if f in usable])
-            known = replace(known, several=(first,))
+            reason = replace(reason, several=(first,))
     except TimeUp:
-        return replace(known, open=True)
-    if wanted.box and known.several:
-        known = replace(known, box=judge.widened(known.several[0]))
-    return known
+        return replace(reason, open=True)
+    if wanted.box and reason.several:
+        reason = replace(reason, box=judge.widened(reason.several[0]))
+    return reason
 
 
-def _smallest(judge: RowDecisions, usable: Features, most: int, known: RowReason) -> RowReason:
+def _smallest(judge: RowDecisions, usable: Features, most: int, reason: RowReason) -> RowReason:
     """The smallest reasons; when the time is up, those that are known."""
     found: list[Features] = []
     search = judge.smallest(usable)
@@ -77,5 +77,5 @@ def _smallest(judge: RowDecisions, usable: Features, most: int, known: RowReason
             found.append(one)
         complete = most > 1 and (len(found) < most or next(search, None) is None)
     except TimeUp:
-        complete, known = False, replace(known, open=len(found) < most)
-    return replace(known, several=tuple(found), complete=complete, smallest=bool(found))
+        complete, reason = False, replace(reason, open=len(found) < most)
+    return replace(reason, several=tuple(found), complete=complete, smallest=bool(found))

@@ -42,26 +42,26 @@ def answer_explained(
     used = query.models[0].ensemble.used_features
     names = query.space.names
     order = sorted(range(len(names)), key=lambda f: (names[f] in used, f))
-    known = reason_of(judge, Wanted(order, smallest=row.smallest, barred=row.barred))
-    found = _told(query, row, known, judge, replace(bare, reason=budget.reason))
+    row_reason = reason_of(judge, Wanted(order, smallest=row.smallest, barred=row.barred))
+    found = _told(query, row, row_reason, judge, replace(bare, reason=budget.reason))
     return replace(found, seconds={"solve": time.perf_counter() - start})
 
 
-def _told(query: Query, row: ExplainedRow, known: RowReason, judge: RowDecisions, bare: Result) -> Result:
+def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
     """What is known as an answer: an input that the library judges otherwise leaves it open."""
-    if known.open:
+    if row_reason.open:
         return bare
-    about = Explanation(row.predicted, None, False, known.contrast, judge.decisions)
-    shown = known.within or known.other
+    about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)
+    shown = row_reason.within or row_reason.other
     witness = None if shown is None else _verified(row, shown, judge)
     if shown is not None and witness is None:
         return replace(bare, reason="numerical band: an input of another class is one in exact arithmetic only")
-    if known.within is not None:
+    if row_reason.within is not None:
         assert witness is not None
         changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))
         reason = f"an input that differs in {changed} alone has another class"
         return conclude_none(replace(bare, explanation=about), reason)
-    about = replace(about, features=known.several[0], smallest=known.smallest)
+    about = replace(about, features=row_reason.several[0], smallest=row_reason.smallest)
     reason = "the values of these features decide the class" if about.features else "every input has this class"
     return conclude_found(replace(bare, proof=judge.proof, witness=witness, explanation=about), reason)
 

@@ -245,11 +245,11 @@ class _Counter:
                 progress(f"rows {number + 1} of {len(distinct)} that need a search")
             inside = {f: np.where(np.arange(len(bare.space.legal[f])) == cells[f], 0.0, np.inf) for f in features}
             solved = engine.solve(inside, 0.0, min(budget.left(), _SLICE), budget.stop, optimize=False)
-            mine = places[group == number]
-            self.no[mine] = solved.empty
+            places_of_group = places[group == number]
+            self.no[places_of_group] = solved.empty
             if solved.cells is not None:
                 self.backend = "native"
-                for place in mine:
+                for place in places_of_group:
                     self._verify(bare, int(place), solved.cells)
 
     def _verify(self, bare: Query, place: int, cells: Int32Array) -> None:

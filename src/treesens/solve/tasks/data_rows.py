@@ -51,9 +51,9 @@ _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDiction
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
     """The numbers of the rows that are inputs of the question: all values legal, none missing if that is not allowed."""
-    known = _LEGAL.get(query.space)
-    if known is not None and known[0] is rows:
-        return known[1]
+    kept = _LEGAL.get(query.space)
+    if kept is not None and kept[0] is rows:
+        return kept[1]
     found = frozen(_legal_rows(query, rows))
     if not rows.flags.writeable:
         _LEGAL[query.space] = rows, found
@@ -84,11 +84,11 @@ def sweep_rows(
     index = legal_rows(query, rows)
     model = query.models[question.model]
     if walks is not None:
-        asked = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
-        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (asked * max(1, model.n_trees))))
+        wanted = min(combinations_of(question.features, query.space.legal), MOST_COMBINATIONS)
+        most = min(MOST_ROWS, max(_FEW_ROWS, walks // (wanted * max(1, model.n_trees))))
         if len(index) > most:
             index = index[np.linspace(0, len(index) - 1, most, dtype=np.int64)]
-        combinations = max(1, min(asked, walks // (max(1, len(index)) * max(1, model.n_trees))))
+        combinations = max(1, min(wanted, walks // (max(1, len(index)) * max(1, model.n_trees))))
     cells = cells_of_rows(query.space.grid, rows[index])
     legal = query.space.legal
     return flips(model, cells, question.features, legal, index=index, output=question.output, limit=combinations)
@@ -215,17 +215,17 @@ def worse(query: Query, moved: Witness, witness: Witness) -> bool:
 
 def recompute_objective(query: Query, result: Result) -> Result:
     """The answer with the objective of the very point that it shows; `unknown` if its bound contradicts this value."""
-    goal, known = query.objective, result.objective
-    if goal is None or known is None or result.witness is None:
+    goal, objective = query.objective, result.objective
+    if goal is None or objective is None or result.witness is None:
         return result
-    value = known.value
+    value = objective.value
     if goal.nearest is None:
         point = Inputs(result.witness.values, result.witness.cells, result.witness.exact)
         value = shown_value(goal, float(objective_value(goal, point)))
     try:
-        bound = known.bound
+        bound = objective.bound
         if bound is not None:
             bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
     except ContradictoryBound as error:
         return leave_open(query.name, error.reason, backend=result.backend, attempts=result.attempts)
-    return replace(result, objective=replace(known, value=value, bound=bound))
+    return replace(result, objective=replace(objective, value=value, bound=bound))

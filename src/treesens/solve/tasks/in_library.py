@@ -49,12 +49,12 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 
 
 def _confirm_reason(
-    query: Query, first: Result, known: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
+    query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
     """A reason, confirmed if no rounding gives an input that agrees with it another class."""
     assert query.explained is not None
-    for asked in agreeing(query.explained, known.features or frozenset()):
-        second = confirm_in_library(asked, ask(asked, budget), ask, budget)
+    for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
+        second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)
         if second.confirmed_by is None:
             note = f"the library's arithmetic is open: {'; '.join(second.notes) or second.reason}"
             return replace(first, notes=(*first.notes, note))

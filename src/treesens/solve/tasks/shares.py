@@ -28,50 +28,54 @@ def share_of(
 
     DataError if the measure is one of rows and none of them lies in the domain.
     """
-    asked = query.share
-    if asked is None:
+    share_asked = query.share
+    if share_asked is None:
         return None
     if result.verdict is Verdict.NONE and result.proof is Proof.EXACT:
-        return ShareFound(asked.measure, asked.kind, 0.0, 0.0, None, True, "").judged(asked)
-    counted, name = counted_of(query), cast("MeasureName", asked.kind)
+        return ShareFound(share_asked.measure, share_asked.kind, 0.0, 0.0, None, True, "").judged(share_asked)
+    counted, name = counted_of(query), cast("MeasureName", share_asked.kind)
     cells = None
     if name in LEARNT:
-        assert asked.rows is not None
-        cells = rows_of_domain(query, asked.rows, counted.groups, asked.data or "")
+        assert share_asked.rows is not None
+        cells = rows_of_domain(query, share_asked.rows, counted.groups, share_asked.data or "")
     try:
         with working_within(budget.at_least(FIRST_MOMENT)):
             search = ShareSearch(counted.trees, counted.sides, measure_by(name, query, counted.groups, cells))
     except OutOfTime:
         reason = f"{budget.reason}: {NOT_LEARNT}"
-        return ShareFound(asked.measure, asked.kind, 0.0, 1.0, None, False, reason).judged(asked)
+        return ShareFound(share_asked.measure, share_asked.kind, 0.0, 1.0, None, False, reason).judged(share_asked)
     if name == "rows" and cells is not None:
-        return _of_rows(asked, search, counted, cells)
-    return _of_inputs(asked, search, budget, progress)
+        return _of_rows(share_asked, search, counted, cells)
+    return _of_inputs(share_asked, search, budget, progress)
 
 
-def _of_rows(asked: ShareAsked, search: ShareSearch, counted: Counted, cells: Int32Array) -> ShareFound:
+def _of_rows(share_asked: ShareAsked, search: ShareSearch, counted: Counted, cells: Int32Array) -> ShareFound:
     """Rows are counted one by one."""
     answers = search.answers(counted.groups.folded_rows(cells))
     sure, maybe = (int(n) / len(cells) for n in ((answers == CONCERNED).sum(), (answers != NONE).sum()))
     closed = sure == maybe
     reason = "" if closed else ROUNDED
-    return ShareFound(asked.measure, asked.kind, sure, maybe, None, closed, reason, rows=len(cells)).judged(asked)
+    return ShareFound(share_asked.measure, share_asked.kind, sure, maybe, None, closed, reason, rows=len(cells)).judged(
+        share_asked
+    )
 
 
 def _of_inputs(
-    asked: ShareAsked,
+    share_asked: ShareAsked,
     search: ShareSearch,
     budget: Budget,
     progress: Callable[[str], None] | None,
 ) -> ShareFound:
-    def told(masses: Masses) -> None:
+    def show(masses: Masses) -> None:
         if progress is not None:
-            progress(f"share of {asked.measure} in [{masses.lower:.3g}, {masses.upper:.3g}]")
+            progress(f"share of {share_asked.measure} in [{masses.lower:.3g}, {masses.upper:.3g}]")
 
     def decided(lower: float, upper: float) -> bool:
-        return asked.decided(lower, upper) is not None
+        return share_asked.decided(lower, upper) is not None
 
-    run = ShareRun(search, Precision(), progress=told, decided=decided if asked.expected is not None else None)
+    run = ShareRun(search, Precision(), progress=show, decided=decided if share_asked.expected is not None else None)
     share = run.run(budget.left(), budget)
     low, high = share.lower, share.upper
-    return ShareFound(asked.measure, asked.kind, low, high, share.estimate, share.closed, share.reason).judged(asked)
+    return ShareFound(
+        share_asked.measure, share_asked.kind, low, high, share.estimate, share.closed, share.reason
+    ).judged(share_asked)

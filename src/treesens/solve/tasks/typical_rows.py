@@ -32,12 +32,12 @@ def least_untypical(
     """The places in the order of what their pairs lack to be typical, and otherwise as they are; only of constraints that hold
     in any case.
     """
-    asked = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
-    if not asked or len(places) == 0:
+    typical_rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
+    if not typical_rows or len(places) == 0:
         return places
     cells = pair_cells(query, question, found, places, rows)
     lacking = np.zeros(len(places))
-    for row in asked:
+    for row in typical_rows:
         value = np.zeros(len(places))
         for term in row.form.forests:
             scores = term.scores(np.ascontiguousarray(cells[:, term.point]))

@@ -37,8 +37,8 @@ def core_of(
             unsure = True
             return False
         constraints = merge_conjuncts([*parts_of(conjuncts), *query.background])
-        asked = replace(query.query, constraints=constraints, objective=None, rows=None, top=1, diverse=False)
-        verdict = one(asked, budget.share(1 / searches).at_least(LEAST)).verdict
+        subset = replace(query.query, constraints=constraints, objective=None, rows=None, top=1, diverse=False)
+        verdict = one(subset, budget.share(1 / searches).at_least(LEAST)).verdict
         unsure |= verdict is Verdict.UNKNOWN
         return verdict is Verdict.NONE
 
