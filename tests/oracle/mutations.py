@@ -148,8 +148,7 @@ READERS = (
         r"margins = np\.array\(\[_logit\(field, score, version\) for score in scores\]\)", "margins = scores",
     ),
     Mutation(
-        "lightgbm: without missing values NaN goes where the file says", "frontends/lightgbm/model.py",
-        r"zero_goes_left = tree\.threshold >= 0", "zero_goes_left = tree.default_left",
+        "lightgbm: x <= t is read as x < t", "frontends/lightgbm/model.py", r'comparison="<="', 'comparison="<"',
     ),
     Mutation(
         "onnx: x < t is read as x <= t", "frontends/onnx/trees.py",
