@@ -151,8 +151,9 @@ READERS = (
         "lightgbm: x <= t is read as x < t", "frontends/lightgbm/model.py", r'comparison="<="', 'comparison="<"',
     ),
     Mutation(
-        "onnx: x < t is read as x <= t", "frontends/onnx/trees.py",
-        r"strict = \(mode == 1\) \| \(mode == 2\)", "strict = mode == 2",
+        "onnx: a threshold is a float lower", "frontends/onnx/trees.py",
+        r"threshold = np\.where\(strict, next_down_array\(values, NumberType\.FLOAT32\), values\)",
+        "threshold = next_down_array(values, NumberType.FLOAT32)",
     ),
     Mutation(
         "catboost: the last splits come first", "frontends/catboost.py",
@@ -164,9 +165,8 @@ READERS = (
         r"average=len\(trees\),", "average=len(trees) + 1,",
     ),
     Mutation(
-        "scikit-learn: the learning rate of a booster is rounded", "frontends/sklearn/model.py",
-        r"tree_weight=np\.full\(rounds \* outputs, float\(estimator\.learning_rate\)\)",
-        "tree_weight=np.full(rounds * outputs, float(np.round(estimator.learning_rate, 1)))",
+        "scikit-learn: the constant of a booster is left out", "frontends/sklearn/model.py",
+        r"        base=base,\n        notes=\(\"exponential", "        base=0 * base,\n        notes=(\"exponential",
     ),
 )  # fmt: skip
 """Errors in what reads the files of the libraries."""
