@@ -1,7 +1,7 @@
 """Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
 
 Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
-optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose
+optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/levels`). Scores whose
 sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the way
 through the IR, which means the same.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import SCORE_BITS, CellProblem, RestrictedSearch, SharedProblem
 from treesens.backends.native.nested import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
@@ -27,7 +27,7 @@ from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import SCORE_BITS, base_units, leaf_values
+from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
@@ -175,7 +175,7 @@ class DirectQuestion:
         others = sum(len(forest.feature) for forest in self.forests)
         self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
         clauses = _clauses(parts.avoided, self.variable, counts)
-        self._problem = _engine.CellProblem(
+        self._problem = CellProblem(
             points=[self._point(query, p, rows, goal) for p in points],
             cells=counts,
             missing_cell=coarse.grid.missing_cells,
@@ -185,7 +185,7 @@ class DirectQuestion:
             objective=self.optimises,
             **clauses,
         )
-        self.boxes = _engine.Boxes(self._problem)
+        self.shared = SharedProblem(self._problem)
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
@@ -209,7 +209,7 @@ class DirectQuestion:
         memory: int | None,
         look: int | None = None,
         threads: int = 1,
-    ) -> Any:
+    ) -> RestrictedSearch | None:
         """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
         `look` units of work before the first proof (None: in proportion to the trees).
         """
@@ -218,11 +218,11 @@ class DirectQuestion:
             return None
         asked, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
         first = _LOOK * self.nodes if look is None else look
-        return _engine.BoxSearch(
-            self.boxes, asked, bound, starts, seed, -1 if memory is None else memory, first, threads, self.optimises
+        return RestrictedSearch(
+            self.shared, asked, bound, starts, seed, -1 if memory is None else memory, first, threads, self.optimises
         )
 
-    def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> DirectOutcome:
+    def decide(self, search: RestrictedSearch, cells: QuestionCells, budget: Budget) -> DirectOutcome:
         """What the search finds within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
@@ -251,7 +251,7 @@ class Asked:
 
     question: DirectQuestion
     cells: QuestionCells
-    search: Any
+    search: RestrictedSearch
     known: Known
 
 

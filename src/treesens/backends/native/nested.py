@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import CostSearch, LevelSearch, RestrictedSearch, SharedProblem
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import SLICE, Solver
@@ -76,7 +76,6 @@ class NestedQuestion:
         self.compilation = compile_query(self.query, "native", verify_each=verify_each)
         self.decided = decide_at_compile_time(self.compilation)
         self.only: Int32Array | None = None
-        self._boxes: Any = None
         if self.decided is None:
             self._emit()
 
@@ -97,7 +96,7 @@ class NestedQuestion:
         self._artifact, self._adapted = artifact, artifact.adapted
         self.problem = _without_objective(artifact.adapted.problem)
         self._start = np.concatenate(([0], np.cumsum(self.problem.size)))
-        self._boxes = _engine.Boxes(Solver(self.problem)._engine)
+        self._shared = SharedProblem(Solver(self.problem)._engine)
 
     @property
     def relaxed(self) -> bool:
@@ -128,8 +127,8 @@ class NestedQuestion:
                 continue
             variable, cells = self._variable[place]
             allowed[self._start[variable] : self._start[variable + 1]] &= mask[cells].astype(np.uint8)
-        search = _engine.BoxSearch(
-            self._boxes, allowed, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory, _LOOK
+        search = RestrictedSearch(
+            self._shared, allowed, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory, _LOOK
         )
         facts = run_search(search, budget)
         cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["status"] == "witness" else None
@@ -158,8 +157,8 @@ class NestedQuestion:
                 here = level[self._start[variable] : self._start[variable + 1]]
                 mine = of_cell[cells]
                 here[:] = np.where((here < 0) | (mine < 0), -1, np.maximum(here, np.maximum(mine, base)))
-        search = _engine.LevelSearch(
-            self._boxes, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
+        search = LevelSearch(
+            self._shared, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
         )
         facts = run_search(search, budget)
         cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["point"] else None
@@ -201,7 +200,7 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
     )
 
 
-def run_search(search: Any, budget: Budget) -> dict[str, Any]:
+def run_search(search: RestrictedSearch | LevelSearch | CostSearch, budget: Budget) -> dict[str, Any]:
     """Runs in slices, so that an interruption or the time limit takes effect at once."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())

@@ -1,4 +1,4 @@
-#include "nested/level_search.hpp"
+#include "levels/level_search.hpp"
 
 #include <algorithm>
 
@@ -14,41 +14,7 @@ constexpr std::int64_t kFirstLook = 30'000;
 
 }  // namespace
 
-bool Whole::solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& bound) const {
-    if (!clauses_.satisfied(x.data())) return false;
-    std::vector<std::int64_t> slack(problem_.rows, 0);
-    evaluate(problem_, forest_, bound, x.data(), slack.data());
-    return std::all_of(slack.begin(), slack.begin() + problem_.constraints, [](std::int64_t s) { return s >= 0; });
-}
-
-BoxSearch::BoxSearch(Restricted part, Mode mode, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look)
-    : part_(std::move(part)), mode_(mode) {
-    if (part_.left == Left::problem) {
-        search_ = std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), mode, seed, max_bytes);
-        if (first_look >= 0) search_->shorten_first_turn(first_look);
-    } else if (part_.left == Left::nothing) {
-        status_ = Status::infeasible;
-    } else {
-        status_ = mode == Mode::decide ? Status::witness : Status::optimal;
-        point_ = part_.rest;
-        if (mode == Mode::objective) constant_ = part_.slack.back();
-    }
-}
-
-std::int64_t BoxSearch::level() const {
-    return search_ && search_->incumbent().present() ? search_->incumbent().score.soft : INT64_MIN;
-}
-
-Status BoxSearch::run(double slice, double seconds) {
-    if (status_ != Status::open) return status_;
-    search_->run(slice, seconds, -1);
-    status_ = search_->status();
-    if (mode_ == Mode::decide ? status_ == Status::witness : search_->is_witness())
-        point_ = widened(part_, search_->incumbent().x);
-    return status_;
-}
-
-LevelSearch::LevelSearch(const Whole& whole, std::vector<std::int32_t> level, std::vector<std::int64_t> bound,
+LevelSearch::LevelSearch(const SharedProblem& whole, std::vector<std::int32_t> level, std::vector<std::int64_t> bound,
                          std::vector<std::vector<Cell>> hints, std::uint64_t seed, std::int64_t max_bytes)
     : whole_(whole),
       restrictor_(whole.problem(), whole.forest()),
@@ -168,8 +134,9 @@ Status LevelSearch::run(double slice, double seconds) {
                 asked_ = next();
                 std::vector<std::vector<Cell>> hints = hints_;
                 if (!best_.empty()) hints.insert(hints.begin(), best_);
-                auto made = std::make_unique<BoxSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, hints),
-                                                        Mode::decide, seed_, max_bytes_, kFirstLook);
+                auto made =
+                    std::make_unique<RestrictedSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, hints),
+                                                       Mode::decide, seed_, max_bytes_, kFirstLook);
                 const std::lock_guard<std::mutex> lock(guard_);
                 search_ = std::move(made);
                 ++decisions_;

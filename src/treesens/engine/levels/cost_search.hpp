@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "nested/leaf_moves.hpp"
-#include "nested/level_search.hpp"
+#include "levels/leaf_moves.hpp"
+#include "levels/level_search.hpp"
 
 namespace treesens::search {
 
@@ -24,7 +24,7 @@ class CostSearch {
 public:
     // Only solutions that cost less than `most` are of interest (negative: all). Throws std::invalid_argument for costs
     // that are too large.
-    CostSearch(const Whole& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
+    CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes);
 
     // Goes on where it stopped; `open` where the time was up.
@@ -63,7 +63,7 @@ private:
     std::vector<Cell> cheapest() const;
     void finish();
 
-    const Whole& whole_;
+    const SharedProblem& whole_;
     Restrictor restrictor_;
     std::vector<std::int64_t> bound_;
     Costs costs_;

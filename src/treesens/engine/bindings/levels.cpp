@@ -1,12 +1,13 @@
-// treesens._engine.Boxes, BoxSearch, LevelSearch, CostSearch: one problem, asked in many boxes.
+// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, asked many times.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
 #include "bindings/proofs.hpp"
-#include "nested/cell_problem.hpp"
-#include "nested/cost_search.hpp"
-#include "nested/level_search.hpp"
+#include "levels/cell_problem.hpp"
+#include "levels/cost_search.hpp"
+#include "levels/level_search.hpp"
+#include "levels/restricted_search.hpp"
 #include "problem/checked.hpp"
 #include "problem/unused_memory.hpp"
 
@@ -17,17 +18,17 @@ namespace treesens {
 
 namespace {
 
-using search::BoxSearch;
 using search::Cell;
 using search::CostSearch;
 using search::LevelSearch;
 using search::Mode;
 using search::Problem;
 using search::Reason;
+using search::RestrictedSearch;
 using search::Restrictor;
 using search::Search;
+using search::SharedProblem;
 using search::Status;
-using search::Whole;
 
 // Nodes of trees from which on it is worthwhile to look for memory that is not used.
 constexpr std::size_t kLarge = 200'000;
@@ -64,9 +65,9 @@ std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_
     return result;
 }
 
-void construct_box(BoxSearch* self, const Whole& whole, Vector<std::uint8_t> allowed, Vector<std::int64_t> bound,
-                   Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look,
-                   int threads, bool objective) {
+void construct_restricted(RestrictedSearch* self, const SharedProblem& whole, Vector<std::uint8_t> allowed,
+                          Vector<std::int64_t> bound, Matrix<std::int32_t> hints, std::uint64_t seed,
+                          std::int64_t max_bytes, std::int64_t first_look, int threads, bool objective) {
     const Problem& p = whole.problem();
     require(threads > 0, "there must be a thread");
     require(!objective || p.has_objective, "the problem has no objective");
@@ -75,8 +76,8 @@ void construct_box(BoxSearch* self, const Whole& whole, Vector<std::uint8_t> all
     const std::vector<std::vector<Cell>> starts = points(p, hints);
     nb::gil_scoped_release release;
     Restrictor restrictor(p, whole.forest());
-    new (self) BoxSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts),
-                         objective ? Mode::objective : Mode::decide, seed, max_bytes, first_look);
+    new (self) RestrictedSearch(restrictor.restrict(allowed.data(), nullptr, asked, starts),
+                                objective ? Mode::objective : Mode::decide, seed, max_bytes, first_look);
     self->set_threads(threads);
 }
 
@@ -172,22 +173,24 @@ void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints miss
     new (self) CellProblem(std::move(made));
 }
 
-void construct_levels(LevelSearch* self, const Whole& whole, Vector<std::int32_t> level, Vector<std::int64_t> bound,
-                      Matrix<std::int32_t> hints, std::uint64_t seed, std::int64_t max_bytes) {
+void construct_levels(LevelSearch* self, const SharedProblem& whole, Vector<std::int32_t> level,
+                      Vector<std::int64_t> bound, Matrix<std::int32_t> hints, std::uint64_t seed,
+                      std::int64_t max_bytes) {
     const Problem& p = whole.problem();
     require(static_cast<std::int64_t>(level.size()) == p.cells(), "level must have one entry per cell");
     new (self) LevelSearch(whole, copied(level), bounds(p, bound), points(p, hints), seed, max_bytes);
 }
 
-void construct_costs(CostSearch* self, const Whole& whole, Vector<std::int64_t> cost, Vector<std::int64_t> bound,
-                     Matrix<std::int32_t> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes) {
+void construct_costs(CostSearch* self, const SharedProblem& whole, Vector<std::int64_t> cost,
+                     Vector<std::int64_t> bound, Matrix<std::int32_t> hints, std::int64_t most, std::uint64_t seed,
+                     std::int64_t max_bytes) {
     const Problem& p = whole.problem();
     require(static_cast<std::int64_t>(cost.size()) == p.cells(), "cost must have one entry per cell");
     require(!p.has_objective, "a problem with costs has no other objective");
     new (self) CostSearch(whole, copied(cost), bounds(p, bound), points(p, hints), most, seed, max_bytes);
 }
 
-nb::dict box_result(const BoxSearch& s) {
+nb::dict restricted_result(const RestrictedSearch& s) {
     nb::dict out;
     out["status"] = name(s.status());
     out["reason"] = name(s.reason());
@@ -202,7 +205,7 @@ nb::dict box_result(const BoxSearch& s) {
 }
 
 // What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
-nb::dict box_left(const BoxSearch& s) {
+nb::dict restricted_left(const RestrictedSearch& s) {
     nb::dict out;
     const search::Restricted& part = s.part();
     out["problem"] = part.left == search::Left::problem;
@@ -214,7 +217,7 @@ nb::dict box_left(const BoxSearch& s) {
     return out;
 }
 
-nb::dict certify_box(BoxSearch& s, double seconds, std::int64_t node_limit) {
+nb::dict certify_restricted(RestrictedSearch& s, double seconds, std::int64_t node_limit) {
     require(s.part().left == search::Left::problem, "nothing is left of the box that a proof could be about");
     search::Proof proof;
     {
@@ -251,36 +254,37 @@ nb::dict cost_result(const CostSearch& s) {
 
 }  // namespace
 
-void bind_nested(nb::module_& m) {
+void bind_levels(nb::module_& m) {
     nb::class_<CellProblem>(m, "CellProblem")
         .def("__init__", &construct_problem, "points"_a, "cells"_a, "missing_cell"_a, "size"_a, "feature"_a, "bound"_a,
              "clause_offset"_a, "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false);
-    nb::class_<Whole>(m, "Boxes")
+    nb::class_<SharedProblem>(m, "SharedProblem")
         .def(
-            "__init__", [](Whole* self, const Search& s) { new (self) Whole(s.problem(), s.forest()); },
+            "__init__", [](SharedProblem* self, const Search& s) { new (self) SharedProblem(s.problem(), s.forest()); },
             nb::keep_alive<1, 2>(), "problem"_a)
         .def(
-            "__init__", [](Whole* self, const CellProblem& p) { new (self) Whole(p.problem, p.forest); },
+            "__init__",
+            [](SharedProblem* self, const CellProblem& p) { new (self) SharedProblem(p.problem, p.forest); },
             nb::keep_alive<1, 2>(), "problem"_a);
-    nb::class_<BoxSearch>(m, "BoxSearch")
-        .def("__init__", &construct_box, nb::keep_alive<1, 2>(), "boxes"_a, "allowed"_a, "bound"_a, "hints"_a, "seed"_a,
-             "max_bytes"_a, "first_look"_a, "threads"_a = 1, "objective"_a = false)
+    nb::class_<RestrictedSearch>(m, "RestrictedSearch")
+        .def("__init__", &construct_restricted, nb::keep_alive<1, 2>(), "problem"_a, "allowed"_a, "bound"_a, "hints"_a,
+             "seed"_a, "max_bytes"_a, "first_look"_a, "threads"_a = 1, "objective"_a = false)
         .def(
             "set_gap",
-            [](BoxSearch& s, double relative, std::int64_t absolute, std::int64_t reference) {
+            [](RestrictedSearch& s, double relative, std::int64_t absolute, std::int64_t reference) {
                 s.set_gap({relative, absolute, reference, INT64_MIN});
             },
             "relative"_a, "absolute"_a, "reference"_a)
         .def(
-            "run", [](BoxSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
-            nb::call_guard<nb::gil_scoped_release>())
-        .def("stop", &BoxSearch::stop)
-        .def("clear_stop", &BoxSearch::clear_stop)
-        .def("left", &box_left)
-        .def("certify", &certify_box, "seconds"_a, "node_limit"_a)
-        .def("result", &box_result);
+            "run", [](RestrictedSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a,
+            "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("stop", &RestrictedSearch::stop)
+        .def("clear_stop", &RestrictedSearch::clear_stop)
+        .def("left", &restricted_left)
+        .def("certify", &certify_restricted, "seconds"_a, "node_limit"_a)
+        .def("result", &restricted_result);
     nb::class_<LevelSearch>(m, "LevelSearch")
-        .def("__init__", &construct_levels, nb::keep_alive<1, 2>(), "boxes"_a, "level"_a, "bound"_a, "hints"_a,
+        .def("__init__", &construct_levels, nb::keep_alive<1, 2>(), "problem"_a, "level"_a, "bound"_a, "hints"_a,
              "seed"_a, "max_bytes"_a)
         .def(
             "run", [](LevelSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
@@ -289,8 +293,8 @@ void bind_nested(nb::module_& m) {
         .def("clear_stop", &LevelSearch::clear_stop)
         .def("result", &level_result);
     nb::class_<CostSearch>(m, "CostSearch")
-        .def("__init__", &construct_costs, nb::keep_alive<1, 2>(), "boxes"_a, "cost"_a, "bound"_a, "hints"_a, "most"_a,
-             "seed"_a, "max_bytes"_a)
+        .def("__init__", &construct_costs, nb::keep_alive<1, 2>(), "problem"_a, "cost"_a, "bound"_a, "hints"_a,
+             "most"_a, "seed"_a, "max_bytes"_a)
         .def(
             "run", [](CostSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
             nb::call_guard<nb::gil_scoped_release>())

@@ -1,4 +1,4 @@
-#include "nested/leaf_moves.hpp"
+#include "levels/leaf_moves.hpp"
 
 #include <algorithm>
 #include <numeric>

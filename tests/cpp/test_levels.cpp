@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <random>
 
-#include "nested/cost_search.hpp"
-#include "nested/level_search.hpp"
+#include "levels/cost_search.hpp"
+#include "levels/level_search.hpp"
 #include "problem/restricted.hpp"
 #include "sample.hpp"
 #include "third_party/doctest.h"
@@ -119,7 +119,7 @@ TEST_CASE("the least level is that of trying every point") {
     for (std::uint64_t seed = 1; seed < 60; ++seed) {
         const Problem p = sample_problem(seed);
         const Forest f = build_forest(p);
-        const Whole whole(p, f);
+        const SharedProblem whole(p, f);
         std::mt19937_64 random(seed);
         std::vector<std::int32_t> level(p.cells());
         for (std::int32_t& l : level) l = static_cast<std::int32_t>(random() % 12) - 1;
@@ -151,7 +151,7 @@ TEST_CASE("the least cost is that of trying every point") {
     for (std::uint64_t seed = 1; seed < 120; ++seed) {
         const Problem p = sample_problem(seed);
         const Forest f = build_forest(p);
-        const Whole whole(p, f);
+        const SharedProblem whole(p, f);
         std::mt19937_64 random(seed);
         const std::int64_t largest = seed % 3 == 0 ? 3 : seed % 3 == 1 ? 1000 : std::int64_t{1} << 55;
         std::vector<std::int64_t> cost(p.cells());
@@ -217,7 +217,7 @@ TEST_CASE("moves of a leaf keep a solution, and make it no dearer") {
 TEST_CASE("a search that is told to stop says so, and goes on afterwards") {
     const Problem p = sample_problem(7);
     const Forest f = build_forest(p);
-    const Whole whole(p, f);
+    const SharedProblem whole(p, f);
     CostSearch search(whole, std::vector<std::int64_t>(p.cells(), 1), std::vector<std::int64_t>(p.rows, -100), {}, -1,
                       1, -1);
     search.stop();

@@ -1,4 +1,4 @@
-#include "nested/cost_search.hpp"
+#include "levels/cost_search.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -22,7 +22,7 @@ constexpr int kOrders = 8;
 
 }  // namespace
 
-CostSearch::CostSearch(const Whole& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
+CostSearch::CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                        std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed,
                        std::int64_t max_bytes)
     : whole_(whole),

@@ -1,4 +1,4 @@
-#include "nested/cell_problem.hpp"
+#include "levels/cell_problem.hpp"
 
 #include <algorithm>
 #include <stdexcept>

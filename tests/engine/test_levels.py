@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES
 from tests.engine.tiny import Answers, Box, Group, assemble, brute_force, random_problem, rows_at, satisfies
-from treesens import _engine
+from treesens._engine import LevelSearch, RestrictedSearch, SharedProblem
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -47,7 +47,7 @@ def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
     for trial in range(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
-        boxes = _engine.Boxes(Solver(problem)._engine)
+        shared = SharedProblem(Solver(problem)._engine)
         hints = np.zeros((0, len(problem.size)), np.int32)
         for _ in range(6):
             allowed = (rng.random(int(problem.size.sum())) < rng.choice([0.3, 0.6, 0.9])).astype(np.uint8)
@@ -57,7 +57,7 @@ def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
             for offset in (0, 1):
                 bound = problem.bound + best + offset
                 facts = finished(
-                    _engine.BoxSearch(boxes, allowed, bound, hints, trial, -1, int(rng.choice([-1, 0, 30_000])))
+                    RestrictedSearch(shared, allowed, bound, hints, trial, -1, int(rng.choice([-1, 0, 30_000])))
                 )
                 expected = bool((here & solves(problem, answers, bound)).any())
                 assert facts["status"] == ("witness" if expected else "infeasible")
@@ -77,7 +77,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
         shape = dataclasses.replace(SHAPES[name], objective=["swing", "unary"][trial % 2])
         problem = random_problem(rng, shape)
         answers = brute_force(problem)
-        boxes = _engine.Boxes(Solver(problem)._engine)
+        shared = SharedProblem(Solver(problem)._engine)
         hints = np.zeros((0, len(problem.size)), np.int32)
         for share in (0.1, 0.4, 0.9):
             allowed = (rng.random(int(problem.size.sum())) < share).astype(np.uint8)
@@ -88,7 +88,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
             least = answers.rows[:, : problem.constraints].min(axis=1)
             bound = problem.bound + (int(np.median(least[here])) if here.any() else 0)
             worth = answers.rows[here & solves(problem, answers, bound), problem.constraints]
-            facts = finished(_engine.BoxSearch(boxes, allowed, bound, hints, trial, -1, -1, 1, True))
+            facts = finished(RestrictedSearch(shared, allowed, bound, hints, trial, -1, -1, 1, True))
             if not len(worth):
                 assert facts["status"] == "infeasible"
                 continue
@@ -111,7 +111,7 @@ def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
     for trial in range(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
-        boxes = _engine.Boxes(Solver(problem)._engine)
+        shared = SharedProblem(Solver(problem)._engine)
         if len(answers.rows) == 0:
             continue
         best = int((answers.rows[:, : problem.constraints] - problem.bound).min(axis=1).max())
@@ -121,7 +121,7 @@ def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
             hints = np.zeros((0, len(problem.size)), np.int32)
             if hinted:
                 hints = answers.points[rng.integers(0, len(answers.points), 3)].astype(np.int32)
-            facts = finished(_engine.LevelSearch(boxes, level, bound, hints, trial, -1))
+            facts = finished(LevelSearch(shared, level, bound, hints, trial, -1))
             of_points = level[answers.points + starts(problem)[:-1]]
             good = solves(problem, answers, bound) & (of_points >= 0).all(axis=1)
             if not good.any():
@@ -137,9 +137,9 @@ def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
 
 def test_a_search_that_has_no_time_proves_nothing_false() -> None:
     problem = random_problem(np.random.default_rng(3), dataclasses.replace(SHAPES["deep"], trees=30))
-    boxes = _engine.Boxes(Solver(problem)._engine)
+    shared = SharedProblem(Solver(problem)._engine)
     level = np.arange(int(problem.size.sum()), dtype=np.int32)
-    search = _engine.LevelSearch(boxes, level, problem.bound, np.zeros((0, len(problem.size)), np.int32), 0, -1)
+    search = LevelSearch(shared, level, problem.bound, np.zeros((0, len(problem.size)), np.int32), 0, -1)
     before = search.result()
     assert before["status"] == "open"
     assert before["point"] == []
@@ -157,9 +157,9 @@ def test_a_search_that_has_no_time_proves_nothing_false() -> None:
 )
 def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
     problem = random_problem(np.random.default_rng(3), SHAPES["one feature"])
-    boxes = _engine.Boxes(Solver(problem)._engine)
+    shared = SharedProblem(Solver(problem)._engine)
     given = {
-        "boxes": boxes,
+        "problem": shared,
         "allowed": problem.allowed,
         "bound": problem.bound,
         "hints": np.zeros((0, len(problem.size)), np.int32),
@@ -169,7 +169,7 @@ def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
         **broken,
     }
     with pytest.raises(ValueError, match=r"must have|needed|out of range"):
-        _engine.BoxSearch(**given)
+        RestrictedSearch(**given)
 
 
 def full_tables(rng: np.random.Generator, cells: int = 9) -> SearchProblem:
@@ -190,9 +190,9 @@ def test_deep_trees_are_proved_by_the_boxes_of_what_is_left() -> None:
         problem = full_tables(rng)
         answers = brute_force(problem)
         best = int((answers.rows[:, :2] - problem.bound).min(axis=1).max())
-        boxes = _engine.Boxes(Solver(problem)._engine)
+        shared = SharedProblem(Solver(problem)._engine)
         hints = np.zeros((0, 3), np.int32)
         for offset in (-3, 0, 1, 40):
             bound = problem.bound + best + offset
-            facts = finished(_engine.BoxSearch(boxes, problem.allowed, bound, hints, trial, -1, 0))
+            facts = finished(RestrictedSearch(shared, problem.allowed, bound, hints, trial, -1, 0))
             assert facts["status"] == ("witness" if offset <= 0 else "infeasible")
