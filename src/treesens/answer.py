@@ -9,7 +9,7 @@ from typing import Any
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Core, Ranked, Result, RowCount, ShareFound, Verdict
 from treesens.errors import TreesensError
-from treesens.report.records import points_of, record
+from treesens.records.answers import points_of, record
 
 _SHOWN = 6
 """Answers that a short representation names."""

@@ -179,7 +179,7 @@ def sensitivity(
 @typed
 def info(model: Any) -> dict[str, Any]:
     """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
-    from treesens.report.model import model_record
+    from treesens.records.model import model_record
 
     return model_record(load(model))
 

@@ -107,10 +107,11 @@ class Audit(Records):
             return self._report(Path(path), pdf, purpose, date)
 
     def _report(self, place: Path, pdf: str | Path | None, purpose: str | Path | None, date: str | None) -> Path:
-        from treesens.report.audit_facts import audit_facts, date_of, environment_facts
+        from treesens.records.installation import environment_facts
         from treesens.report.audit_page import attachment_of, write_report
         from treesens.report.pdf import print_pdf
-        from treesens.report.purpose import read_purpose
+        from treesens.report.purpose import date_of, read_purpose
+        from treesens.studies.audit_facts import audit_facts
 
         heading = {
             "purpose": read_purpose(None if purpose is None else Path(purpose)),

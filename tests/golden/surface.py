@@ -18,12 +18,13 @@ from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import click
 
 import treesens
 from treesens.cli import COMMANDS, group, main
-from treesens.report.schemas import schema_names, schema_of
+from treesens.records.schemas import schema_names, schema_of
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 STUDIES = {
@@ -113,7 +114,8 @@ def _printed(name: str, words: str) -> str:
     command = [name, *words.split()]
     if "--replay" in _options_of(name):
         command += ["--replay", "emulated"]
-    with redirect_stdout(printed), redirect_stderr(io.StringIO()), suppress(SystemExit):
+    wide = mock.patch.dict(os.environ, {"COLUMNS": "200"})
+    with wide, redirect_stdout(printed), redirect_stderr(io.StringIO()), suppress(SystemExit):
         main(command)
     return printed.getvalue()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.query import OneHot, Query
-from treesens.report.records import label_of
+from treesens.records.answers import label_of
 
 _LISTED = 24
 """Values of a feature that are listed one by one."""

@@ -65,3 +65,12 @@ def _memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def environment_facts() -> dict[str, str]:
+    """Python, system and libraries: what an answer may depend on."""
+    return {
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        **package_versions(),
+    }
