@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from treesens.builder.arguments import (
+from treesens.errors import UsageError
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import MEASURES
+from treesens.python.builder.arguments import (
     Ends,
     Numeric,
     given_name_of,
@@ -20,10 +23,7 @@ from treesens.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.builder.terms import Built
-from treesens.errors import UsageError
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import MEASURES
+from treesens.python.builder.terms import Built
 
 
 class Declaration(Built):

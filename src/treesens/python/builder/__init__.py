@@ -14,7 +14,7 @@ question.answer(model).pair
 
 from __future__ import annotations
 
-from treesens.builder.declarations import (
+from treesens.python.builder.declarations import (
     Declaration,
     category,
     data,
@@ -25,9 +25,19 @@ from treesens.builder.declarations import (
     onehot,
     real,
 )
-from treesens.builder.points import NearestRow, Point, Row, avoid_cavities, nearest_row, point, points, row, typical
-from treesens.builder.questions import File, Question, count, explain, file, find, parse, sensitive
-from treesens.builder.terms import Constraint, Quantity, all_of, any_of, number
+from treesens.python.builder.points import (
+    NearestRow,
+    Point,
+    Row,
+    avoid_cavities,
+    nearest_row,
+    point,
+    points,
+    row,
+    typical,
+)
+from treesens.python.builder.questions import File, Question, count, explain, file, find, parse, sensitive
+from treesens.python.builder.terms import Constraint, Quantity, all_of, any_of, number
 
 __all__ = [
     "Constraint",

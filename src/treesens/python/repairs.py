@@ -10,11 +10,11 @@ from typing import Any
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import typed
-from treesens.live import load, table_of
+from treesens.python.questions import load, table_of
+from treesens.python.settings import check_seconds, check_threshold, check_whole
+from treesens.python.studies import Records, numbers_of, sets_of
 from treesens.repairs.run import Method, place_of, repair_all, write_all
 from treesens.repairs.sizes import options_of
-from treesens.settings import check_seconds, check_threshold, check_whole
-from treesens.study_calls import Records, numbers_of, sets_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from typing import Any
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError, typed
-from treesens.live import load, table_of
+from treesens.python.questions import load, table_of
+from treesens.python.settings import check_seconds, check_threshold, check_whole
+from treesens.python.studies import Records, check_measure_name, numbers_of, sets_of
 from treesens.report.notebook_progress import progress_bar
-from treesens.settings import check_seconds, check_threshold, check_whole
 from treesens.solve.measures import MeasureName
-from treesens.study_calls import Records, check_measure_name, numbers_of, sets_of
 
 
 @dataclass(frozen=True, eq=False)

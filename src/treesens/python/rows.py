@@ -15,10 +15,10 @@ import numpy as np
 from treesens.compiler.base.interruption import interruptible
 from treesens.data.tables import Table
 from treesens.errors import UsageError, typed
-from treesens.live import load, table_of
+from treesens.python.questions import load, table_of
+from treesens.python.settings import check_choice, check_seconds, check_threshold, check_whole
+from treesens.python.studies import Records, numbers_of
 from treesens.report.notebook_progress import progress_bar
-from treesens.settings import check_choice, check_seconds, check_threshold, check_whole
-from treesens.study_calls import Records, numbers_of
 
 if TYPE_CHECKING:
     from treesens.studies.robustness import Robustness as Found

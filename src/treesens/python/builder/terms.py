@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from treesens.builder.arguments import (
+from treesens.errors import UsageError
+from treesens.grammar.constructs.membership import InInterval, InSet
+from treesens.grammar.constructs.missing import IsMissing
+from treesens.grammar.constructs.present import IsPresent
+from treesens.grammar.printing.print_terms import Unwritable
+from treesens.grammar.printing.printer import to_text
+from treesens.grammar.tree import ast
+from treesens.python.builder.arguments import (
     Ends,
     Numeric,
     bound_of,
@@ -20,13 +27,6 @@ from treesens.builder.arguments import (
     optional,
     wrong,
 )
-from treesens.errors import UsageError
-from treesens.grammar.constructs.membership import InInterval, InSet
-from treesens.grammar.constructs.missing import IsMissing
-from treesens.grammar.constructs.present import IsPresent
-from treesens.grammar.printing.print_terms import Unwritable
-from treesens.grammar.printing.printer import to_text
-from treesens.grammar.tree import ast
 
 
 class Built:

@@ -17,21 +17,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Never, TypeAlias
 
-from treesens import builder as query
-from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
-from treesens.builder import File, Question, file
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
 from treesens.errors import UsageError, typed
 from treesens.grammar.parsing.parser import parse, read
-from treesens.live import CallSettings, answer_file, answer_text, bound_tree, load, warn
-from treesens.repair_calls import Repair, repair
+from treesens.python import builder as query
+from treesens.python.answer import Answer, Answers
+from treesens.python.builder import File, Question, file
+from treesens.python.questions import CallSettings, answer_file, answer_text, bound_tree, load, warn
+from treesens.python.repairs import Repair, repair
+from treesens.python.rows import Reasons, Robustness, Sets, robust, sets, why
+from treesens.python.shares import Count, count
+from treesens.python.studies import Audit, Diff, Gap, audit, diff, gap
 from treesens.report.explain import Explanation
-from treesens.row_calls import Reasons, Robustness, Sets, robust, sets, why
-from treesens.share_calls import Count, count
-from treesens.study_calls import Audit, Diff, Gap, audit, diff, gap
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
 _OPTIONS = (
@@ -102,9 +102,9 @@ def check_text(
     core: bool = False,
     **unknown: Never,
 ) -> Answers:
-    """Answers questions given as text, or as objects of `treesens.builder`, over live models and frames.
+    """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
 
-        In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
+    In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
     their questions do. Options are those of `check`.
     """
     given = _options(
@@ -201,8 +201,8 @@ def explain(
     from treesens.backends.base import get_backend
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.pipeline import pipeline_for
+    from treesens.python.settings import check_backend, check_pipeline
     from treesens.report.explain import explanation
-    from treesens.settings import check_backend, check_pipeline
     from treesens.solve.options import Options
 
     check_backend("backend", backend)
@@ -260,8 +260,8 @@ def learn_rules(
     from treesens.data.rule import RuleOptions
     from treesens.data.rules import mine
     from treesens.data.tables import read_table
+    from treesens.python.settings import check_seconds
     from treesens.report.rules_text import rules_record
-    from treesens.settings import check_seconds
 
     if not 0 <= exceptions <= 0.5:
         raise UsageError(f"exceptions = {exceptions} is no share of rows", remedy="give a number from 0 to 0.5")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from treesens.builder.arguments import (
+from treesens.errors import UsageError
+from treesens.grammar.constructs.avoid import Avoid
+from treesens.grammar.constructs.typical import Typical
+from treesens.grammar.printing.print_terms import name_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import NORMS, TYPICAL_WAYS
+from treesens.python.builder.arguments import (
     Numeric,
     given_name_of,
     label_of,
@@ -14,13 +20,7 @@ from treesens.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
-from treesens.errors import UsageError
-from treesens.grammar.constructs.avoid import Avoid
-from treesens.grammar.constructs.typical import Typical
-from treesens.grammar.printing.print_terms import name_text
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NORMS, TYPICAL_WAYS
+from treesens.python.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
 
 
 class Row(Built):

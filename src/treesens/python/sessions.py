@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from treesens.answer import Answer
 from treesens.binder.session import Session as Declared
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.live import CallOptions, CallSettings, load, table_of
+from treesens.python.answer import Answer
+from treesens.python.questions import CallOptions, CallSettings, load, table_of
 from treesens.solve.question import answer_question
 
 

@@ -1,4 +1,4 @@
-"""Questions over live models and frames: what `treesens.api` and the builder's objects have in common."""
+"""Questions over live models and frames: what `treesens.python.api` and the builder's objects have in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from treesens.answer import Answer, Answers
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
@@ -19,7 +18,8 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.settings import check_backend, check_choice, checked_options
+from treesens.python.answer import Answer, Answers
+from treesens.python.settings import check_backend, check_choice, checked_options
 from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,

@@ -15,9 +15,9 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.data.tables import Table
 from treesens.errors import UsageError, typed
-from treesens.live import load, table_of
+from treesens.python.questions import load, table_of
+from treesens.python.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
 from treesens.report.notebook_progress import progress_bar
-from treesens.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
 
 if TYPE_CHECKING:
     from treesens.solve.measures import MeasureName

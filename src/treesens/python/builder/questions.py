@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
-from treesens.builder.arguments import (
+from treesens.errors import UsageError
+from treesens.grammar.parsing.parser import parse as parse_text
+from treesens.grammar.placed import placed
+from treesens.grammar.printing.printer import shown_text, to_text
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import NEARNESS
+from treesens.python.builder.arguments import (
     Numeric,
     label_of,
     name_of,
@@ -22,19 +28,13 @@ from treesens.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.builder.declarations import Declaration, Live, by_name, live_or_name
-from treesens.builder.points import Point, point_of
-from treesens.builder.terms import Constraint, Quantity, formula_of, quantity_of
-from treesens.errors import UsageError
-from treesens.grammar.parsing.parser import parse as parse_text
-from treesens.grammar.placed import placed
-from treesens.grammar.printing.printer import shown_text, to_text
-from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import NEARNESS
+from treesens.python.builder.declarations import Declaration, Live, by_name, live_or_name
+from treesens.python.builder.points import Point, point_of
+from treesens.python.builder.terms import Constraint, Quantity, formula_of, quantity_of
 
 if TYPE_CHECKING:
-    from treesens.answer import Answer, Answers
-    from treesens.live import CallOptions
+    from treesens.python.answer import Answer, Answers
+    from treesens.python.questions import CallOptions
 
 Nearness: TypeAlias = Literal["likelihood", "cavities", "both", "distance"]
 Choice: TypeAlias = "str | Sequence[str]"
@@ -279,7 +279,7 @@ class File:
         `models` and `data` map the names that the questions use to models and frames (or paths); a model or frame by
         itself stands for the only name in use. What the file declares and nobody gives is read from its path.
         """
-        from treesens.live import answer_tree
+        from treesens.python.questions import answer_tree
 
         return answer_tree(*self.with_sources(models, data), **options)
 
