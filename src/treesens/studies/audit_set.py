@@ -25,7 +25,7 @@ from treesens.compiler.verify import verify_values
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
-from treesens.report.records import label_of, record
+from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.measures import MeasureName

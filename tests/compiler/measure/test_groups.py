@@ -19,7 +19,7 @@ from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.live import load
+from treesens.python.questions import load
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import CountOptions, Unit, count_shares, units_of
