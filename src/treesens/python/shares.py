@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.interruption import interruptible
-from treesens.compiler.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.errors import UsageError, typed
+from treesens.measure.sampler import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.python.questions import load, table_of
 from treesens.python.settings import check_seconds, check_threshold, check_whole
 from treesens.python.studies import Records, check_measure_name, numbers_of, sets_of

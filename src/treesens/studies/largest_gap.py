@@ -33,8 +33,7 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
@@ -48,6 +47,8 @@ from treesens.studies.decisions import Apart, Between, Decision, decisions_of, n
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.studies.running import as_finished, one_at_a_time
 from treesens.studies.typicality import TypicalLevel
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""

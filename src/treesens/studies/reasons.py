@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Region, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Region
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -30,6 +29,8 @@ from treesens.solve.reasons import Features, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
 from treesens.studies.robustness import RobustOptions, RowQuestions, nearest_input
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 ALSO = ("box", "radius", "recourse", "shap")
 """What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
