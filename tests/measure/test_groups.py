@@ -16,10 +16,10 @@ from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.live import load
 from treesens.measure.counted import counted_of
 from treesens.measure.learnt import chow_liu
 from treesens.measure.search import CONCERNED, ShareSearch
+from treesens.python.questions import load
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import CountOptions, Unit, count_shares, units_of

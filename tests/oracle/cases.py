@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import models_boosted, models_sklearn
+from tests.oracle import models_additive, models_boosted, models_sklearn
 from tests.oracle.brute import World
 from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
@@ -37,6 +37,7 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
     "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1.5),
+    "interpret": (models_additive.train_interpret, [*NUMBERS, "label"], False, 1.5),
 }
 """By name: the trainer, its kinds of features, whether features have no names, and its share."""
 DOMAINS_FROM_DATA = 0.15

@@ -105,12 +105,12 @@ def built_with(mutation: Mutation, text: str) -> Path:
     """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
     tree = BUILD / "tree"
     source = ROOT / "src" / "treesens" / "engine"
-    for path in (ROOT / "tests" / "cpp").rglob("*.?pp"):
-        _bring(path, tree / path.relative_to(ROOT), None)
-    _bring(ROOT / "CMakeLists.txt", tree / "CMakeLists.txt", None)
-    for path in source.rglob("*.?pp"):
-        place = path.relative_to(source.parent)
-        _bring(path, tree / "src" / "treesens" / place, text if str(place) == mutation.file else None)
+    sources = {ROOT / "CMakeLists.txt", *source.rglob("*.?pp"), *(ROOT / "tests" / "cpp").rglob("*.[ch]*")}
+    for path in sources:
+        planted = path.is_relative_to(source) and str(path.relative_to(source.parent)) == mutation.file
+        _bring(path, tree / path.relative_to(ROOT), text if planted else None)
+    for path in [old for old in tree.rglob("*.*") if old.is_file() and ROOT / old.relative_to(tree) not in sources]:
+        path.unlink()  # of a tree that has moved since
     folder = BUILD / "build"
     if not (folder / "build.ninja").exists():
         nanobind = subprocess.run(

@@ -148,12 +148,12 @@ READERS = (
         r"margins = np\.array\(\[_logit\(field, score, version\) for score in scores\]\)", "margins = scores",
     ),
     Mutation(
-        "lightgbm: without missing values NaN goes where the file says", "frontends/lightgbm/model.py",
-        r"zero_goes_left = tree\.threshold >= 0", "zero_goes_left = tree.default_left",
+        "lightgbm: x <= t is read as x < t", "frontends/lightgbm/model.py", r'comparison="<="', 'comparison="<"',
     ),
     Mutation(
-        "onnx: x < t is read as x <= t", "frontends/onnx/trees.py",
-        r"strict = \(mode == 1\) \| \(mode == 2\)", "strict = mode == 2",
+        "onnx: a threshold is a float lower", "frontends/onnx/trees.py",
+        r"threshold = np\.where\(strict, next_down_array\(values, NumberType\.FLOAT32\), values\)",
+        "threshold = next_down_array(values, NumberType.FLOAT32)",
     ),
     Mutation(
         "catboost: the last splits come first", "frontends/catboost.py",
@@ -165,9 +165,8 @@ READERS = (
         r"average=len\(trees\),", "average=len(trees) + 1,",
     ),
     Mutation(
-        "scikit-learn: the learning rate of a booster is rounded", "frontends/sklearn/model.py",
-        r"tree_weight=np\.full\(rounds \* outputs, float\(estimator\.learning_rate\)\)",
-        "tree_weight=np.full(rounds * outputs, float(np.round(estimator.learning_rate, 1)))",
+        "scikit-learn: the constant of a booster is left out", "frontends/sklearn/model.py",
+        r"        base=base,\n        notes=\(\"exponential", "        base=0 * base,\n        notes=(\"exponential",
     ),
 )  # fmt: skip
 """Errors in what reads the files of the libraries."""

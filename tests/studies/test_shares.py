@@ -93,7 +93,7 @@ def test_uniform_on_real_features_is_by_length_and_cells_are_counted(seed: int) 
     """Cells from the thresholds of scikit-learn's own trees; NaN is no input here."""
     from sklearn.ensemble import RandomForestRegressor
 
-    from treesens.live import load
+    from treesens.python.questions import load
 
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(random.random((80, FEATURES)), columns=NAMES)
@@ -147,7 +147,7 @@ def test_missing_values_have_the_share_that_the_measure_gives_them(seed: int) ->
 
     from treesens.grammar.parsing.parser import parse
     from treesens.grammar.tree import ast
-    from treesens.live import load
+    from treesens.python.questions import load
 
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(random.integers(0, 4, (150, FEATURES)).astype(float), columns=NAMES)

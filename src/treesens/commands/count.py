@@ -115,7 +115,7 @@ def command(
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
     from treesens.measure.sampler import Precision
-    from treesens.report.records import SCHEMA_VERSION
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.share_table import show_shares
     from treesens.report.show import tracker
     from treesens.studies.domain_file import read_domain

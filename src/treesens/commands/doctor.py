@@ -14,7 +14,7 @@ from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
-from treesens.report.facts import LIBRARIES, package_version, solver_packages
+from treesens.records.installation import LIBRARIES, package_version, solver_packages
 from treesens.report.terminal import say, say_json, say_wrapped
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def _packages() -> list[tuple[str, str]]:
 def _engine() -> str | None:
     """Why the compiled extension does not load; None if it does."""
     try:
-        from treesens import _engine as extension
+        from treesens._engine import SCORE_BITS
     except ImportError as error:
         return f"{error}: reinstall treesens with a C++ compiler present"
-    del extension
+    del SCORE_BITS
     return None
 
 

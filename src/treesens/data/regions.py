@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import RegionGrower, ValueTrees
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
@@ -37,7 +37,7 @@ _ROW_BITS = 124
 def value_trees(model: CellEnsemble, output: int) -> tuple[Any, int]:
     """The trees of a model for the engine, with the values of one output, and the shift of these."""
     values, shift, slack = leaf_values(model, output)
-    trees = _engine.ValueTrees(
+    trees = ValueTrees(
         root=model.root,
         feature=model.feature,
         cut=model.cut,
@@ -131,7 +131,7 @@ class RegionFinder:
         if any(row is None for row in rows):
             return None
         features = len(space.names)
-        return _engine.RegionGrower(
+        return RegionGrower(
             scores=[trees for trees, _ in scores],
             score_point=np.array([*(p for p, _ in self.keys), *(term.point for term in self.forests)], np.int32),
             points=len(points),

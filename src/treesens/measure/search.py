@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import ShareSearch as EngineSearch
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.measure.measure import Measure
 from treesens.measure.proposal import Tilt
@@ -60,7 +60,7 @@ class ShareSearch:
         self.varied = frozenset(sides.varied.tolist())
         self._cells = model.grid.n_cells
         none = np.zeros(0, np.uint8)
-        self._engine = _engine.ShareSearch(
+        self._engine = EngineSearch(
             root=model.root, feature=model.feature, cut=model.cut, left=model.left, right=model.right, leaf=model.leaf,
             default_left=model.default_left, category_set=model.category_set, set_offset=model.set_offset,
             set_member=model.set_member, missing_cell=model.grid.missing_cells, cell_count=model.grid.n_cells,

@@ -10,10 +10,11 @@ from math import lcm, prod
 
 import numpy as np
 
+from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import BEYOND, SCORE_BITS
+from treesens.compiler.model.scores import BEYOND
 from treesens.compiler.query.query import AtLeast, Query, SameExcept
 from treesens.errors import UsageError
 from treesens.measure.groups import Groups

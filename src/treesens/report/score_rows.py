@@ -9,7 +9,7 @@ from typing import Any
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import position_of_class
 from treesens.grammar.tree import ast
-from treesens.report.records import scores_of
+from treesens.records.answers import scores_of
 from treesens.values.witness import Witness
 
 ALL_SHOWN = 4

@@ -24,7 +24,7 @@ from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, 
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
-from treesens.report.records import label_of, record
+from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options

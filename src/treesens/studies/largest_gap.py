@@ -38,6 +38,7 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.records.answers import certificate_record, points_of
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
@@ -83,8 +84,6 @@ class LargestGap:
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; points in the user's own labels."""
-        from treesens.report.records import certificate_record, points_of
-
         return {
             "varied": list(self.varied),
             **self.decision.record(),

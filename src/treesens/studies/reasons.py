@@ -21,6 +21,7 @@ from treesens.compiler.result import Region
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.records.answers import label_of, points_of, region_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
@@ -176,8 +177,6 @@ class _Study:
 
     def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
         """What is known in names and labels."""
-        from treesens.report.records import points_of
-
         several = tuple(self._shown(one, row) for one in known.several)
         if known.other is not None:
             query, cells = known.other
@@ -197,8 +196,6 @@ class _Study:
 
     def _shown(self, features: Features, row: int) -> dict[str, Any]:
         """The values of a row by feature."""
-        from treesens.report.records import label_of
-
         space, values = self.space, self.questions.rows[row]
         return {
             space.names[f]: label_of(space.domains[f], float(values[f]), space.grid[f].number_type.dtype)
@@ -219,8 +216,6 @@ class _Study:
 
     def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
         """The values of every feature of the reason with which the class stands, as regions of answers have them."""
-        from treesens.report.records import region_of
-
         if known.box is None:
             return None
         masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))

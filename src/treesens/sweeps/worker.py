@@ -155,7 +155,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
 
 
 def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
-    from treesens.report.records import record
+    from treesens.records.answers import record
 
     data = [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
     return record(query.query, result, seed=task.options.seed, data=data)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import CostSearch, LevelSearch, RestrictedSearch, SharedProblem
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import SLICE, Solver
@@ -64,7 +64,6 @@ class BoxedQuestion:
         self.compilation = compile_query(self.query, "native", verify_each=verify_each)
         self.decided = decide_at_compile_time(self.compilation)
         self.only: Int32Array | None = None
-        self._boxes: Any = None
         if self.decided is None:
             self._emit()
 
@@ -85,7 +84,7 @@ class BoxedQuestion:
         self._artifact, self._adapted = artifact, artifact.adapted
         self.problem = _without_objective(artifact.adapted.problem)
         self._start = np.concatenate(([0], np.cumsum(self.problem.size)))
-        self._boxes = _engine.Boxes(Solver(self.problem)._engine)
+        self._shared = SharedProblem(Solver(self.problem)._engine)
 
     def fixed_cells(self) -> dict[Place, int]:
         """The cells of the places that the question leaves no choice."""
@@ -118,8 +117,8 @@ class BoxedQuestion:
                 here = level[self._start[variable] : self._start[variable + 1]]
                 wanted = of_cell[cells]
                 here[:] = np.where((here < 0) | (wanted < 0), -1, np.maximum(here, np.maximum(wanted, base)))
-        search = _engine.LevelSearch(
-            self._boxes, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
+        search = LevelSearch(
+            self._shared, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
         )
         facts = run_search(search, budget)
         cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["point"] else None
@@ -161,7 +160,7 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
     )
 
 
-def run_search(search: Any, budget: Budget) -> dict[str, Any]:
+def run_search(search: RestrictedSearch | LevelSearch | CostSearch, budget: Budget) -> dict[str, Any]:
     """Runs in slices, so that an interruption or the time limit takes effect at once."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())

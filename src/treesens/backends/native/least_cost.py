@@ -1,14 +1,13 @@
-"""The cheapest solution of a question about scores, where cells have costs that add up (`engine/nested/cost_search.hpp`)."""
+"""The cheapest solution of a question about scores, where cells have costs that add up (`engine/levels/cost_search.hpp`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import CostSearch
 from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.backends.native.tree_question import BoundQuestion, bound_question
@@ -88,7 +87,7 @@ def _search(
     hints: Int32Array | None,
     seed: int,
     memory: int | None,
-) -> tuple[QuestionCells, Any] | None:
+) -> tuple[QuestionCells, CostSearch] | None:
     """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
     cells = question.cells(query)
     allowed = cells.allowed()
@@ -104,5 +103,5 @@ def _search(
         return None
     cost[~allowed] = -1
     coarse, limit = cells.coarse_costs(cost), -1 if memory is None else memory
-    boxes, starts = question.trees.boxes, cells.of_hints(hints)
-    return cells, _engine.CostSearch(boxes, coarse, question.bound, starts, most, seed, limit)
+    problem, starts = question.trees.shared, cells.of_hints(hints)
+    return cells, CostSearch(problem, coarse, question.bound, starts, most, seed, limit)

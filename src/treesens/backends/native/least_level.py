@@ -1,13 +1,12 @@
-"""The least level of a solution of a question about scores, by the tree path (`engine/nested/level_search.hpp`)."""
+"""The least level of a solution of a question about scores, by the tree path (`engine/levels/level_search.hpp`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import LevelSearch
 from treesens.backends.native.boxed_question import LevelOutcome, run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.backends.native.tree_question import BoundQuestion, bound_question
@@ -71,7 +70,7 @@ def _search(
     hints: Int32Array | None,
     seed: int,
     memory: int | None,
-) -> tuple[QuestionCells, Any] | None:
+) -> tuple[QuestionCells, LevelSearch] | None:
     """The engine's search for a level below `end` (-1: for any); None if a domain is empty."""
     cells = question.cells(query)
     allowed = cells.allowed()
@@ -87,5 +86,5 @@ def _search(
     if not np.logical_or.reduceat(level >= 0, cells.start[:-1]).all():
         return None
     coarse, limit = cells.coarse_costs(level).astype(np.int32), -1 if memory is None else memory
-    boxes, starts = question.trees.boxes, cells.of_hints(hints)
-    return cells, _engine.LevelSearch(boxes, coarse, question.bound, starts, seed, limit)
+    problem, starts = question.trees.shared, cells.of_hints(hints)
+    return cells, LevelSearch(problem, coarse, question.bound, starts, seed, limit)

@@ -1,7 +1,7 @@
 """Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
 
 Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
-optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/nested`). Scores whose
+optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/levels`). Scores whose
 sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the
 compiled path, which means the same.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import SCORE_BITS, CellProblem, RestrictedSearch, SharedProblem
 from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
@@ -27,7 +27,7 @@ from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import SCORE_BITS, base_units, leaf_values
+from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
@@ -180,7 +180,7 @@ class TreeQuestion:
         others = sum(len(forest.feature) for forest in self.forests)
         self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
         clauses = _clauses(parts.avoided, self.variable, counts)
-        self._problem = _engine.CellProblem(
+        self._problem = CellProblem(
             points=[self._point(query, p, rows, goal) for p in points],
             cells=counts,
             missing_cell=coarse.grid.missing_cells,
@@ -190,7 +190,7 @@ class TreeQuestion:
             objective=self.optimises,
             **clauses,
         )
-        self.boxes = _engine.Boxes(self._problem)
+        self.shared = SharedProblem(self._problem)
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
@@ -214,7 +214,7 @@ class TreeQuestion:
         memory: int | None,
         look: int | None = None,
         threads: int = 1,
-    ) -> Any:
+    ) -> RestrictedSearch | None:
         """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
         `look` units of work before the first proof (None: in proportion to the trees).
         """
@@ -223,8 +223,8 @@ class TreeQuestion:
             return None
         open_cells, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
         first = _LOOK * self.nodes if look is None else look
-        return _engine.BoxSearch(
-            self.boxes,
+        return RestrictedSearch(
+            self.shared,
             open_cells,
             bound,
             starts,
@@ -235,7 +235,7 @@ class TreeQuestion:
             self.optimises,
         )
 
-    def decide(self, search: Any, cells: QuestionCells, budget: Budget) -> TreeOutcome:
+    def decide(self, search: RestrictedSearch, cells: QuestionCells, budget: Budget) -> TreeOutcome:
         """What the search finds within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
@@ -264,7 +264,7 @@ class RunningSearch:
 
     trees: TreeQuestion
     cells: QuestionCells
-    search: Any
+    search: RestrictedSearch
     question: BoundQuestion
 
 

@@ -105,9 +105,9 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
 search::Method method_named(const std::string& name) {
     if (name == "auto") return search::Method::automatic;
     if (name == "messages") return search::Method::messages;
-    if (name == "boxes") return search::Method::boxes;
+    if (name == "overlap") return search::Method::overlap;
     if (name == "both") return search::Method::both;
-    throw nb::value_error("method must be auto, messages, boxes or both");
+    throw nb::value_error("method must be auto, messages, overlap or both");
 }
 
 const char* name(search::Status status) {
@@ -170,7 +170,7 @@ nb::dict result(const Search& s) {
         out["multiplier_steps"] = n.multiplier_steps;
         out["deepest"] = n.deepest;
         out["parts"] = n.parts;
-        out["bound_level"] = prover != nullptr ? prover->phase_name() : "boxes";
+        out["bound_level"] = prover != nullptr ? prover->phase_name() : "overlap";
     }
     if (prover != nullptr) {
         for (std::size_t i = 0; i < prover->bounds().levels().size(); ++i) {

@@ -287,7 +287,7 @@ private:
 
 }  // namespace
 
-bool fits_boxes(const Problem& p) {
+bool fits_overlap(const Problem& p) {
     return std::all_of(p.size.begin(), p.size.end(), [](std::int32_t n) { return n <= UINT16_MAX; });
 }
 

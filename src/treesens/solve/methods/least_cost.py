@@ -1,4 +1,4 @@
-"""The least distance from a row in l1, l2 or l0, by the tree path (`engine/nested/cost_search.hpp`).
+"""The least distance from a row in l1, l2 or l0, by the tree path (`engine/levels/cost_search.hpp`).
 
 Every cell has a cost, its least distance from the row's value, and the costs of a point add up. Values can be as near as their
 cells allow if nothing relates them: then the cheapest cells are the answer. What this search has no answer to, and what the
