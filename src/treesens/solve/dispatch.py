@@ -32,7 +32,7 @@ def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method
     for method in methods:
         if not method.fits(question.query, question.options):
             continue
-        result: Result | None = method.function()(question, method.part(question.query, budget))
+        result = method.function()(question, method.part(question.query, budget))
         if result is None:
             continue
         so_far = result if question.known is None or method.takes_over else combine(question.known, result)

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from importlib import import_module
 from math import inf
-from typing import Any
+from typing import TypeAlias
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
@@ -50,6 +50,10 @@ class Stage(Enum):
     """A search over cells alone; refinement asks such searches, too."""
 
 
+MethodRecord: TypeAlias = dict[str, str | float | None]
+"""A method as `treesens explain --json` shows it; times in seconds."""
+
+
 @dataclass(frozen=True)
 class Method:
     """One way to answer a question, as data.
@@ -85,13 +89,14 @@ class Method:
             return part
         return part.within(self.most + (self.per_leaf * leaves(query) if self.per_leaf else 0.0))
 
-    def function(self) -> Any:
+    def function(self) -> Callable[[OpenQuestion, Budget], Result | None]:
         """What runs it."""
         module, _, name = self.run.partition(":")
-        return getattr(import_module(f"treesens.solve.{module}"), name)
+        run: Callable[[OpenQuestion, Budget], Result | None] = getattr(import_module(f"treesens.solve.{module}"), name)
+        return run
 
-    def record(self) -> dict[str, Any]:
-        """As `treesens explain --json` shows it; times in seconds."""
+    def record(self) -> MethodRecord:
+        """The method as a record."""
         most = None if self.most == inf else self.most
         return {
             "method": self.name,

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.units import Unit
+from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
@@ -118,7 +118,7 @@ class _Counter:
             if isinstance(verdict, Witness):
                 self.witnesses[int(places[first])] = verdict
 
-    def _library_agrees(self, x: ManyInputs, library_predict: Sequence[Callable[..., Any]] | None) -> BoolArray:
+    def _library_agrees(self, x: ManyInputs, library_predict: Sequence[LibraryReplay] | None) -> BoolArray:
         """Whether every constraint on scores holds with the library's scores, bool[rows]."""
         margins = []
         for number, point in enumerate(self.query.points):
