@@ -26,7 +26,7 @@ from treesens import __version__
 from treesens.commands.common import EXPECTED, INTERNAL, INTERRUPTED
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import TreesensError
-from treesens.report.facts import machine_facts, package_versions
+from treesens.records.installation import machine_facts, package_versions
 from treesens.solve.options import Options
 
 ROOT = Path(__file__).resolve().parents[2]

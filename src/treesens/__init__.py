@@ -1,6 +1,6 @@
 """treesens: a compiler for questions about decision-tree ensembles.
 
-The functions of `treesens.api` are here by name and imported on first use, so that `import treesens` costs nothing.
+The functions of `treesens.python.api` are here by name and imported on first use, so that `import treesens` costs nothing.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from treesens import builder as query
     from treesens import errors
-    from treesens.api import (
+    from treesens.python import builder as query
+    from treesens.python.api import (
         Answer,
         Answers,
         Audit,
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
         sets,
         why,
     )
-    from treesens.sessions import session
+    from treesens.python.sessions import session
 
-_MODULES = {"query": "treesens.builder", "errors": "treesens.errors"}
+_MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
 
 
 def __getattr__(name: str) -> Any:
@@ -83,9 +83,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name == "session":
-        return import_module("treesens.sessions").session
+        return import_module("treesens.python.sessions").session
     if name in __all__:
-        return getattr(import_module("treesens.api"), name)
+        return getattr(import_module("treesens.python.api"), name)
     raise AttributeError(f"module 'treesens' has no attribute {name!r}")
 
 

@@ -63,7 +63,7 @@ class SensItem(pytest.Item):
         """Asks the question. SensFailure unless the answer is expected."""
         from treesens.commands.check_cases import case_of
         from treesens.errors import TreesensError
-        from treesens.settings import checked_options
+        from treesens.python.settings import checked_options
         from treesens.solve.question import answer_question
 
         if self.error is not None:

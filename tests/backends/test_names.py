@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treesens.backends.base import BACKENDS, get_backend, packages_of, solver_names
-from treesens.report.facts import package_versions, solver_packages
+from treesens.records.installation import package_versions, solver_packages
 from treesens.solve.options import Options
 from treesens.sweeps.run import Settings, versions
 

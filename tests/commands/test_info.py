@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands.conftest import Ran
 from treesens.frontends.registry import load
-from treesens.report.model import leaf_depths, model_record
+from treesens.records.model import leaf_depths, model_record
 
 Command = Callable[..., Ran]
 

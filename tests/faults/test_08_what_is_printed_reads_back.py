@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.faults.asking import ask
 from treesens.cli import group
 from treesens.compiler.query.domain import Unit
-from treesens.report.records import typed_number
+from treesens.records.answers import typed_number
 
 xgb = pytest.importorskip("xgboost")
 

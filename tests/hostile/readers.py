@@ -18,7 +18,7 @@ from treesens.errors import TreesensError
 def read_model(path: Path) -> None:
     """As `info` does, then a prediction in the library's arithmetic."""
     from treesens.frontends.registry import load
-    from treesens.report.model import model_record
+    from treesens.records.model import model_record
 
     loaded = load(path)
     loaded.ensemble.validate()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PUBLIC = {"treesens", "treesens.api"}
+PUBLIC = {"treesens", "treesens.python.api"}
 PLANTS = {"mutations.py", "schedules.py"}
 """These plant faults in a copy of the sources, or change when methods of the engine begin; they judge nothing."""
 

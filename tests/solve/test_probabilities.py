@@ -17,7 +17,7 @@ from treesens.cli import main
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
-from treesens.live import table_of
+from treesens.python.questions import table_of
 from treesens.solve.options import Options
 from treesens.solve.probabilities import answer_probabilities
 from treesens.solve.question import answer as general

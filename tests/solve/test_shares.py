@@ -16,7 +16,7 @@ from tests.studies.share_cases import CASES, NAMES, Case
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.base.tolerance import EXACT
 from treesens.compiler.query.share import ShareAsked
-from treesens.report.records import as_expected, record
+from treesens.records.answers import as_expected, record
 
 KINDS = ("uniform", "marginals", "chow-liu", "rows")
 Row = tuple[float, ...]

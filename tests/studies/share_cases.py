@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from treesens.frontends.base import LoadedModel
-from treesens.live import load
+from treesens.python.questions import load
 
 FEATURES = 4
 NAMES = [f"f{i}" for i in range(FEATURES)]

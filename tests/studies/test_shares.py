@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.search import ShareSearch
 from treesens.data.tables import read_table
+from treesens.measure.counted import counted_of
+from treesens.measure.search import ShareSearch
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.audit import audit
 from treesens.studies.audit_set import AuditOptions
@@ -93,7 +93,7 @@ def test_uniform_on_real_features_is_by_length_and_cells_are_counted(seed: int) 
     """Cells from the thresholds of scikit-learn's own trees; NaN is no input here."""
     from sklearn.ensemble import RandomForestRegressor
 
-    from treesens.live import load
+    from treesens.python.questions import load
 
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(random.random((80, FEATURES)), columns=NAMES)
@@ -147,7 +147,7 @@ def test_missing_values_have_the_share_that_the_measure_gives_them(seed: int) ->
 
     from treesens.grammar.parsing.parser import parse
     from treesens.grammar.tree import ast
-    from treesens.live import load
+    from treesens.python.questions import load
 
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(random.integers(0, 4, (150, FEATURES)).astype(float), columns=NAMES)
@@ -191,7 +191,7 @@ def test_scores_too_long_for_exact_sums_leave_the_interval_true(
     make: Any, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer bits than a model has: what rounding leaves open stays open, and nothing else changes."""
-    monkeypatch.setattr("treesens.compiler.measure.sides.SCORE_BITS", bits)
+    monkeypatch.setattr("treesens.measure.sides.SCORE_BITS", bits)
     open_ones = 0
     for seed in range(4):
         case = make(np.random.default_rng(500 + seed))

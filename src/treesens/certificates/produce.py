@@ -26,7 +26,7 @@ from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.result import Witness
+from treesens.values.witness import Witness
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""

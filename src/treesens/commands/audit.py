@@ -89,10 +89,10 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.report.audit_facts import audit_facts
     from treesens.report.audit_table import show_audit
     from treesens.report.show import tracker
     from treesens.studies.audit import audit
+    from treesens.studies.audit_facts import audit_facts
     from treesens.studies.audit_set import AuditOptions
     from treesens.studies.decisions import decisions_of
     from treesens.studies.domain_file import read_domain

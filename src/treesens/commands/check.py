@@ -99,7 +99,7 @@ def command(
     file does not parse or type-check, 130 interrupted.
     """
     from treesens.compiler.pipeline import Pipeline
-    from treesens.report.records import SCHEMA_VERSION, envelope
+    from treesens.records.answers import SCHEMA_VERSION, envelope
     from treesens.solve.options import Options
 
     Pipeline.parse(pipeline)
@@ -135,7 +135,7 @@ def command(
     write_ci(run.asked, junit_file, sarif_file, markdown_file)
     if certificates is not None:
         from treesens.certificates.attach import summary
-        from treesens.report.records import certificate_records
+        from treesens.records.answers import certificate_records
 
         results = [result for asked in run.asked for _, result in asked.results]
         say(summary({"certificates": certificate_records(result)} for result in results), err=True)
@@ -150,7 +150,7 @@ def worst(codes: list[int]) -> int:
 
 
 def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
-    from treesens.report.records import record
+    from treesens.records.answers import record
 
     line = shlex.join(["treesens", *sys.argv[1:]])
     return [
@@ -330,7 +330,7 @@ def _hashes(query: ResolvedQuestion) -> list[dict[str, Any]]:
 
 def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:
     """CBMC's: a violated expectation before everything that is open, never 0 on unknown."""
-    from treesens.report.records import as_expected
+    from treesens.records.answers import as_expected
 
     verdicts = [as_expected(query.query, result) for query, result in results]
     if any(v is False for v in verdicts):

@@ -91,14 +91,14 @@ def cases_of(run: Asked) -> list[Case]:
 
 def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     """An answer as a case: what was expected, what came, and why."""
-    from treesens.report.records import as_expected
+    from treesens.records.answers import as_expected
 
     span = query.node.name.span
     line = span.source.position(span.start)[0]
     expected = as_expected(query.query, result)
     words = f"{result.verdict} ({result.reason})"
     if result.share is not None:
-        from treesens.report.records import share_record
+        from treesens.records.answers import share_record
         from treesens.report.share_words import share_words
 
         words += f", {share_words(share_record(result.share))}"
@@ -112,7 +112,7 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
 
 def _shown(query: ResolvedQuestion, result: Result) -> str:
     """The witness of an answer, a line per point."""
-    from treesens.report.records import points_of
+    from treesens.records.answers import points_of
 
     if result.witness is None:
         return ""

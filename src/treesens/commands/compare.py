@@ -79,7 +79,7 @@ def command(
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
-    from treesens.report.records import envelope, record
+    from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
     from treesens.solve.options import Options
 
@@ -149,7 +149,7 @@ def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) 
 
 def disagreement(bound: ResolvedQuestion, cells: list[Cell]) -> list[str]:
     """A sentence with both sides for every pair of contradicting verdicts (one pair per question is enough)."""
-    from treesens.report.records import points_of
+    from treesens.records.answers import points_of
 
     found = [c for c in cells if c.result.verdict is Verdict.FOUND]
     none = [c for c in cells if c.result.verdict is Verdict.NONE]

@@ -112,10 +112,10 @@ def command(
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.compiler.measure.sampler import Precision
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.report.records import SCHEMA_VERSION
+    from treesens.measure.sampler import Precision
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.share_table import show_shares
     from treesens.report.show import tracker
     from treesens.studies.domain_file import read_domain

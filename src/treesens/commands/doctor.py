@@ -14,7 +14,7 @@ from treesens import __version__
 from treesens.backends.base import BACKENDS, Backend, get_backend
 from treesens.commands.common import EXPECTED, INTERNAL
 from treesens.errors import TreesensError
-from treesens.report.facts import LIBRARIES, package_version, solver_packages
+from treesens.records.installation import LIBRARIES, package_version, solver_packages
 from treesens.report.terminal import say, say_json, say_wrapped
 
 if TYPE_CHECKING:

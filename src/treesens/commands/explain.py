@@ -49,8 +49,8 @@ def command(
     from treesens.backends.base import get_backend
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.pipeline import Pipeline, pipeline_for
+    from treesens.records.answers import envelope
     from treesens.report.explain import explanation
-    from treesens.report.records import envelope
     from treesens.solve.options import Options
 
     # `auto` starts with the native engine; that is whose view is shown.

@@ -74,8 +74,8 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.largest_table import show_largest
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
     from treesens.studies.decisions import decisions_of, natural_question
     from treesens.studies.domain_file import read_domain

@@ -30,7 +30,7 @@ def command(
     read, 5 nothing could be checked.
     """
     from treesens.frontends.registry import load
-    from treesens.report.model import model_record
+    from treesens.records.model import model_record
 
     loaded = load(model, format_name, trust_pickle=trust_pickle)
     facts = model_record(loaded)

@@ -69,8 +69,8 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.range_table import show_ranges
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
     from treesens.studies.domain_file import read_domain
     from treesens.studies.score_range import RangeOptions, ends_of, score_ranges

@@ -92,9 +92,9 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.repairs.run import Repaired, place_of, repair_all, write_all
     from treesens.repairs.sizes import options_of
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.repair_table import show_repairs
     from treesens.studies.domain_file import read_domain
 

@@ -39,9 +39,9 @@ def checked_report(
     report: Path | None, pdf: Path | None, purpose: Path | None, date: str | None, *, force: bool
 ) -> dict[str, Any]:
     """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
-    from treesens.report.audit_facts import date_of, environment_facts
+    from treesens.records.installation import environment_facts
     from treesens.report.audit_page import attachment_of
-    from treesens.report.purpose import read_purpose
+    from treesens.report.purpose import date_of, read_purpose
 
     if report is None:
         given = {"--pdf": pdf, "--purpose": purpose, "--date": date}

@@ -89,8 +89,8 @@ def command(
     from treesens.compiler.base.files import check_writable
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.plots import certified_plot, new_axes, save_plot
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.robust_table import show_curve, show_rows
     from treesens.report.show import tracker
     from treesens.studies.robustness import RobustOptions, robustness

@@ -83,8 +83,8 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.plots import new_axes, save_plot
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.sets_plot import sets_plot
     from treesens.report.sets_table import show_sets
     from treesens.report.show import Progress

@@ -93,9 +93,9 @@ def command(
     from treesens.compiler.base.files import check_writable
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
+    from treesens.records.answers import SCHEMA_VERSION
     from treesens.report.plots import new_axes, reasons_plot, save_plot
     from treesens.report.reason_words import reason_words
-    from treesens.report.records import SCHEMA_VERSION
     from treesens.report.show import tracker
     from treesens.studies.reasons import Reason, ReasonOptions, reasons
     from treesens.studies.robustness import RobustOptions

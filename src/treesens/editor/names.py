@@ -12,8 +12,8 @@ from treesens.compiler.query.domain import ValueDomain
 from treesens.data.tables import Table
 from treesens.editor.reading import Reading
 from treesens.frontends.base import LoadedModel
+from treesens.records.model import features_record
 from treesens.report.formulas import domain_text
-from treesens.report.model import features_record
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:

@@ -23,6 +23,7 @@ from treesens.errors import InternalError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
+from treesens.records.answers import certificate_record
 from treesens.repairs.candidate import Editor
 from treesens.repairs.forest import Forest
 from treesens.repairs.loss import Labelled, labelled, loss_name, losses
@@ -426,8 +427,6 @@ class _Search:
 
 def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
     """The record of a certificate in the folder where it is kept; without one it was made and checked, and has no file."""
-    from treesens.report.records import certificate_record
-
     record = certificate_record(claim)
     record["file"] = None if folder is None or not claim.path else str(folder / Path(claim.path).name)
     return record

@@ -1,1 +1,1 @@
-"""Answers as tables and pages."""
+"""Answers and records drawn: words, tables, pages and pictures."""

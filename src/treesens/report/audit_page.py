@@ -14,7 +14,6 @@ from treesens.compiler.base.packages import imported
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
 from treesens.report import audit_words
-from treesens.report.audit_facts import without_seconds
 from treesens.report.audit_table import gap_of, swing_of
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
@@ -149,3 +148,10 @@ def shown_run(run: Any) -> str:
         return shown(run)
     low, high = shown(run[0]), shown(run[1])
     return low if low == high else f"{low} … {high}"
+
+
+def without_seconds(value: Any) -> Any:
+    """A record without what clocks say: two runs of one command give the same."""
+    if isinstance(value, dict):
+        return {key: without_seconds(item) for key, item in value.items() if key != "seconds"}
+    return [without_seconds(item) for item in value] if isinstance(value, list) else value

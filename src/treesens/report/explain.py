@@ -18,9 +18,9 @@ from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text
+from treesens.records.model import features_record
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
-from treesens.report.model import features_record
 from treesens.solve.methods import methods_for, note_on_cases
 from treesens.solve.options import Options
 from treesens.visible import visible

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +58,19 @@ def read_purpose(path: Path | None) -> dict[str, Any]:
         elif not isinstance(value, str):
             raise UsageError(f"`{key}` is no text", place=str(path), remedy=f'write {key} = ".."')
     return given
+
+
+def date_of(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
+    """The date of a report, YYYY-MM-DD: as given, of SOURCE_DATE_EPOCH (reproducible-builds.org), or today's (UTC)."""
+    if given is not None:
+        try:
+            return date.fromisoformat(given).isoformat()
+        except ValueError:
+            raise UsageError(f"`{given}` is no date", remedy="write YYYY-MM-DD") from None
+    epoch = environment.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"SOURCE_DATE_EPOCH is `{epoch}`", remedy="give seconds since 1970") from None

@@ -12,7 +12,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
-from treesens.report.records import as_expected, points_of, share_record
+from treesens.records.answers import as_expected, points_of, share_record
 from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
 from treesens.report.wrapping import display_width, terminal_width
@@ -116,8 +116,8 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
 
         say_wrapped(f"  {share_words(share_record(result.share))}")
     if result.explanation is not None and query.explained is not None:
+        from treesens.records.answers import explanation_of
         from treesens.report.reason_words import reason_words
-        from treesens.report.records import explanation_of
 
         words = reason_words(explanation_of(query, query.explained, result, result.explanation))
         say("\n".join(f"  {line}" for line in words.splitlines()))

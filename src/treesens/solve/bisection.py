@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from treesens.compiler.query.concretise import relates_values
-from treesens.compiler.query.costs import distances_of_values, distances_reached
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.query.ranges import objective_range
-from treesens.compiler.result import Proof, Result, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Proof, Result, Verdict
 from treesens.solve.conclude import shown_objective
 from treesens.solve.options import Options
+from treesens.values.distance_costs import distances_of_values, distances_reached
+from treesens.values.objective_ranges import objective_range
+from treesens.values.relations import relates_values
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 MOST_PAIRS = 20_000
 """Values or cells, and pairs of them, whose distances are listed; beyond them the interval is halved instead."""

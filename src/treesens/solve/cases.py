@@ -12,12 +12,13 @@ from dataclasses import replace
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.result import Result, Verdict
 from treesens.solve.combine import combine_cases
 from treesens.solve.conclude import leave_open
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 Search = Callable[[Query, Budget], Result]
 """Answers one case within its time."""

@@ -17,15 +17,16 @@ from treesens.backends.native.cheapest import CheapestOutcome, cheapest_directly
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.cell_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
-from treesens.compiler.verify import Rejected
+from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.conclude import FALLS_SHORT, TreeFacts, attempt_of, conclude_tree_search, shown_objective
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
 from treesens.solve.radius import preferred_row
+from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
+from treesens.values.verify import Rejected
+from treesens.values.witness import Witness
 
 _CLOSE = Fraction(1, 10**6)
 """Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""

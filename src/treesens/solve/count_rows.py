@@ -26,8 +26,6 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.clashes import without_clashes
-from treesens.compiler.query.concretise import firm_relations
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
@@ -35,13 +33,16 @@ from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.rounding import told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import Result, RowCount, Verdict, Witness
-from treesens.compiler.verify import verify_cells, verify_values
+from treesens.compiler.result import Result, RowCount, Verdict
 from treesens.data.flips import Flips, flips
 from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options, for_engine
+from treesens.values.contradictions import without_clashes
+from treesens.values.relations import firm_relations
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
 
 _CHUNK = 512
 """Rows that are swept between two looks at the clock."""

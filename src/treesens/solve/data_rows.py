@@ -15,8 +15,7 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, fr
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_value
 from treesens.compiler.query.query import Query, Space
-from treesens.compiler.result import Result, Witness
-from treesens.compiler.verify import verify_cells, verify_values
+from treesens.compiler.result import Result
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.data.nearest_row import cells_near, nearest_row
 from treesens.data.regions import RegionFinder
@@ -25,6 +24,8 @@ from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.typical_rows import least_untypical
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""

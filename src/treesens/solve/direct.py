@@ -15,12 +15,12 @@ from treesens.compiler.query.cases import every_case
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Result
-from treesens.compiler.verify import Rejected
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
 from treesens.solve.direct_optimum import optimise_directly
 from treesens.solve.fits import is_large
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
+from treesens.values.verify import Rejected
 
 
 def answer_directly(query: Query, options: Options, budget: Budget) -> Result | None:

@@ -17,11 +17,12 @@ from treesens.compiler.base.reuse import is_reused
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import ObjectiveValue, Result, Sense, Witness
-from treesens.compiler.verify import Rejected
+from treesens.compiler.result import ObjectiveValue, Result, Sense
 from treesens.solve.bounds import consistent, of_form, shown_value
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
 from treesens.solve.options import Options
+from treesens.values.verify import Rejected
+from treesens.values.witness import Witness
 
 _TERMINATIONS = {
     "optimal": "optimal",

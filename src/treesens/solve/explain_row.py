@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import ExplainedRow, Query
-from treesens.compiler.result import Explanation, Result, Witness
-from treesens.compiler.verify import verify_cells, verify_values
+from treesens.compiler.result import Explanation, Result
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
 from treesens.solve.reasons import Other, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
 
 
 def answer_explained(

@@ -6,12 +6,12 @@ from math import prod
 
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.cases import cases_of_one
-from treesens.compiler.query.clashes import NEVER
-from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.solve.options import Options
+from treesens.values.contradictions import NEVER
+from treesens.values.relations import relates_values
 
 MOST_COMBINATIONS = 100_000
 """Combinations of cells of all points together that are gone through one by one."""

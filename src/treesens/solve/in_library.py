@@ -15,7 +15,7 @@ from treesens.compiler.query.explained import agreeing
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import soften
 from treesens.compiler.result import Explanation, Proof, Result, Verdict
-from treesens.compiler.verify import may_hold_in_library
+from treesens.values.verify import may_hold_in_library
 
 LIBRARY = "library"
 """What `--confirm` calls the library's arithmetic."""

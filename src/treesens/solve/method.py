@@ -12,9 +12,10 @@ from typing import Any
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Witness
+from treesens.compiler.result import Result
 from treesens.solve.fits import leaves
 from treesens.solve.options import Options
+from treesens.values.witness import Witness
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,17 @@ from typing import Final
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
-from treesens.compiler.query.clashes import without_clashes
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Witness
+from treesens.compiler.result import Result
 from treesens.errors import InternalError
 from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine
 from treesens.solve.method import Asked, Method, Stage
 from treesens.solve.options import Options
+from treesens.values.contradictions import without_clashes
+from treesens.values.witness import Witness
 
 METHODS: Final = (
     Method(
@@ -57,7 +58,7 @@ METHODS: Final = (
         questions="the same, if something is open",
         fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
         proves="verdict and optimum, by trying every combination of cells (Z3 decides values inside them)",
-        run="enumeration_rows:search_combinations",
+        run="enumerate_rows:search_combinations",
         stage=Stage.STEP,
         takes_over=True,
     ),

@@ -23,13 +23,10 @@ from treesens.binder.ladders import objective_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import Closeness
-from treesens.compiler.query.cell_costs import best_of_cells
-from treesens.compiler.query.concretise import relates_values
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Objective, Query, Space
 from treesens.compiler.query.values import DistanceTerm
-from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import verify_cells, verify_values
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
 from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question, flips
 from treesens.data.neighbours import Neighbours
@@ -37,6 +34,10 @@ from treesens.data.pair_search import RowSearch
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
 from treesens.solve.method import Asked
 from treesens.solve.options import Options, for_engine
+from treesens.values.relations import relates_values
+from treesens.values.row_costs import best_of_cells
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""

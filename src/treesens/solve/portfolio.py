@@ -24,7 +24,7 @@ from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.passes.base import size_of
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError
 from treesens.solve.conclude import decided_by_compiler
 from treesens.solve.driver import (
@@ -40,6 +40,7 @@ from treesens.solve.driver import (
 )
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
+from treesens.values.witness import Witness
 
 RACERS = ("cpsat", "highs", "z3")
 """Solvers of the default installation, in the order in which cores are given to them."""

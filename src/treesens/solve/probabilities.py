@@ -15,12 +15,13 @@ from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
 from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed
 from treesens.compiler.query.query import Constraint, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import Rejected, verify_values
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
 from treesens.solve.method import Asked
 from treesens.solve.nearest_pair import distance_of
 from treesens.solve.options import Options
+from treesens.values.verify import Rejected, verify_values
+from treesens.values.witness import Witness
 
 Ask = Callable[..., Result]
 

@@ -13,7 +13,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict, Witness
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
@@ -24,6 +24,7 @@ from treesens.solve.in_library import LIBRARY, confirm_in_library
 from treesens.solve.method import Asked
 from treesens.solve.methods import as_asked, ask_methods, note_on_cases
 from treesens.solve.options import Options
+from treesens.values.witness import Witness
 
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""

@@ -20,9 +20,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import Inputs, objective_value
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.query.radii import Radii, radii_of
-from treesens.compiler.result import ObjectiveValue, Result, Verdict, Witness
-from treesens.compiler.verify import Rejected
+from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import BackendError
 from treesens.solve.conclude import (
     FALLS_SHORT,
@@ -34,6 +32,9 @@ from treesens.solve.conclude import (
 )
 from treesens.solve.method import Asked
 from treesens.solve.options import Options
+from treesens.values.radii import Radii, radii_of
+from treesens.values.verify import Rejected
+from treesens.values.witness import Witness
 
 
 def answer_radius(

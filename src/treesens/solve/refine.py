@@ -15,12 +15,9 @@ from math import inf
 
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.evaluate import inputs_of, objective_value
-from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Objective, Query
-from treesens.compiler.query.ranges import stated_ranges
-from treesens.compiler.query.strengthening import stronger_questions
-from treesens.compiler.query.values import DistanceTerm, ValueSum
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.query.query import Constraint, Objective, Query
+from treesens.compiler.query.values import DistanceTerm
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
 from treesens.solve.bisection import Bisection
 from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.combine import combine
@@ -29,6 +26,11 @@ from treesens.solve.fits import by_engine
 from treesens.solve.method import Asked
 from treesens.solve.methods import search_cells
 from treesens.solve.options import Options
+from treesens.values.objective_ranges import stated_ranges
+from treesens.values.relations import better_than
+from treesens.values.stronger_questions import stronger_questions
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""
@@ -234,16 +236,6 @@ def _joined(one: Result, other: Result) -> Result:
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
     return combine(one, other)
-
-
-def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
-    """The objective is at least as good as a value (better where strict)."""
-    sign = -1 if goal.maximize else 1
-    terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
-    if not goal.largest:
-        return ValueSum(terms, sign * value, strict, "objective")
-    parts = tuple(ValueSum((term,), sign * value, strict, "objective") for term in terms)
-    return AnyOf(parts) if goal.maximize else AllOf(parts)
 
 
 def answer_refined(

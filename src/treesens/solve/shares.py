@@ -8,13 +8,13 @@ from typing import cast
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.compiler.measure.counted import Counted, counted_of
-from treesens.compiler.measure.sampler import Precision
-from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
-from treesens.compiler.measure.share import ShareRun
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict
+from treesens.measure.counted import Counted, counted_of
+from treesens.measure.sampler import Precision
+from treesens.measure.search import CONCERNED, NONE, Masses, ShareSearch
+from treesens.measure.share import ShareRun
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import LEARNT, NOT_LEARNT, MeasureName, measure_by, rows_of_domain
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Constraint, Query, SameExcept
-from treesens.compiler.result import Masks, Ranked, Result, Verdict, Witness
+from treesens.compiler.result import Masks, Ranked, Result, Verdict
 from treesens.data.regions import RegionFinder, box_of_leaves
+from treesens.values.witness import Witness
 
 
 def answer_top(

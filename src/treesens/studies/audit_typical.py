@@ -11,7 +11,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
 from treesens.data.flips import FlipQuestion, Flips
-from treesens.report.records import record
+from treesens.records.answers import record
 from treesens.solve.data_rows import hints_of, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer

@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.domain import ValueDomain, cell_range
 from treesens.compiler.query.query import Space
-from treesens.report.records import label_of
+from treesens.records.answers import label_of
 
 _LEAST_DIFFERENCE = 0.03
 """Of shares that are worth a line."""

@@ -29,7 +29,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.report.records import points_of
+from treesens.records.answers import points_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer

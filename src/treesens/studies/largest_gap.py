@@ -33,12 +33,12 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.records.answers import certificate_record, points_of
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
@@ -47,6 +47,8 @@ from treesens.studies.decisions import Apart, Between, Decision, decisions_of, n
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.studies.running import as_finished, one_at_a_time
 from treesens.studies.typicality import TypicalLevel
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 CLOSE = 0.02
 """The search ends where the bound is within this part of the value."""
@@ -82,8 +84,6 @@ class LargestGap:
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; points in the user's own labels."""
-        from treesens.report.records import certificate_record, points_of
-
         return {
             "varied": list(self.varied),
             **self.decision.record(),

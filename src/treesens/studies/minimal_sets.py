@@ -28,6 +28,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
 from treesens.solve.afterwards import answered, is_own_fault
 from treesens.solve.options import Options
 from treesens.solve.question import answer
@@ -214,8 +215,6 @@ class _Search:
         return changed
 
     def _ask(self, one: Set) -> dict[str, Any]:
-        from treesens.report.records import points_of
-
         query = _with_varied(self.query, one)
         result = answer(query, self.how, Budget.of(self.options.time_limit, self.stop))
         record: dict[str, Any] = {"verdict": str(result.verdict), "reason": result.reason}

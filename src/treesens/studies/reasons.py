@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Region, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Region
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.records.answers import label_of, points_of, region_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
@@ -29,6 +29,8 @@ from treesens.solve.reasons import Features, RowDecisions
 from treesens.solve.row_reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
 from treesens.studies.robustness import RobustOptions, RowQuestions, nearest_input
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 ALSO = ("box", "radius", "recourse", "shap")
 """What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
@@ -175,8 +177,6 @@ class _Study:
 
     def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
         """What is known in names and labels."""
-        from treesens.report.records import points_of
-
         several = tuple(self._shown(one, row) for one in known.several)
         if known.other is not None:
             query, cells = known.other
@@ -196,8 +196,6 @@ class _Study:
 
     def _shown(self, features: Features, row: int) -> dict[str, Any]:
         """The values of a row by feature."""
-        from treesens.report.records import label_of
-
         space, values = self.space, self.questions.rows[row]
         return {
             space.names[f]: label_of(space.domains[f], float(values[f]), space.grid[f].number_type.dtype)
@@ -218,8 +216,6 @@ class _Study:
 
     def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
         """The values of every feature of the reason with which the class stands, as regions of answers have them."""
-        from treesens.report.records import region_of
-
         if known.box is None:
             return None
         masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))

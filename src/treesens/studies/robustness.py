@@ -30,6 +30,7 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
@@ -345,8 +346,6 @@ def nearest_input(
     stop: threading.Event | None = None,
 ) -> Nearest:
     """What is found of the nearest input of another class than that of a row, or of the target."""
-    from treesens.report.records import points_of
-
     asked = questions.question(row, predicted, target, norm)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     goal, none = result.objective, result.verdict is Verdict.NONE

@@ -25,6 +25,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
@@ -70,8 +71,6 @@ class RangeEnd:
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the input in the user's own labels."""
-        from treesens.report.records import certificate_records, points_of, scores_of
-
         goal, witness, query = self.result.objective, self.result.witness, self.question.query
         made = certificate_records(self.result)
         return {

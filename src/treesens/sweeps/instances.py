@@ -25,7 +25,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
-from treesens.report.records import certificate_records
+from treesens.records.answers import certificate_records
 from treesens.solve.options import Options
 from treesens.sweeps.executor import INLINE, Executor
 from treesens.sweeps.questions import Document, document_of

@@ -18,7 +18,7 @@ from treesens.backends.base import BACKENDS, packages_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
-from treesens.report.facts import package_version
+from treesens.records.installation import package_version
 from treesens.solve.options import Options
 from treesens.solve.portfolio import RACERS
 from treesens.sweeps.executor import Executor

@@ -22,13 +22,14 @@ from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.processes import die_without_parent
-from treesens.compiler.result import Result, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, TreesensError
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 KEPT = MODELS_AT_A_TIME + 2
 
@@ -154,7 +155,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
 
 
 def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
-    from treesens.report.records import record
+    from treesens.records.answers import record
 
     data = [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
     return record(query.query, result, seed=task.options.seed, data=data)

@@ -1,0 +1,131 @@
+"""Answers as Python sees them: the verdict with the way back to names and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.result import Core, Ranked, Result, RowCount, ShareFound, Verdict
+from treesens.errors import TreesensError
+from treesens.records.answers import points_of, record
+
+_SHOWN = 6
+"""Answers that a short representation names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The answer to one question, with the way back to names and frames."""
+
+    question: ResolvedQuestion
+    result: Result
+    frame: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.result.query
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.result.verdict
+
+    @property
+    def reason(self) -> str:
+        return self.result.reason
+
+    @property
+    def proof(self) -> str | None:
+        return self.result.proof
+
+    @property
+    def bound(self) -> float | None:
+        """The proven bound of the objective."""
+        return None if self.result.objective is None else self.result.objective.bound
+
+    @property
+    def ranked(self) -> Ranked | None:
+        """All answers of a question that asks for several (`top N`), the best first."""
+        return self.result.ranked
+
+    @property
+    def count(self) -> RowCount | None:
+        """The rows that answer a counting question."""
+        return self.result.count
+
+    @property
+    def share(self) -> ShareFound | None:
+        """How much of a measure is concerned, for a question that asks for a share."""
+        return self.result.share
+
+    @property
+    def core(self) -> Core | None:
+        """The constraints that clash, of a `none` where `core=True` asked for them or the compiler sees them."""
+        return self.result.core
+
+    @property
+    def points(self) -> dict[str, dict[str, Any]] | None:
+        """Labels by point and feature; None without a witness."""
+        return None if self.result.witness is None else points_of(self.question.query, self.result.witness)
+
+    @property
+    def pair(self) -> Any:
+        """The witness as a frame with one row per point, in the library of the frame that was given (else a dictionary of
+        columns), indexed by the names of the points where the library has an index; None without a witness.
+        """
+        points = self.points
+        if points is None:
+            return None
+        columns = {name: [point[name] for point in points.values()] for name in self.question.query.space.names}
+        if self.frame is None:
+            return columns
+        import narwhals as nw
+
+        namespace = nw.get_native_namespace(nw.from_native(self.frame, eager_only=True))
+        frame = nw.from_dict(columns, backend=namespace)
+        return nw.maybe_set_index(frame, index=nw.new_series("point", list(points), backend=namespace)).to_native()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record that `treesens check --json` prints for this question."""
+        return record(self.question.query, self.result)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.verdict} ({self.reason})>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import answer_html
+
+        return answer_html(self.to_dict(), self.question.query.space.names)
+
+
+class Answers(Mapping[str, Answer]):
+    """Answers by the name of their question. `errors` says, by name, which queries have no meaning, or could not be answered;
+    asking for one of the former raises its error.
+    """
+
+    def __init__(self, answers: Sequence[Answer], errors: Mapping[str, TreesensError] | None = None) -> None:
+        self._answers = {answer.name: answer for answer in answers}
+        self.errors = dict(errors or {})
+
+    def __getitem__(self, name: str) -> Answer:
+        if name not in self._answers and (error := self.errors.get(name) or self.errors.get(name.partition("[")[0])):
+            raise error
+        return self._answers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{name}: {answer.verdict}" for name, answer in list(self._answers.items())[:_SHOWN])
+        more = ", …" if len(self) > _SHOWN else ""
+        failed = f"; {len(self.errors)} with errors" if self.errors else ""
+        return f"<{len(self)} answers: {verdicts}{more}{failed}>"
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import answers_html
+
+        return answers_html([answer.to_dict() for answer in self._answers.values()], self.errors)

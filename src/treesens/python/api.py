@@ -1,0 +1,279 @@
+"""The Python interface: the same questions, from live models and frames.
+
+import treesens as ts
+
+model = ts.load("adult.json")                      # or an xgboost / lightgbm / scikit-learn object
+result = ts.check("credit.sens")["sex_alone"]
+result = ts.sensitivity(model, vary=["sex"], gap=0.1, data=frame, near="both", time_limit=60)
+ts.audit(model, frame, label="label").frame()      # features and gaps on real rows
+ts.repair(path, frame, vary=["sex"], label="label", gap=0.1, output="out.json")  # less sensitive, with the proof
+ts.diff(old, new, frame).verdict                   # equal (proved), or the largest difference
+result.verdict, result.pair                        # pair: a frame of two rows in the caller's own library
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Never, TypeAlias
+
+from treesens.binder.file import ResolvedFile, bind
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.tolerance import RELATIVE
+from treesens.compiler.model import Link
+from treesens.errors import UsageError, typed
+from treesens.grammar.parsing.parser import parse, read
+from treesens.python import builder as query
+from treesens.python.answer import Answer, Answers
+from treesens.python.builder import File, Question, file
+from treesens.python.questions import CallSettings, answer_file, answer_text, bound_tree, load, warn
+from treesens.python.repairs import Repair, repair
+from treesens.python.rows import Reasons, Robustness, Sets, robust, sets, why
+from treesens.python.shares import Count, count
+from treesens.python.studies import Audit, Diff, Gap, audit, diff, gap
+from treesens.report.explain import Explanation
+
+Replay: TypeAlias = Literal["auto", "emulated", "library"]
+_OPTIONS = (
+    "backend", "pipeline", "time_limit", "threads", "memory_limit", "seed", "tolerance", "absolute_tolerance", "replay",
+    "confirm", "core",
+)  # fmt: skip
+
+
+def _options(*values: Any) -> dict[str, Any]:
+    """The options of a call by name, unknown ones with them, for the one place that checks them all."""
+    *known, unknown = values
+    return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
+
+
+@typed
+def check(
+    file: str | Path,
+    *queries: str,
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
+) -> Answers:
+    """Answers the questions of a `.sens` file; of `queries` alone if some are named.
+
+    `time_limit` is in seconds for each, `memory_limit` in bytes; `replay` says whether witnesses are replayed in the library's
+    arithmetic or in the library itself, `confirm` names a backend that is asked too (`library`: a `none` stands whatever that
+    rounds), `core` asks why there is no answer.
+    An optimum may be `tolerance` of its value, or `absolute_tolerance`, away from its bound; 0 for both asks for the last unit.
+    A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
+    declarations have, they are raised.
+    """
+    path = Path(file)
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
+    settings, diagnostics = CallSettings.of(given), Diagnostics()
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    warn(diagnostics)
+    return answer_file(bound, queries, None, settings)
+
+
+@typed
+def check_text(
+    text: str | Question | File,
+    *,
+    models: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
+) -> Answers:
+    """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
+
+    In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
+    their questions do. Options are those of `check`.
+    """
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
+    if not isinstance(text, str):
+        return (file(text) if isinstance(text, Question) else text).answers(models, data, **given)
+    return answer_text(text, models, data, **given)
+
+
+@typed
+def sensitivity(
+    model: Any,
+    *,
+    vary: Sequence[str],
+    gap: float | None = None,
+    margin: float | None = None,
+    data: Any = None,
+    label: str | None = None,
+    near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
+    real: Sequence[str] = (),
+    backend: str = "auto",
+    pipeline: str = "default",
+    time_limit: float = 60.0,
+    threads: int = 1,
+    memory_limit: int | None = None,
+    seed: int = 0,
+    tolerance: float = RELATIVE,
+    absolute_tolerance: float = 0.0,
+    replay: Replay = "auto",
+    confirm: str | None = None,
+    core: bool = False,
+    **unknown: Never,
+) -> Answer:
+    """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
+
+    With `data` (a path or a frame) features range over what the data holds; `near` steers towards it. Columns of whole
+    numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
+    which defines it; options are those of `check`.
+    """
+    given = _options(
+        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
+        unknown,
+    )  # fmt: skip
+    if (gap is None) == (margin is None):
+        raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
+    if near is not None and data is None:
+        raise UsageError(
+            "`near` steers towards data, and `data` is not given", remedy="give a path or a frame as `data`"
+        )
+    loaded = load(model)
+    if len(loaded.ensemble.classes) > 2:
+        raise UsageError(
+            f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
+            remedy="ts.audit and ts.gap ask about every change between classes, and "
+            "ts.query.sensitive(.., flip=(one, other)) about one",
+        )
+    if gap is not None and loaded.ensemble.link is Link.RAW:
+        raise UsageError(
+            "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
+        )
+    question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
+        "sensitivity"
+    )
+    declared = [query.real(name) for name in real]
+    declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
+    answers = query.file(*declared, question).answers({"m": loaded}, {} if data is None else {"d": data}, **given)
+    return next(iter(answers.values()))
+
+
+@typed
+def info(model: Any) -> dict[str, Any]:
+    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
+    from treesens.records.model import model_record
+
+    return model_record(load(model))
+
+
+@typed
+def explain(
+    question: str | Path | Question | File,
+    *queries: str,
+    models: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    backend: str = "native",
+    pipeline: str = "default",
+) -> dict[str, Explanation]:
+    """What questions mean and what the compiler makes of them, by their names (`treesens explain`). Solves nothing.
+
+    `question` is a `.sens` file; with `models` it is a text or an object, as `check_text` takes it. `queries` choose some.
+    Raises the errors of the first question that has no meaning.
+    """
+    from treesens.backends.base import get_backend
+    from treesens.compiler.compilation import compile_query
+    from treesens.compiler.pipeline import pipeline_for
+    from treesens.python.settings import check_backend, check_pipeline
+    from treesens.report.explain import explanation
+    from treesens.solve.options import Options
+
+    check_backend("backend", backend)
+    check_pipeline("pipeline", pipeline)
+    solver = get_backend("native" if backend == "auto" else backend)
+    options = Options(backend=backend, pipeline=pipeline)
+    pipeline = pipeline_for(solver.name, pipeline)
+    bound = _bound(question, queries, models, data)
+    for error in bound.broken.values():
+        raise error
+    names = [asked.name for asked in bound.queries]
+    for name in queries:
+        if not any(name in {known, known.partition("[")[0]} for known in names):
+            raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
+    return {
+        asked.name: Explanation(
+            explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
+        )
+        for asked in bound.queries
+        if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
+    }
+
+
+def _bound(
+    question: str | Path | Question | File,
+    queries: Sequence[str],
+    models: Mapping[str, Any] | None,
+    data: Mapping[str, Any] | None,
+) -> ResolvedFile:
+    """Typed questions of a file, or of a text or an object over live models."""
+    if isinstance(question, Question | File):
+        asked = file(question) if isinstance(question, Question) else question
+        return bound_tree(*asked.with_sources(models, data))
+    if models is not None:
+        if isinstance(question, Path):
+            raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
+        return bound_tree(parse(question, "<query>"), models, data)
+    path, diagnostics = Path(question), Diagnostics()
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    warn(diagnostics)
+    return bound
+
+
+@typed
+def learn_rules(
+    data: Any, label: str | None = None, *, exceptions: float = 0.0, time_limit: float = 600.0
+) -> dict[str, Any]:
+    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
+    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
+    rows of a rule that may break it, `time_limit` in seconds for all but the domains: `unfinished` names what there was no time
+    for. UsageError if the share is not in [0, 0.5].
+    """
+    from treesens.compiler.base.budget import Budget
+    from treesens.compiler.base.checkpoints import working_within
+    from treesens.data.rule import RuleOptions
+    from treesens.data.rules import mine
+    from treesens.data.tables import read_table
+    from treesens.python.settings import check_seconds
+    from treesens.report.rules_text import rules_record
+
+    if not 0 <= exceptions <= 0.5:
+        raise UsageError(f"exceptions = {exceptions} is no share of rows", remedy="give a number from 0 to 0.5")
+    check_seconds("time_limit", time_limit)
+    table = read_table(data, label=label)
+    with working_within(Budget.of(time_limit)):
+        mined = mine(table, RuleOptions(exceptions))
+    return rules_record(mined)
+
+
+__all__ = [
+    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Repair", "Robustness", "Sets",
+    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "repair", "robust",
+    "sensitivity", "sets", "why",
+]  # fmt: skip

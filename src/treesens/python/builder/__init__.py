@@ -1,0 +1,74 @@
+"""Questions as Python objects: they print as `.sens` text, and are answered like it.
+
+import treesens as ts
+
+a, b = ts.query.points("a", "b")
+question = (
+    ts.query.find(a, b)
+    .such_that(a == b.except_("sex"), a.prob() >= 0.6, b.prob() <= 0.4, a["age"] >= 30)
+    .maximize(a.margin() - b.margin())
+)
+print(question)  # find a, b such that ..
+question.answer(model).pair
+"""
+
+from __future__ import annotations
+
+from treesens.python.builder.declarations import (
+    Declaration,
+    category,
+    data,
+    domain_from,
+    integer,
+    measure,
+    model,
+    onehot,
+    real,
+)
+from treesens.python.builder.points import (
+    NearestRow,
+    Point,
+    Row,
+    avoid_cavities,
+    nearest_row,
+    point,
+    points,
+    row,
+    typical,
+)
+from treesens.python.builder.questions import File, Question, count, explain, file, find, parse, sensitive
+from treesens.python.builder.terms import Constraint, Quantity, all_of, any_of, number
+
+__all__ = [
+    "Constraint",
+    "Declaration",
+    "File",
+    "NearestRow",
+    "Point",
+    "Quantity",
+    "Question",
+    "Row",
+    "all_of",
+    "any_of",
+    "avoid_cavities",
+    "category",
+    "count",
+    "data",
+    "domain_from",
+    "explain",
+    "file",
+    "find",
+    "integer",
+    "measure",
+    "model",
+    "nearest_row",
+    "number",
+    "onehot",
+    "parse",
+    "point",
+    "points",
+    "real",
+    "row",
+    "sensitive",
+    "typical",
+]

@@ -1,0 +1,1 @@
+"""From results to records: answers, models, domains and installations as plain data. `report/` draws them."""

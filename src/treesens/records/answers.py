@@ -1,0 +1,336 @@
+"""Answers as records (docs/cli.md): one JSON object per question, with everything needed to repeat and to judge it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treesens
+from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.floats import rounded_to, shortest
+from treesens.compiler.model.kinds import Link
+from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
+from treesens.compiler.query.query import ExplainedRow, Query
+from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict
+from treesens.solve.unsat_core import diagnostic_of
+from treesens.values.witness import Witness
+
+SCHEMA_VERSION = 1
+
+
+def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:
+    """A stored value as people type and read it; None is missing."""
+    if math.isnan(value):
+        return None
+    if isinstance(domain, ValueDomain):
+        at = int(np.argmin(np.abs(domain.values - value)))
+        return domain.labels[at]
+    if domain.unit is not None:
+        return typed_number(domain.unit, value, number_type)
+    if domain.whole:
+        return int(value)
+    return shortest(value, number_type)
+
+
+def typed_number(unit: Unit, stored: float, number_type: np.dtype[Any]) -> int | float:
+    """The shortest decimal whose image is stored as this very float; the nearest double if no double has this image."""
+    nearest = float(unit.to_typed(Fraction(stored)))
+    for digits in range(1, 18):
+        text = f"{nearest:.{digits}g}"
+        if rounded_to(unit.to_stored(Fraction(text)), number_type) == stored:
+            return shortest(float(text), np.dtype(np.float64))
+    return nearest
+
+
+def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
+    """Labels of a witness by point and feature."""
+    kinds = [grid.number_type.dtype for grid in query.space.grid]
+    return {
+        point.name: {
+            name: label_of(domain, float(value), kind)
+            for name, domain, value, kind in zip(
+                query.space.names, query.space.domains, witness.values[number], kinds, strict=True
+            )
+        }
+        for number, point in enumerate(query.points)
+    }
+
+
+def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
+    """Raw outputs and predictions of one point, by the words of the language.
+
+    The class is the one that the library predicts. It stands where it does not follow from the scores at a glance, and is left
+    out if only the library's own rounding decides between two.
+    """
+    ensemble = query.models[query.points[point].model].ensemble
+    margins, probabilities = witness.margins[point], witness.probabilities[point]
+    predicted = witness.classes[point] if witness.classes else None
+    named: dict[str, Any] = {} if predicted is None else {"class": ensemble.classes[predicted]}
+    shown: dict[str, Any]
+    if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and len(margins) == 1:
+        elsewhere = ensemble.cutoff is not None or ensemble.decides_at is not None
+        return {"margin": margins[0], "prob": probabilities[-1], **(named if elsewhere else {})}
+    if ensemble.link is Link.RAW and len(margins) == 1:
+        return {"margin": margins[0], **(named if ensemble.decides_at is not None else {})}
+    if len(margins) == 1:
+        return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
+    names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
+    best = {} if predicted is None else {"class": names[predicted]}
+    shown = {**best, "margin": dict(zip(names, margins, strict=True))}
+    if ensemble.link is not Link.RAW:
+        shown["prob"] = dict(zip(names, probabilities, strict=True))
+    return shown
+
+
+def region_of(query: Query, region: Region) -> dict[str, dict[str, Any]]:
+    """A region in the words of points: per point and feature a list of labels, or [low, high] runs of numbers.
+
+    Features on which the whole domain is allowed are left out; what all points share is under "all".
+    """
+    result: dict[str, dict[str, Any]] = {"all": {}} if len(query.points) > 1 else {}
+    for number, point in enumerate(query.points):
+        for f, name in enumerate(query.space.names):
+            mask = region.boxes[number][f]
+            if (query.space.legal[f] & ~mask).any():
+                where = "all" if f in region.shared and len(query.points) > 1 else point.name
+                result.setdefault(where, {})[name] = _values_of(query, f, mask)
+    return result
+
+
+def _values_of(query: Query, feature: int, mask: BoolArray) -> list[Any]:
+    grid, domain = query.space.grid[feature], query.space.domains[feature]
+    kind = grid.number_type.dtype
+    lost: list[Any] = [None] if grid.missing and mask[grid.missing_cell] else []
+    if isinstance(domain, ValueDomain):
+        inside = domain.values[mask[grid.cell_of(domain.values)]]
+        labels = list(dict.fromkeys(label_of(domain, float(v), kind) for v in inside))
+        if len(labels) <= 12 or isinstance(labels[0], str):
+            return labels + lost
+        return [[labels[0], labels[-1]], *lost]
+    runs = zip(*runs_of(mask[: grid.present_cells]), strict=True)
+    ends = [(cell_range(domain, grid, int(a))[0], cell_range(domain, grid, int(b))[1]) for a, b in runs]
+    if domain.whole and domain.unit is None:
+        ends = _joined(ends)
+    return [[label_of(domain, low, kind), label_of(domain, high, kind)] for low, high in ends] + lost
+
+
+def _joined(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Runs of whole numbers that follow one another, as one: between 18 and 19 there may be cells without a whole number."""
+    joined: list[tuple[float, float]] = []
+    for low, high in ends:
+        if joined and low == joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def explanation_of(query: Query, row: ExplainedRow, result: Result, known: Explanation) -> dict[str, Any]:
+    """Why a row has its class, with the fields of `treesens why`."""
+    space = query.space
+
+    def shown(f: int) -> str | int | float | None:
+        return label_of(space.domains[f], float(row.values[0, f]), space.grid[f].number_type.dtype)
+
+    return {
+        "row": row.number,
+        "class": known.predicted,
+        "sufficient": None if known.features is None else {space.names[f]: shown(f) for f in sorted(known.features)},
+        "minimal": known.features is not None,
+        "smallest": known.smallest,
+        "contrast": None if known.contrast is None else [space.names[f] for f in sorted(known.contrast)],
+        "point": None if result.witness is None else points_of(query, result.witness)["a"],
+        "decisions": known.decisions,
+        "reason": result.reason,
+    }
+
+
+def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
+    """One result as a JSON-ready dictionary."""
+    data: dict[str, Any] = {
+        "query": result.query,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "proof": result.proof,
+        "expect": query.expect,
+        "as_expected": as_expected(query, result),
+        "varied": list(query.varied),
+        "points": None,
+        "replay": None,
+        "objective": None,
+        "backend": result.backend,
+        "pipeline": result.pipeline,
+        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
+        "size": result.size.to_dict(),
+    }
+    data |= _found(query, result)
+    if result.explanation is not None and query.explained is not None:
+        data["explanation"] = explanation_of(query, query.explained, result, result.explanation)
+    if result.ranked is not None:
+        data["answers"] = [
+            {"points": None, "objective": None, **_found(query, one), "backend": one.backend}
+            for one in result.ranked.answers
+        ]
+        data["ranked"] = {
+            "wanted": result.ranked.wanted,
+            "found": len(result.ranked.answers),
+            "complete": result.ranked.complete,
+            "reason": result.ranked.reason,
+            "proof": result.ranked.proof,
+        }
+    if result.count is not None:
+        count = result.count
+        data["count"] = {
+            "at_least": count.at_least,
+            "at_most": count.at_most,
+            "total": count.total,
+            "outside": count.outside,
+            "rows": list(count.rows),
+            "undecided": list(count.undecided),
+            "shown": count.shown,
+        }
+    if result.share is not None:
+        data["share"] = share_record(result.share)
+    if result.core is not None:
+        data["core"] = {
+            "code": diagnostic_of(result.core).code,
+            "conjuncts": [
+                {"text": text, "place": span.place}
+                for text, span in zip(result.core.texts, result.core.spans, strict=True)
+            ],
+            "model_free": result.core.model_free,
+            "minimal": result.core.minimal,
+        }
+    if result.proof_dependencies:
+        data["rests_on"] = list(result.proof_dependencies)
+    if result.warm_started:
+        data["started_from"] = "native engine"
+    if result.near_miss is not None:
+        data["near_miss"] = result.near_miss.to_dict()
+    if result.confirmed_by is not None:
+        data["confirmed_by"] = result.confirmed_by
+    if result.notes:
+        data["notes"] = list(result.notes)
+    if result.certificates:
+        data["certificates"] = certificate_records(result)
+    if result.from_journal:
+        data["journal"] = {"answered": result.from_journal, "verified_again": result.witness is not None}
+    data["attempts"] = [
+        {
+            "backend": a.backend,
+            "termination": a.termination,
+            "verdict": str(a.verdict),
+            "detail": a.detail,
+            "seconds": {k: round(v, 6) for k, v in a.seconds.items()},
+            "statistics": a.statistics,
+        }
+        for a in result.attempts
+    ]
+    data["query_sha256"] = hashlib.sha256(query.text.encode()).hexdigest()
+    data["models"] = [
+        {"name": m.ensemble.name, "format": m.ensemble.source.format, "sha256": m.ensemble.source.sha256}
+        for m in query.models
+    ]
+    return data | extra
+
+
+def share_record(share: ShareFound) -> dict[str, Any]:
+    """The proved interval of a share and its estimate, as `treesens count` tells them."""
+    e = share.estimate
+    estimate = None
+    if e is not None:
+        estimate = {"value": e.value, "low": e.low, "high": e.high, "delta": e.delta, "draws": e.draws}
+    rows = {} if share.rows is None else {"rows": share.rows}
+    return {
+        "of": share.measure,
+        "measure": share.kind,
+        "lower": share.lower,
+        "upper": share.upper,
+        "estimate": estimate,
+        "closed": share.closed,
+        "reason": share.reason,
+        "holds": share.holds,
+        **rows,
+    }
+
+
+def certificate_records(result: Result) -> list[dict[str, Any]]:
+    """The claims of a result, each with its certificate."""
+    return [certificate_record(claim) for claim in result.certificates]
+
+
+def certificate_record(claim: Certified) -> dict[str, Any]:
+    """A claim and its certificate: file, size and times, or the reason why there is none."""
+    if not claim.path:
+        return {"claim": claim.claim, "file": None, "reason": claim.reason}
+    return {
+        "claim": claim.claim,
+        "file": claim.path,
+        "sha256": claim.sha256,
+        "bytes": claim.size,
+        "seconds": {"produced": round(claim.produced_in, 6), "checked": round(claim.checked_in, 6)},
+        "left_out": list(claim.left_out),
+    }
+
+
+def _found(query: Query, result: Result) -> dict[str, Any]:
+    """What is said about the witness of a result: points, scores, replay, objective, nearest row, region."""
+    data: dict[str, Any] = {}
+    witness = result.witness
+    if witness is not None:
+        data["points"] = points_of(query, witness)
+        data["raw_points"] = {
+            p.name: [None if math.isnan(v) else float(v) for v in witness.values[i]] for i, p in enumerate(query.points)
+        }
+        data["scores"] = {p.name: scores_of(query, witness, i) for i, p in enumerate(query.points)}
+        data["replay"] = str(witness.replay)
+        data["in_numerical_band"] = witness.in_band
+    if result.objective is not None:
+        data["objective"] = {
+            "value": result.objective.value,
+            "bound": result.objective.bound,
+            "gap": result.objective.gap,
+            "sense": result.objective.sense,
+            "kind": result.objective.kind,
+            "status": str(result.objective.status),
+            "tolerance": result.objective.tolerance.record(),
+        }
+    if result.nearest is not None:
+        data["nearest_row"] = {
+            "data": result.nearest.data,
+            "index": result.nearest.index,
+            "distance_l2": result.nearest.distance,
+            "point_distance_l2": result.nearest.point_distance,
+        }
+    if result.region is not None:
+        data["region"] = region_of(query, result.region)
+    return data
+
+
+def as_expected(query: Query, result: Result) -> bool | None:
+    """Whether the verdict, or the share, is what the question expects; None if that is not known."""
+    if query.share is not None and query.share.expected is not None:
+        return result.share.holds if result.share is not None else None
+    if result.verdict is Verdict.UNKNOWN:
+        return None
+    if query.expect is None:
+        # A count that is not known is no answer, even if some row counts.
+        counted = result.count is None or not result.count.undecided
+        return True if counted and (result.share is None or result.share.closed) else None
+    return (query.expect == "some") == (result.verdict is Verdict.FOUND)
+
+
+def envelope(file: Path | str, results: list[dict[str, Any]], **extra: Any) -> dict[str, Any]:
+    """The object that `--json` prints."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "treesens": treesens.__version__,
+        "file": str(file),
+        "results": results,
+        **extra,
+    }

@@ -1,0 +1,50 @@
+"""What an audit is about: everything that a reader needs to judge and to repeat it, as one record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treesens
+from treesens.records.answers import SCHEMA_VERSION
+from treesens.records.domains import domain_records, rule_records
+from treesens.studies.audit import Audit
+
+
+def audit_facts(found: Audit, model: str, data: str, command: str, **more: Any) -> dict[str, Any]:
+    """The facts of a finished audit of files (or of what stands for them); `more` goes in as it is."""
+    ensemble = found.model.ensemble
+    rows = {record["rows"] for record in found.records}
+    considered = max(rows, default=found.table.rows)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "treesens": treesens.__version__,
+        "model": {
+            "file": model,
+            "format": ensemble.source.format,
+            "library_version": ensemble.source.version,
+            "sha256": ensemble.source.sha256,
+            "trees": ensemble.n_trees,
+            "leaves": ensemble.n_leaves,
+            "features": ensemble.n_features,
+            "task": ensemble.task.value,
+            "classes": list(ensemble.classes),
+            "cutoff": None if ensemble.cutoff is None else float(ensemble.cutoff),
+            "options": dict(ensemble.source.options),
+            "notes": list(found.model.notes),
+        },
+        "data": {
+            "file": data,
+            "sha256": found.table.sha256,
+            "rows": found.table.rows,
+            "considered": considered,
+            "excluded": found.table.rows - considered,
+            "label": found.table.label,
+        },
+        "domain": [] if found.query is None else domain_records(found.query, found.declared),
+        "rules": [] if found.query is None else rule_records(found.query),
+        "command": command,
+        "warnings": list(found.warnings),
+        "interrupted": found.interrupted,
+        "seconds": round(found.seconds, 3),
+        **more,
+    }
