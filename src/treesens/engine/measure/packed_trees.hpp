@@ -6,10 +6,10 @@
 
 #include "measure/choice_trees.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // A tree that is packed.
-struct Way {
+struct PackedWay {
     std::int32_t root = 0;
     std::int32_t depth = 0;
     bool sets = false;  // some node asks for a set of categories
@@ -17,25 +17,25 @@ struct Way {
 
 // A packed tree in two parts: ways to the first node about a varied feature, and from there on.
 struct Parted {
-    Way until;
-    Way rest;
+    PackedWay until;
+    PackedWay rest;
 };
 
 // Where inputs have come to: the number of a leaf, or, below 0, a node about a varied feature to go on from.
 using Arrival = std::int32_t;
 
-class PointTrees {
+class PackedTrees {
 public:
-    explicit PointTrees(const ChoiceTrees& trees) : trees_(trees) {}
+    explicit PackedTrees(const ChoiceTrees& trees) : trees_(trees) {}
 
     // Packs the tree below a node.
-    Way pack(std::int32_t root);
-    Parted part(const Way& whole);
+    PackedWay pack(std::int32_t root);
+    Parted part(const PackedWay& whole);
     // Where every input ends: `cells` are the rows with the numbers `rows`, of `width` cells each. They begin at
     // the root, or go on from where they have come to.
-    void descend(const Way& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
+    void descend(const PackedWay& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
                  std::vector<Arrival>& found) const;
-    void go_on(const Way& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
+    void go_on(const PackedWay& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
                const std::vector<Arrival>& from, std::vector<Arrival>& found) const;
 
 private:
@@ -49,14 +49,14 @@ private:
     };
     static constexpr std::uint32_t kSet = UINT32_MAX;
 
-    std::int32_t copy(std::int32_t number, std::int32_t depth, Way& way);
-    void copy_test(const Node& node, Step& step);
+    std::int32_t copy(std::int32_t number, std::int32_t depth, PackedWay& way);
+    void copy_test(const ChoiceNode& node, Step& step);
     std::int32_t stop_early(std::int32_t step, std::int32_t depth, Parted& parted);
     std::int32_t height(std::int32_t step) const;
     template <bool kSets>
-    void descend_block(const Way& way, const Cell* const* inputs, std::int32_t* at) const;
+    void descend_block(const PackedWay& way, const Cell* const* inputs, std::int32_t* at) const;
     template <typename Start>
-    void descend_all(const Way& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
+    void descend_all(const PackedWay& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
                      const Start& start, std::vector<Arrival>& found) const;
 
     const ChoiceTrees& trees_;
@@ -64,4 +64,4 @@ private:
     std::vector<std::uint8_t> goes_right_;  // per cell, of every set in turn
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -1,10 +1,10 @@
-#include "measure/point_trees.hpp"
+#include "measure/packed_trees.hpp"
 
 #include <algorithm>
 
 #include "problem/checked.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
@@ -15,20 +15,20 @@ constexpr std::int32_t kLevels = 8;
 
 }  // namespace
 
-Way PointTrees::pack(std::int32_t root) {
-    Way way;
+PackedWay PackedTrees::pack(std::int32_t root) {
+    PackedWay way;
     way.root = copy(root, 0, way);
     return way;
 }
 
-Parted PointTrees::part(const Way& whole) {
+Parted PackedTrees::part(const PackedWay& whole) {
     Parted parted;
     parted.until.sets = parted.rest.sets = whole.sets;
     parted.until.root = stop_early(whole.root, 0, parted);
     return parted;
 }
 
-std::int32_t PointTrees::stop_early(std::int32_t number, std::int32_t depth, Parted& parted) {
+std::int32_t PackedTrees::stop_early(std::int32_t number, std::int32_t depth, Parted& parted) {
     const Step whole = steps_[number];
     const auto mine = narrow<std::int32_t>(steps_.size());
     steps_.push_back(whole);
@@ -47,13 +47,13 @@ std::int32_t PointTrees::stop_early(std::int32_t number, std::int32_t depth, Par
     return mine;
 }
 
-std::int32_t PointTrees::height(std::int32_t number) const {
+std::int32_t PackedTrees::height(std::int32_t number) const {
     const Step& step = steps_[number];
     return step.span == 0 ? 0 : 1 + std::max(height(step.below[0]), height(step.below[1]));
 }
 
-std::int32_t PointTrees::copy(std::int32_t number, std::int32_t depth, Way& way) {
-    const Node& node = trees_.node(number);
+std::int32_t PackedTrees::copy(std::int32_t number, std::int32_t depth, PackedWay& way) {
+    const ChoiceNode& node = trees_.node(number);
     const auto mine = narrow<std::int32_t>(steps_.size());
     steps_.emplace_back();
     if (node.feature < 0) {
@@ -70,13 +70,14 @@ std::int32_t PointTrees::copy(std::int32_t number, std::int32_t depth, Way& way)
     return mine;
 }
 
-void PointTrees::copy_test(const Node& node, Step& step) {
+void PackedTrees::copy_test(const ChoiceNode& node, Step& step) {
     step.column = node.feature;
     const Cell count = trees_.cells()[node.feature];
     if (node.set >= 0) {
         step.first = narrow<std::uint32_t>(goes_right_.size());
         step.span = kSet;
-        for (Cell c = 0; c < count; ++c) goes_right_.push_back(trees_.cell_left(node, c) ? 0 : 1);
+        const CellSplit split = trees_.split(node);
+        for (Cell c = 0; c < count; ++c) goes_right_.push_back(split.goes_left(c) ? 0 : 1);
         return;
     }
     // The missing cell is the last one, and goes where it is sent, whatever the cut is.
@@ -93,20 +94,21 @@ void PointTrees::copy_test(const Node& node, Step& step) {
     step.span = narrow<std::uint32_t>(end - first);
 }
 
-void PointTrees::descend(const Way& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
-                         std::vector<Arrival>& found) const {
+void PackedTrees::descend(const PackedWay& way, const Cell* cells, std::size_t width,
+                          const std::vector<std::int32_t>& rows, std::vector<Arrival>& found) const {
     descend_all(way, cells, width, rows, [&](std::size_t) { return way.root; }, found);
 }
 
-void PointTrees::go_on(const Way& way, const Cell* cells, std::size_t width, const std::vector<std::int32_t>& rows,
-                       const std::vector<Arrival>& from, std::vector<Arrival>& found) const {
+void PackedTrees::go_on(const PackedWay& way, const Cell* cells, std::size_t width,
+                        const std::vector<std::int32_t>& rows, const std::vector<Arrival>& from,
+                        std::vector<Arrival>& found) const {
     descend_all(way, cells, width, rows, [&](std::size_t i) { return ~from[i]; }, found);
 }
 
 template <typename Start>
-void PointTrees::descend_all(const Way& way, const Cell* cells, std::size_t width,
-                             const std::vector<std::int32_t>& rows, const Start& start,
-                             std::vector<Arrival>& found) const {
+void PackedTrees::descend_all(const PackedWay& way, const Cell* cells, std::size_t width,
+                              const std::vector<std::int32_t>& rows, const Start& start,
+                              std::vector<Arrival>& found) const {
     found.resize(rows.size());
     const Cell* inputs[kTogether];
     std::int32_t at[kTogether];
@@ -126,7 +128,7 @@ void PointTrees::descend_all(const Way& way, const Cell* cells, std::size_t widt
 }
 
 template <bool kSets>
-void PointTrees::descend_block(const Way& way, const Cell* const* inputs, std::int32_t* at) const {
+void PackedTrees::descend_block(const PackedWay& way, const Cell* const* inputs, std::int32_t* at) const {
     const Step* steps = steps_.data();
     for (std::int32_t level = 0; level < way.depth; ++level) {
         for (std::size_t j = 0; j < kTogether; ++j) {
@@ -143,4 +145,4 @@ void PointTrees::descend_block(const Way& way, const Cell* const* inputs, std::i
     }
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens
