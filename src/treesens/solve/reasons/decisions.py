@@ -20,6 +20,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import CellSet, Query
 from treesens.compiler.result import Proof, Result, Verdict
+from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
 from treesens.solve.options import Options
 
 _LOOK = 30_000
@@ -31,7 +32,7 @@ Other = tuple[Query, Int32Array]
 
 
 class TimeUp(Exception):
-    """A decision was not made in the time that is left."""
+    """A decision was not made in the time that is left, or by the arithmetic that there is."""
 
 
 @dataclass
@@ -49,6 +50,8 @@ class RowDecisions:
     """The weakest proof of all decisions."""
     known: list[Other] = field(default_factory=list)
     """Inputs of another class that were found for this row."""
+    unsettled: str = ""
+    """Why a decision cannot be made, whatever the time."""
 
     def other(self, fixed: Iterable[int]) -> Other | None:
         """Such an input; None: it is proved that there is none."""
@@ -68,19 +71,28 @@ class RowDecisions:
 
     def _search(self, box: Mapping[int, BoolArray]) -> Other | None:
         sets = tuple(CellSet(0, f, mask) for f, mask in sorted(box.items()))
+        proofs: list[Proof] = []
         for query in self.queries:
             found = self._decide(replace(query, constraints=(*query.constraints, *sets)))
-            if found is not None:
+            if not isinstance(found, Proof):
                 return query, found
+            proofs.append(found)
+        proof = proof_of_parts(proofs)
+        if proof is None:
+            self.unsettled = TWO_ARITHMETICS
+            raise TimeUp
+        self.proof = self.proof if proof is Proof.EXACT else proof
         return None
 
-    def _decide(self, query: Query) -> Int32Array | None:
-        """The cells of an input of another class; None: there is none."""
+    def _decide(self, query: Query) -> Int32Array | Proof:
+        """The cells of an input of another class, or the proof that there is none."""
         self.decisions += 1
         if self.options.backend in {"auto", "native"}:
             found = decide_on_trees(query, self.budget, seed=self.options.seed, look=_LOOK)
-            if found is not None and (found.cells is not None or found.none):
+            if found is not None and found.cells is not None:
                 return found.cells
+            if found is not None and found.none:
+                return Proof.EXACT
         if self.budget.over:
             raise TimeUp
         options = replace(self.options, time_limit=self.budget.left(), regions=False)
@@ -89,8 +101,7 @@ class RowDecisions:
             return result.witness.cells
         if result.verdict is not Verdict.NONE:
             raise TimeUp
-        self.proof = result.proof if result.proof is not Proof.EXACT and result.proof else self.proof
-        return None
+        return result.proof or Proof.BOUND
 
     def _only(self, feature: int) -> BoolArray:
         mask = np.zeros(self.queries[0].space.grid[feature].n_cells, bool)

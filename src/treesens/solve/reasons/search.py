@@ -50,7 +50,7 @@ def answer_explained(
 def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
     """What is known as an answer: an input that the library judges otherwise leaves it open."""
     if row_reason.open:
-        return bare
+        return replace(bare, reason=judge.unsettled or bare.reason)
     about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)
     shown = row_reason.within or row_reason.other
     witness = None if shown is None else _verified(row, shown, judge)
