@@ -24,15 +24,16 @@ from tests.compiler.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.sampler import Precision
+from treesens.compiler.measure.precision import Precision
 from treesens.compiler.measure.search import ShareSearch
 from treesens.compiler.measure.share import Share, ShareRun
 from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
 from treesens.solve.measures import measure_of
+from treesens.studies.count import CountOptions
 from treesens.studies.questions import gaps_of
-from treesens.studies.shares import CountOptions, Unit, units_of
+from treesens.studies.shares import Unit, units_of
 
 DATA = {
     "adult": "adult", "churn": "churn", "german": "german_credit", "pimadiabetes": "pimadiabetes",

@@ -9,7 +9,7 @@ from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.measure.counted import Counted, counted_of
-from treesens.compiler.measure.sampler import Precision
+from treesens.compiler.measure.precision import Precision
 from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.compiler.measure.share import ShareRun
 from treesens.compiler.query.query import Query

@@ -16,8 +16,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.measure.counted import counted_of
 from treesens.compiler.measure.hunt import hunt
 from treesens.compiler.measure.measure import Measure
+from treesens.compiler.measure.precision import Precision
 from treesens.compiler.measure.proposal import tilts_for
-from treesens.compiler.measure.sampler import Precision, Sampler
+from treesens.compiler.measure.sampler import Sampler
 from treesens.compiler.measure.search import CONCERNED, ShareSearch
 from treesens.solve.measures import measure_of
 from treesens.studies.shares import Unit

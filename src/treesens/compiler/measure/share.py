@@ -15,7 +15,8 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.compiler.measure.sampler import Estimate, Precision, Sampler
+from treesens.compiler.measure.precision import Precision
+from treesens.compiler.measure.sampler import Estimate, Sampler
 from treesens.compiler.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512
