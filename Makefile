@@ -132,10 +132,11 @@ JOBS ?= 1
 fuzz: $(VENV)/.installed ## random questions, judged from outside (SECONDS=120 SEED=.. JOBS=1)
 	$(BIN)/python -m tests.oracle --seconds $(SECONDS_OF_FUZZ) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(TOLERATE),--tolerate $(TOLERATE))
 
-# Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes.
+# Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes. TURN=7 takes
+# the seventh alone, counted round; ONLY=.. those whose name holds this text.
 mutations: $(VENV)/.installed ## errors planted in a copy: does the oracle find them?
 	$(BIN)/python -m pip install --quiet cmake ninja nanobind
-	$(BIN)/python -m tests.oracle.mutations
+	$(BIN)/python -m tests.oracle.mutations $(if $(TURN),--turn $(TURN)) $(if $(ONLY),--only '$(ONLY)')
 
 # Mutated files of every format against the readers (docs/trust.md): make fuzz-files SECONDS=600, or CASES=100000; SEED=1.
 fuzz-files: $(VENV)/.installed ## damaged files of every format (SECONDS=120 or CASES=..)

@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("table", type=Path, nargs="?", default=FOLDER / "data" / "adult" / "train.csv")
     parser.add_argument("--depths", default="8,12,16,0")
     parser.add_argument("--limit", type=float, default=60.0, help="Seconds of one question.")
-    parser.add_argument("--methods", default="", help="Ask the engine alone: auto, messages, boxes, both.")
+    parser.add_argument("--methods", default="", help="Ask the engine alone: auto, messages, overlap, both.")
     asked = parser.parse_args()
     from sklearn.ensemble import RandomForestClassifier
 

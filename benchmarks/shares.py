@@ -20,16 +20,16 @@ from zlib import crc32
 
 import click
 from benchmarks.published import FOLDER, VERDICTS
-from tests.compiler.measure.xcount import ensemble_of, searches
+from tests.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.precision import Precision
-from treesens.compiler.measure.search import ShareSearch
-from treesens.compiler.measure.share import Share, ShareRun
 from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
+from treesens.measure.counted import counted_of
+from treesens.measure.precision import Precision
+from treesens.measure.search import ShareSearch
+from treesens.measure.share import Share, ShareRun
 from treesens.solve.measures import measure_of
 from treesens.studies.count import CountOptions
 from treesens.studies.questions import gaps_of

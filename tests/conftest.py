@@ -19,7 +19,7 @@ settings.load_profile("fixed")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-QUICK = ("house", "compiler", "engine", "grammar", "binder", "builder")
+QUICK = ("house", "compiler", "values", "measure", "engine", "grammar", "binder", "builder")
 """Folders whose tests `make quick` runs: they need XGBoost alone of the libraries, no processes and no pages."""
 
 

@@ -5,6 +5,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCORE_BITS: int
+"""Scores as whole numbers stay below 2**SCORE_BITS: base, rounding, and the largest leaf of every tree, added up. All of the
+engine checks the same limit (engine/problem/score_range.hpp)."""
+
+def schedule() -> dict[str, tuple[int, int, int, str]]:
+    """By name: (value, default, least value, sentence), see engine/problem/schedule.hpp."""
+
+def set_schedule(text: str) -> None:
+    """Changes numbers of the schedule between two searches: ``name=value,name=value``."""
 
 def reach_leaves(
     root: NDArray[np.int32],
@@ -160,7 +168,7 @@ class Search:
     def result(self) -> dict[str, Any]: ...
 
 class CellProblem:
-    """A problem straight from trees over cells; treesens.backends.native.direct documents the arrays."""
+    """A problem straight from trees over cells; treesens.backends.native.tree_question documents the arrays."""
 
     def __init__(
         self,
@@ -178,17 +186,17 @@ class CellProblem:
         objective: bool = False,
     ) -> None: ...
 
-class Boxes:
-    """The problem of a search, or one from trees over cells, to be asked in boxes of its cells."""
+class SharedProblem:
+    """The problem of a search, or one from trees over cells, that many restricted searches ask."""
 
     def __init__(self, problem: Search | CellProblem) -> None: ...
 
-class BoxSearch:
-    """Is there a solution in one box, or which one is best?"""
+class RestrictedSearch:
+    """Is there a solution within a box of cells, or which one is best?"""
 
     def __init__(
         self,
-        boxes: Boxes,
+        problem: SharedProblem,
         allowed: NDArray[np.uint8],
         bound: NDArray[np.int64],
         hints: NDArray[np.int32],
@@ -202,6 +210,8 @@ class BoxSearch:
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...
+    def left(self) -> dict[str, Any]: ...
+    def certify(self, seconds: float, node_limit: int) -> dict[str, Any]: ...
     def result(self) -> dict[str, Any]: ...
 
 class LevelSearch:
@@ -209,7 +219,7 @@ class LevelSearch:
 
     def __init__(
         self,
-        boxes: Boxes,
+        problem: SharedProblem,
         level: NDArray[np.int32],
         bound: NDArray[np.int64],
         hints: NDArray[np.int32],
@@ -226,7 +236,7 @@ class CostSearch:
 
     def __init__(
         self,
-        boxes: Boxes,
+        problem: SharedProblem,
         cost: NDArray[np.int64],
         bound: NDArray[np.int64],
         hints: NDArray[np.int32],
@@ -284,7 +294,7 @@ class RegionGrower:
     def region(self, cells: NDArray[np.int32]) -> bytes: ...
 
 class ShareSearch:
-    """Branch and bound for a share of a measure; treesens.compiler.measure documents the arrays."""
+    """Branch and bound for a share of a measure; treesens.measure documents the arrays."""
 
     def __init__(
         self,

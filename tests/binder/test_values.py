@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from treesens.compiler.base.floats import NumberType, next_down, next_up
-from treesens.compiler.query.propagation import (
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, extremes
+from treesens.values.propagation import (
     Choice,
     Ranges,
     conflict,
@@ -18,7 +19,6 @@ from treesens.compiler.query.propagation import (
     root_above,
     root_below,
 )
-from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, extremes
 
 KIND = NumberType.FLOAT32
 POOL = np.array([-1.0, -0.5, 0.0, 0.25, 1.0, 1.5, 2.0])

@@ -9,7 +9,6 @@
 #include "search.hpp"
 
 using namespace treesens;
-using namespace treesens::search;
 
 namespace {
 
@@ -127,7 +126,7 @@ TEST_CASE("the audit finds nothing better where no row is soft") {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         Problem p = sample::problem(seed, 6, -40);
         p.slack_weight = {0, 0};
-        for (const Method method : {Method::messages, Method::boxes}) {
+        for (const Method method : {Method::messages, Method::overlap}) {
             Search search(p, Mode::slack, seed, -1);
             search.set_method(method);
             search.shorten_first_turn(1);

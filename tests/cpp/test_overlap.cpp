@@ -8,7 +8,7 @@
 #include "search.hpp"
 #include "third_party/doctest.h"
 
-using namespace treesens::search;
+using namespace treesens;
 
 namespace {
 
@@ -211,7 +211,7 @@ TEST_CASE("losses of cuts are those of the children, and refuted ends hold nothi
     }
 }
 
-TEST_CASE("boxes alone decide and maximise, and every pruned node is looked at again") {
+TEST_CASE("the overlap prover alone decides and maximises, and every pruned node is looked at again") {
     for (std::uint64_t seed = 1; seed < 10; ++seed) {
         Setting s(seed);
         std::int64_t best = INT64_MIN;
@@ -221,13 +221,13 @@ TEST_CASE("boxes alone decide and maximise, and every pruned node is looked at a
             best = std::max(best, std::min(slack[0], slack[1]));
         });
         Search search(sample::problem(seed, 6, best + 1), Mode::decide, 1, -1);
-        search.set_method(Method::boxes);
+        search.set_method(Method::overlap);
         search.set_audit(1);
         for (int i = 0; i < 1000 && search.status() == Status::open; ++i) search.run(-1, -1, 1);
         CHECK((search.status() == Status::infeasible && search.upper() == -1 && search.fault().empty()));
         CHECK((search.audited() > 0 && search.prover() == nullptr));
         Search maximise(sample::problem(seed), Mode::slack, 1, -1);
-        maximise.set_method(Method::boxes);
+        maximise.set_method(Method::overlap);
         maximise.run(-1, -1, -1);
         CHECK((maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
                maximise.upper() == best));

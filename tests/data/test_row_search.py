@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from tests.questions import every_input, gap, random_ensemble, random_space
-from treesens import _engine
+from treesens._engine import NearestPairs
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AtLeast, LinearForm, NearestRows, Point, Query, SameExcept, ScoreTerm
+from treesens.data import pair_search
 from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question
 from treesens.data.nearest_row import unordered
@@ -205,8 +206,8 @@ def test_the_engine_refuses_arrays_that_do_not_fit(
         made.update(arrays)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_engine, "NearestPairs", kept)
+        patch.setattr(pair_search, "NearestPairs", kept)
         RowSearch(query, shape, rows)
-    _engine.NearestPairs(**made)
+    NearestPairs(**made)
     with pytest.raises(ValueError, match=message):
-        _engine.NearestPairs(**{**made, name: change(made[name])})
+        NearestPairs(**{**made, name: change(made[name])})

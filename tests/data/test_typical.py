@@ -21,13 +21,13 @@ from treesens.binder.session import Session
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Witness
-from treesens.compiler.verify import Rejected, verify_values
 from treesens.data.tables import Table
 from treesens.data.typical import learn_typical, rows_needed, split_rows
 from treesens.grammar.parsing.parser import parse
 from treesens.python.answer import Answer
 from treesens.python.questions import load
+from treesens.values.verify import Rejected, verify_values
+from treesens.values.witness import Witness
 
 
 def numbers(rng: np.random.Generator, rows: int) -> pd.DataFrame:

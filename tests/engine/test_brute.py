@@ -49,7 +49,7 @@ def largest_level(answers: Answers, problem: SearchProblem) -> int | None:
     return int((answers.rows[:, : problem.constraints] - problem.bound).min(axis=1).max())
 
 
-METHODS: tuple[Method, ...] = ("auto", "boxes", "both")
+METHODS: tuple[Method, ...] = ("auto", "overlap", "both")
 
 
 @pytest.mark.parametrize("method", METHODS)

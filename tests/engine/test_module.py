@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treesens import _engine
+from treesens._engine import reach_leaves
 
 
 def stump(**changes: object) -> dict[str, object]:
@@ -28,7 +28,7 @@ def stump(**changes: object) -> dict[str, object]:
 
 def test_cells_up_to_the_cut_and_the_missing_cell_go_left() -> None:
     arguments = stump()
-    _engine.reach_leaves(**arguments)  # type: ignore[arg-type]
+    reach_leaves(**arguments)  # type: ignore[arg-type]
     assert arguments["out"].ravel().tolist() == [0, 0, 1, 0]  # type: ignore[attr-defined]
 
 
@@ -43,4 +43,4 @@ def test_cells_up_to_the_cut_and_the_missing_cell_go_left() -> None:
 )
 def test_bad_arrays_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        _engine.reach_leaves(**stump(**changes))  # type: ignore[arg-type]
+        reach_leaves(**stump(**changes))  # type: ignore[arg-type]

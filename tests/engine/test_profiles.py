@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treesens import _engine
+from treesens._engine import flip_profiles, reach_leaves
 
 
 def random_trees(rng: np.random.Generator, trees: int, counts: NDArray[np.int32]) -> dict[str, NDArray[np.generic]]:
@@ -60,7 +60,7 @@ def test_extremes_over_one_feature(seed: int) -> None:
     allowed[0] = 1
     highest, lowest = np.empty(600, np.int64), np.empty(600, np.int64)
     highest_cell, lowest_cell = np.empty(600, np.int32), np.empty(600, np.int32)
-    _engine.flip_profiles(
+    flip_profiles(
         **trees,  # type: ignore[arg-type]
         cells=cells,
         leaf_value=value,
@@ -76,7 +76,7 @@ def test_extremes_over_one_feature(seed: int) -> None:
     for k in range(counts[flipped]):
         changed = cells.copy()
         changed[:, flipped] = k
-        _engine.reach_leaves(**trees, cells=changed, out=leaf)  # type: ignore[arg-type]
+        reach_leaves(**trees, cells=changed, out=leaf)  # type: ignore[arg-type]
         scores[:, k] = value[leaf].sum(axis=1)
     masked = np.where(allowed != 0, scores, np.iinfo(np.int64).min)
     assert (highest == masked.max(axis=1)).all()

@@ -336,6 +336,7 @@ MUTATIONS: dict[str, Mutation] = {
     "lightgbm.txt": of_words,
     "lightgbm.json": of_json,
     "catboost.json": of_json,
+    "interpret.json": of_json,
     "catboost.cbm": of_bytes,
     "onnx.onnx": of_onnx,
     "treelite.tl": of_bytes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,6 +120,19 @@ def _skops() -> bytes:
     return bytes(io.dumps(RandomForestClassifier(n_estimators=2, max_depth=3, random_state=1).fit(x, y)))
 
 
+def _interpret() -> bytes:
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    x, y = _rows()
+    kinds = ["continuous", "nominal", "continuous", "continuous"]
+    made = ExplainableBoostingClassifier(
+        list("abcd"), kinds, interactions=1, max_bins=8, outer_bags=1, max_rounds=10, n_jobs=1, random_state=1
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its JSON may change, says the library
+        return json.dumps(made.fit(x, y).to_jsonable("minimal")).encode()
+
+
 def _csv() -> bytes:
     x, y = _rows()
     names = ("no", "yes")
@@ -182,6 +196,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "catboost.cbm": lambda folder: _catboost(folder, "cbm"),
     "onnx.onnx": lambda _: _onnx(),
     "treelite.tl": lambda _: _treelite(),
+    "interpret.json": lambda _: _interpret(),
     "sklearn.skops": lambda _: _skops(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,

@@ -6,13 +6,14 @@ from pathlib import Path
 ENGINE = Path(__file__).parents[2] / "src" / "treesens" / "engine"
 FLOORS = [
     {"bindings"},
-    {"nested"},
+    {"levels"},
     {"."},
     {"certify"},
     {"prove"},
     {"overlap"},
     {"bound", "local", "measure", "nearest", "regions"},
-    {"problem", "ensemble"},
+    {"problem"},
+    {"ensemble"},
 ]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""
 
@@ -35,3 +36,12 @@ def test_includes_run_downwards() -> None:
 def test_every_room_of_the_engine_has_a_floor() -> None:
     rooms = {path.parent.relative_to(ENGINE).as_posix() for path in ENGINE.rglob("*.?pp")}
     assert rooms == set.union(*FLOORS)
+
+
+def test_names_of_the_engine_are_imported_from_it() -> None:
+    """`from treesens import _engine` would look like an import of the whole interface, which the package offers by name."""
+    sources = [path for folder in ("src", "tests", "benchmarks") for path in (ENGINE.parents[2] / folder).rglob("*.py")]
+    assert len(sources) > 400
+    assert [
+        path for path in sources if re.search(r"^\s*from treesens import _engine\b", path.read_text(), re.MULTILINE)
+    ] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import models_boosted, models_sklearn
+from tests.oracle import models_additive, models_boosted, models_sklearn
 from tests.oracle.brute import World
 from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
@@ -37,6 +37,7 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
     "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1.5),
+    "interpret": (models_additive.train_interpret, [*NUMBERS, "label"], False, 1.5),
 }
 """By name: the trainer, its kinds of features, whether features have no names, and its share."""
 DOMAINS_FROM_DATA = 0.15
@@ -85,12 +86,16 @@ class Case:
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 
-def draw_case(seed: int, questions: int = 12) -> Case:
-    """The case of a seed; a trainer that does not take what is drawn is asked again with another draw."""
+def draw_case(seed: int, questions: int = 12, trainer: str | None = None) -> Case:
+    """The case of a seed; a trainer that does not take what is drawn is asked again with another draw.
+
+    The trainer is drawn if none is named.
+    """
     rng = np.random.default_rng([20261122, seed])
     names = list(TRAINERS)
     shares = np.array([TRAINERS[n][3] for n in names])
-    trainer = str(rng.choice(names, p=shares / shares.sum()))
+    drawn = str(rng.choice(names, p=shares / shares.sum()))
+    trainer = trainer or drawn
     for _ in range(50):
         try:
             features, models = _models(rng, trainer)

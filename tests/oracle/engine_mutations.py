@@ -105,12 +105,12 @@ def built_with(mutation: Mutation, text: str) -> Path:
     """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
     tree = BUILD / "tree"
     source = ROOT / "src" / "treesens" / "engine"
-    for path in (ROOT / "tests" / "cpp").rglob("*.?pp"):
-        _bring(path, tree / path.relative_to(ROOT), None)
-    _bring(ROOT / "CMakeLists.txt", tree / "CMakeLists.txt", None)
-    for path in source.rglob("*.?pp"):
-        place = path.relative_to(source.parent)
-        _bring(path, tree / "src" / "treesens" / place, text if str(place) == mutation.file else None)
+    sources = {ROOT / "CMakeLists.txt", *source.rglob("*.?pp"), *(ROOT / "tests" / "cpp").rglob("*.[ch]*")}
+    for path in sources:
+        planted = path.is_relative_to(source) and str(path.relative_to(source.parent)) == mutation.file
+        _bring(path, tree / path.relative_to(ROOT), text if planted else None)
+    for path in [old for old in tree.rglob("*.*") if old.is_file() and ROOT / old.relative_to(tree) not in sources]:
+        path.unlink()  # of a tree that has moved since
     folder = BUILD / "build"
     if not (folder / "build.ninja").exists():
         nanobind = subprocess.run(
@@ -125,11 +125,15 @@ def built_with(mutation: Mutation, text: str) -> Path:
     return next(folder.glob("_engine*.so"))
 
 
-def fails_by_itself(problems: Path) -> bool:
-    """Whether the engine that was built last fails on random problems beside brute force (tests/cpp/modules)."""
+def fails_by_itself(problems: Path) -> str:
+    """The test of the engine alone that fails on the engine that was built last; empty if none does."""
     folder = BUILD / "build"
-    _run("cmake", "--build", str(folder), "--target", "run_modules")
-    return subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode != 0
+    _run("cmake", "--build", str(folder), "--target", "engine_tests", "run_modules")
+    if subprocess.run([folder / "engine_tests"], capture_output=True, check=False).returncode:
+        return "unit tests of the engine (make cpp-test)"
+    if subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode:
+        return "brute force over random problems of the engine (make cpp-test)"
+    return ""
 
 
 def _bring(source: Path, target: Path, text: str | None) -> None:

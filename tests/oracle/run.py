@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.coverage import Coverage
+from tests.oracle.filling import DRAWN
 
 ELSEWHERE = ("open elsewhere", "lost elsewhere")
 """What other backends than `native` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
@@ -33,6 +34,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--studies", type=float, default=0.1, help="share of cases with studies (audit, gap, ..)")
     parser.add_argument("--only-studies", action="store_true", help="studies of every case, and no questions")
     parser.add_argument("--only", default=None, help="cases of this kind of model only")
+    parser.add_argument("--trainer", default=None, help="every case with this kind of model")
+    parser.add_argument("--fill", type=int, default=None, help="ask what was compared less often than this")
+    parser.add_argument("--before", type=Path, default=None, help="coverage.json of an earlier run, for --fill")
     parser.add_argument(
         "--output", type=Path, default=Path("build/oracle"), help="folder of reproductions and of the table"
     )
@@ -104,10 +108,12 @@ class Parent:
 
     def fail(self, failure: dict[str, Any]) -> None:
         self.failures.append(failure)
+        again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
+        drawn = self.options.questions * (DRAWN if self.options.fill else 1)
         print(
             f"FAILURE {failure['kind']}: seed {failure['seed']} {failure.get('query', '')} {failure['detail'][:300]}\n"
             f"  {json.dumps(failure['options'])}\n  {failure.get('folder', '')}\n"
-            f"  again: python -m tests.oracle --seed {failure['seed']} --cases 1 --questions {self.options.questions}"
+            f"  again: python -m tests.oracle --seed {failure['seed']} --cases 1 --questions {drawn}{again}"
             f" --others {self.options.others:g} --studies {self.options.studies:g}",
             flush=True,
         )
@@ -156,8 +162,9 @@ class Worker:
         command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
         for name in ("jobs", "questions", "others", "studies", "output", "shrink"):
             command += [f"--{name}", str(getattr(o, name))]
-        if o.only:
-            command += ["--only", o.only]
+        for name in ("only", "trainer", "fill", "before"):
+            if getattr(o, name) is not None:
+                command += [f"--{name}", str(getattr(o, name))]
         if self.deadline is not None:
             command += ["--seconds", str(max(self.deadline - time.monotonic(), 0.1))]
         if o.cases is not None:

@@ -1,4 +1,4 @@
-"""Numbers of the engine's schedule that bring the code of long searches to small problems (`_engine.schedule()` has them all).
+"""Numbers of the engine's schedule that bring the code of long searches to small problems (`schedule()` has them all).
 
 They change how a search goes, never what it says: a question that is answered otherwise under one of them is a fault.
 """
@@ -19,8 +19,8 @@ WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes
 SCHEDULES = {
     "parts": f"{SHORT_TURNS},{WEAK_BOUNDS},part_early=1,part_late=2,part_long=0,part_turn=500",
     "crews": f"{SHORT_TURNS},{WEAK_BOUNDS},share_from_turn=1,share_unsettled=1,share_quantum=20",
-    "boxes": f"{SHORT_TURNS},deep_tree=1,messages_every=1000,overlap_idle=1,overlap_point=3",
-    "boxes in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4",
+    "overlap": f"{SHORT_TURNS},deep_tree=1,messages_every=1000,overlap_idle=1,overlap_point=3",
+    "overlap in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4",
     "weak bounds": f"{SHORT_TURNS},{WEAK_BOUNDS}",
     "no room": f"{SHORT_TURNS},{WEAK_BOUNDS},open_node_megabytes=0",
     "large factors": f"{SHORT_TURNS},together=20000",
@@ -38,11 +38,11 @@ def draw_schedule(rng: np.random.Generator) -> tuple[str, int]:
 @contextmanager
 def scheduled(name: str) -> Iterator[None]:
     """The engine of this process under a schedule."""
-    from treesens import _engine
+    from treesens._engine import schedule, set_schedule
 
-    standard = ",".join(f"{key}={default}" for key, (_, default, _, _) in _engine.schedule().items())
-    _engine.set_schedule(SCHEDULES[name] if name else "")
+    standard = ",".join(f"{key}={default}" for key, (_, default, _, _) in schedule().items())
+    set_schedule(SCHEDULES[name] if name else "")
     try:
         yield
     finally:
-        _engine.set_schedule(standard)
+        set_schedule(standard)

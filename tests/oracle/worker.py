@@ -15,6 +15,7 @@ import numpy as np
 from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import Case, draw_case, save_case
 from tests.oracle.explained import draw_explained
+from tests.oracle.filling import DRAWN, Filling
 from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
 from tests.oracle.printed import judge_printed
@@ -38,9 +39,10 @@ def work(options: argparse.Namespace) -> int:
     end = time.monotonic() + options.seconds if options.seconds else None
     last = options.seed + options.cases if options.cases is not None else None
     seed, shrunk_kinds = options.worker, dict[str, int]()
+    filling = Filling(options.fill, options.before) if options.fill else None
     while (last is None or seed < last) and (end is None or time.monotonic() < end):
         tell(out, {"seed": seed})
-        told = one_case(seed, options, shrunk_kinds)
+        told = one_case(seed, options, shrunk_kinds, filling)
         if told is not None:
             tell(out, told)
         seed += options.jobs
@@ -53,17 +55,20 @@ def tell(out: Any, record: dict[str, Any]) -> None:
     out.flush()
 
 
-def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int]) -> dict[str, Any] | None:
+def one_case(
+    seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int], filling: Filling | None = None
+) -> dict[str, Any] | None:
     """Draws, asks and judges the case of a seed; a fault of the oracle itself is a failure too."""
     settings = draw_options(np.random.default_rng([7, seed]), options.others)
     start = time.monotonic()
     try:
-        case = draw_case(seed, options.questions)
+        trainer = filling.trainer(seed) if filling else options.trainer
+        case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer)
         if options.only and case.trainer != options.only:
             return None
-        case.questions = case.questions[: asked_of(settings, options.questions)] + (
-            draw_explained(case) if options.questions else []
-        )
+        most = asked_of(settings, options.questions)
+        drawn = filling.pick(case.questions, case.trainer, most) if filling else case.questions[:most]
+        case.questions = drawn + (draw_explained(case) if options.questions else [])
         outcomes = run_case(case, settings) if case.questions else []
         studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
     except Exception:  # noqa: BLE001 - the parent reports it with its seed
@@ -83,6 +88,9 @@ def one_case(seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int
         {"constructs": sorted(set(constructs(q))), "status": o.status, "verdict": o.verdict, "prover": o.prover}
         for q, o in zip(case.questions, outcomes, strict=True)
     ]
+    for question in questions:
+        if filling and question["status"] == "compared":
+            filling.add(question["constructs"], case.trainer)
     return {
         "case": True, "seed": seed, "frontend": case.trainer, "backend": settings["backend"],
         "pipeline": settings.get("pipeline", "default"), "questions": questions, "failures": told,

@@ -13,7 +13,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.bounds import left_open
-from treesens.solve.enumeration import finish_by_enumeration
+from treesens.solve.methods.enumerate_combinations import close_by_enumeration
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -30,7 +30,7 @@ def bound_question(seed: int) -> tuple[Question, ResolvedQuestion] | None:
 
 def alone(bound: ResolvedQuestion) -> Result:
     """The answer of going through everything, without a search before."""
-    return finish_by_enumeration(bound.query, Options(), NOTHING, Budget.of(60))
+    return close_by_enumeration(bound.query, Options(), NOTHING, Budget.of(60))
 
 
 def agrees(question: Question, bound: ResolvedQuestion, result: Result) -> None:

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.search import ShareSearch
 from treesens.data.tables import read_table
+from treesens.measure.counted import counted_of
+from treesens.measure.search import ShareSearch
 from treesens.records.plain import plain
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.audit import audit
@@ -194,7 +194,7 @@ def test_scores_too_long_for_exact_sums_leave_the_interval_true(
     make: Any, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer bits than a model has: what rounding leaves open stays open, and nothing else changes."""
-    monkeypatch.setattr("treesens.compiler.measure.sides.SCORE_BITS", bits)
+    monkeypatch.setattr("treesens.measure.sides.SCORE_BITS", bits)
     open_ones = 0
     for seed in range(4):
         case = make(np.random.default_rng(500 + seed))

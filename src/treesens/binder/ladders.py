@@ -18,8 +18,8 @@ from treesens.binder.scope import Scope
 from treesens.compiler.base.arrays import BoolArray, frozen, runs_of
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.costs import UNARY_SHIFT, distances_of_cells
 from treesens.compiler.query.values import DistanceTerm
+from treesens.values.distance_costs import UNARY_SHIFT, distances_of_cells
 
 MOST_LEVELS = 512
 STEPS = 12

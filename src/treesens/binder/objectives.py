@@ -28,9 +28,9 @@ from treesens.binder.typicality import typicality_objective
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.cell_costs import best_of_cells
 from treesens.compiler.query.values import changed_features
 from treesens.grammar.tree import ast
+from treesens.values.row_costs import best_of_cells
 
 PendingObjective = Callable[[q.Space], q.Objective]
 

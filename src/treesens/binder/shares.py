@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from treesens.binder.scope import Scope
-from treesens.compiler.measure.counted import counted_of
-from treesens.compiler.measure.uniform import uniform
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.errors import UsageError
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
+from treesens.measure.counted import counted_of
+from treesens.measure.uniform import uniform
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:

@@ -75,10 +75,10 @@ def _packages() -> list[tuple[str, str]]:
 def _engine() -> str | None:
     """Why the compiled extension does not load; None if it does."""
     try:
-        from treesens import _engine as extension
+        from treesens._engine import SCORE_BITS
     except ImportError as error:
         return f"{error}: reinstall treesens with a C++ compiler present"
-    del extension
+    del SCORE_BITS
     return None
 
 

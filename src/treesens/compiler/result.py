@@ -1,18 +1,18 @@
-"""Outcomes: what an answer is, in data. Verdicts are formed in solve/conclude.py, witnesses judged in verify.py."""
+"""Outcomes: what an answer is, in data. Verdicts are formed in solve/conclude.py, witnesses in values/verify.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from fractions import Fraction
 
-from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
-from treesens.compiler.measure.sampler import Estimate
-from treesens.compiler.query.concretise import NoValues
 from treesens.compiler.query.share import ShareAsked
+from treesens.measure.sampler import Estimate
+from treesens.values.concretise import NoValues
+from treesens.values.witness import Witness
 
 
 class Verdict(StrEnum):
@@ -21,16 +21,6 @@ class Verdict(StrEnum):
     FOUND = "found"
     NONE = "none"
     UNKNOWN = "unknown"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class Replay(StrEnum):
-    """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
-
-    EMULATED = "emulated"
-    LIBRARY = "library"
 
     def __str__(self) -> str:
         return self.value
@@ -79,26 +69,6 @@ class NearMiss:
         """What is known, for records."""
         known = {"best_slack": self.best_slack, "slack_bound": self.slack_bound}
         return {name: value for name, value in known.items() if value is not None}
-
-
-@dataclass(frozen=True, eq=False)
-class Witness:
-    """Verified concrete points.
-
-    `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
-    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
-    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
-    classes the library's own rounding chooses.
-    """
-
-    values: FloatArray
-    cells: Int32Array
-    margins: tuple[tuple[float, ...], ...]
-    probabilities: tuple[tuple[float, ...], ...]
-    exact: tuple[tuple[Fraction, ...], ...]
-    replay: Replay
-    in_band: bool
-    classes: tuple[int | None, ...] = ()
 
 
 Masks = tuple[BoolArray, ...]

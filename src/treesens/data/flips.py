@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens import _engine
+from treesens._engine import flip_profiles
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.units import Unit
@@ -196,7 +196,7 @@ def _profiles(
     allowed: NDArray[np.uint8],
     out: tuple[Int64Array, Int64Array, Int32Array, Int32Array],
 ) -> None:
-    _engine.flip_profiles(
+    flip_profiles(
         model.root,
         model.feature,
         model.cut,

@@ -14,11 +14,11 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.packages import imported
 from treesens.compiler.base.units import Unit
-from treesens.compiler.measure.cell_forest import ForestBuilder
-from treesens.compiler.measure.pair_tables import SHIFT
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.kinds import Feature
 from treesens.compiler.query.forest import Forest
+from treesens.measure.cell_forest import ForestBuilder
+from treesens.measure.pair_tables import SHIFT
 
 TREES, SEED = 100, 0
 _ROUNDED = 1e-9

@@ -16,12 +16,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens import _engine
+from treesens._engine import SCORE_BITS, reach_leaves
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import BEYOND, SCORE_BITS, UNTRIED
+from treesens.compiler.model.scores import BEYOND, UNTRIED
 from treesens.compiler.query.query import OneHot, Query
 from treesens.data.flips import Flips
 
@@ -138,7 +138,7 @@ def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32
     for start in range(0, len(cells) if len(trees) else 0, _CHUNK):
         part = np.ascontiguousarray(cells[start : start + _CHUNK])
         reached = np.empty((len(part), len(trees)), np.int32)
-        _engine.reach_leaves(
+        reach_leaves(
             roots,
             model.feature,
             model.cut,

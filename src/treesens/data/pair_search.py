@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import NearestPairs
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.model.scores import BEYOND, base_units, clipped, leaf_values
 from treesens.compiler.query.query import Query
@@ -59,7 +59,7 @@ class RowSearch:
         self.pair = np.zeros((2, features), np.int32)
         self.search = self._native() if self.possible else None
 
-    def _native(self) -> _engine.NearestPairs:
+    def _native(self) -> NearestPairs:
         model, rows, space = self.model, self.rows, self.space
         legal = np.concatenate(space.legal).astype(np.uint8)
         low, high = np.zeros(len(legal)), np.zeros(len(legal))
@@ -73,7 +73,7 @@ class RowSearch:
             self.unit[f], same_or_not[f] = about.unit, about.same_or_not
             values[:, f] = rows.values[:, column]
             own[:, f] = rows.cells[column]
-        return _engine.NearestPairs(
+        return NearestPairs(
             root=model.root,
             feature=model.feature,
             cut=model.cut,

@@ -7,7 +7,7 @@
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -271,22 +271,22 @@ Parts Search::parts_of(const FactorSets& sets) const {
     return parts;
 }
 
-// Boxes are for deep trees, and for the largest difference of two points: they sharpen its bound to the last unit,
-// which messages, whose numbers are rounded, do not. They hold the numbers of cells in 16 bits.
-bool Search::wants_boxes() const {
-    if (method_ == Method::messages || !fits_boxes(problem_)) return false;
+// The overlap prover is for deep trees, and for the largest difference of two points: it sharpens the bound to the last
+// unit, which messages, whose numbers are rounded, do not. It holds the numbers of cells in 16 bits.
+bool Search::wants_overlap() const {
+    if (method_ == Method::messages || !fits_overlap(problem_)) return false;
     return method_ != Method::automatic || is_deep() || objective_cancels_;
 }
 
 bool Search::wants_messages() const {
-    if (!wants_boxes() || method_ == Method::both) return true;
+    if (!wants_overlap() || method_ == Method::both) return true;
     return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= schedule.most_for_messages);
 }
 
-// Where both provers are at work they take turns, boxes first and more often.
-bool Search::boxes_are_next() const {
+// Where both provers are at work they take turns, overlap first and more often.
+bool Search::overlap_is_next() const {
     const std::int64_t every = method_ == Method::both ? 2 : schedule.messages_every;
-    return wants_boxes() && (prover_turns_ % every != every - 1 || !wants_messages());
+    return wants_overlap() && (prover_turns_ % every != every - 1 || !wants_messages());
 }
 
 bool Search::proved() const {
@@ -298,7 +298,7 @@ void Search::set_objective_cancels() {
     objective_cancels_ = goal_.mode == Mode::objective && cancel(problem_, forest_, {problem_.constraints});
 }
 
-void Search::start_boxes() {
+void Search::start_overlap() {
     if (overlap_) return;
     Stopwatch watch(seconds_.factors);
     if (layers_.layers.empty() || layers_goal_.mode != goal_.mode || layers_goal_.soft != goal_.soft) {
@@ -309,8 +309,8 @@ void Search::start_boxes() {
     overlap_->set_audit(audit_);
 }
 
-void Search::prove_with_boxes(std::int64_t node_limit) {
-    start_boxes();
+void Search::prove_with_overlap(std::int64_t node_limit) {
+    start_overlap();
     Stopwatch watch(seconds_.prove);
     const std::int64_t before = overlap_->work();
     overlap_->run(turn_left_, node_limit, incumbent_, local_, control_);
@@ -341,7 +341,7 @@ std::int64_t Search::turn_work(int turn) const {
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
     // In deep trees a move is spread over memory, and its work takes several times as long.
     // On a small problem it has seen everything long before; the prover decides such problems at once.
-    return std::min(work / (wants_boxes() && is_deep() && turn > 0 ? kDeepLocal : 1),
+    return std::min(work / (wants_overlap() && is_deep() && turn > 0 ? kDeepLocal : 1),
                     schedule.local_work_per_node * size);
 }
 
@@ -359,8 +359,8 @@ void Search::local_phase() {
 }
 
 void Search::prove_phase(std::int64_t node_limit) {
-    if (boxes_are_next()) {
-        prove_with_boxes(node_limit);
+    if (overlap_is_next()) {
+        prove_with_overlap(node_limit);
         return;
     }
     start_prover();
@@ -481,4 +481,4 @@ void Search::turns(std::int64_t node_limit) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -20,12 +20,12 @@
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // Termination, incumbent and bound are three separate facts.
 enum class Status { open, witness, infeasible, optimal };
-// Who proves: messages, boxes (for deep trees), both in turns, or what the problem asks for.
-enum class Method { automatic, messages, boxes, both };
+// Who proves: messages, overlap (for deep trees), both in turns, or what the problem asks for.
+enum class Method { automatic, messages, overlap, both };
 enum class Reason { none, time, nodes, memory, stopped, internal };
 
 struct Seconds {
@@ -110,11 +110,11 @@ private:
         return together_ > 0 && goal_.mode == Mode::objective && !objective_cancels_ && !is_deep();
     }
     bool is_deep() const { return problem_.leaves() >= schedule.deep_tree * problem_.groups(); }
-    bool wants_boxes() const;
+    bool wants_overlap() const;
     bool wants_messages() const;
-    bool boxes_are_next() const;
-    void prove_with_boxes(std::int64_t node_limit);
-    void start_boxes();
+    bool overlap_is_next() const;
+    void prove_with_overlap(std::int64_t node_limit);
+    void start_overlap();
     void set_objective_cancels();
     void build_sets();
     void start_prover();
@@ -163,4 +163,4 @@ private:
     std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

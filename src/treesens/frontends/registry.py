@@ -37,6 +37,7 @@ FORMATS: Final = Registry(
         "catboost": "treesens.frontends.catboost:CatBoostFrontend",
         "onnx": "treesens.frontends.onnx.frontend:ONNXFrontend",
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
+        "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,

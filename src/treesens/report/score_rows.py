@@ -8,9 +8,9 @@ from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import position_of_class
-from treesens.compiler.result import Witness
 from treesens.grammar.tree import ast
 from treesens.records.answers import scores_of
+from treesens.values.witness import Witness
 
 ALL_SHOWN = 4
 """Classes of a model that all get a line; of more, those that the question names or that are predicted."""

@@ -7,9 +7,9 @@ from math import sqrt
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.query.query import Objective, Query
-from treesens.compiler.query.ranges import objective_range
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError
+from treesens.values.objective_ranges import objective_range
 
 CLOSE = 1e-4
 """Value and bound of a distance are taken for equal from here on, in widths."""

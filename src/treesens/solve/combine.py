@@ -55,18 +55,20 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
     Raises `ContradictoryBound` if the value is better than the other bound by more than rounding.
     """
-    known = None if old is None or old.objective is None else old.objective.bound
-    if old is None or known is None or new.objective is None:
+    old_bound = None if old is None or old.objective is None else old.objective.bound
+    if old is None or old_bound is None or new.objective is None:
         return new
     goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
+    tighter = goal.bound is not None and (
+        goal.bound <= old_bound if goal.sense == Sense.MAXIMIZE else goal.bound >= old_bound
+    )
     if tighter:
         return new
     # The other runner may be one that rounds.
-    known = consistent(
-        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
+    old_bound = consistent(
+        old_bound, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
     )
-    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
+    return replace(new, objective=replace(goal, bound=old_bound), proof_dependencies=old.proof_dependencies)
 
 
 def combine_cases(query: Query, results: list[Result]) -> Result:

@@ -6,14 +6,14 @@ from typing import Literal, get_args
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.measure.groups import Groups, groups_of
-from treesens.compiler.measure.learnt import chow_liu, marginals
-from treesens.compiler.measure.measure import Measure
-from treesens.compiler.measure.uniform import all_cells, uniform
 from treesens.compiler.query.query import Query
 from treesens.data.rows import cells_of_rows
 from treesens.errors import DataError, UsageError
-from treesens.solve.data_rows import legal_rows, table_in_play
+from treesens.measure.groups import Groups, groups_of
+from treesens.measure.learnt import chow_liu, marginals
+from treesens.measure.measure import Measure
+from treesens.measure.uniform import all_cells, uniform
+from treesens.solve.tasks.data_rows import legal_rows, table_in_play
 
 MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)

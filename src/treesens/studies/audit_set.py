@@ -20,17 +20,16 @@ from treesens.compiler.base.tolerance import USUAL, Tolerance
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
-from treesens.solve.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
+from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.count import CountOptions
 from treesens.studies.decisions import Asked, Between, Kind
@@ -38,6 +37,8 @@ from treesens.studies.questions import Gap, Questions
 from treesens.studies.shares import Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep
 from treesens.studies.typicality import TypicalLevel
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 LISTED = 100
 """Numbers of flipping rows that a record lists, the clearest first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from treesens.compiler.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
+from treesens.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
 from treesens.studies import shared_options as shared
 from treesens.studies.kinds import Number

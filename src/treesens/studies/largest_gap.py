@@ -31,8 +31,7 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Verdict, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
@@ -50,6 +49,8 @@ from treesens.studies.running import as_finished, library_of
 from treesens.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of
 from treesens.studies.study import Asking, Found
 from treesens.studies.typicality import TypicalLevel, typical_level
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 _SLICE = 0.1
 _BITS = 128

@@ -1,6 +1,6 @@
 """Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-Reasons are those of `solve/row_reason.py`. Beside them stand, if asked for, the box around the values of a reason in which the
+Reasons are those of `solve/reasons/reason.py`. Beside them stand, if asked, the box around the values of a reason in which the
 class stands, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
 """
 
@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Region, Witness
-from treesens.compiler.verify import verify_cells
+from treesens.compiler.result import Region
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -27,12 +26,14 @@ from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons import Features, RowDecisions
-from treesens.solve.row_reason import RowReason, Wanted, reason_of
+from treesens.solve.reasons.decisions import Features, RowDecisions
+from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
 from treesens.studies.robustness import RowQuestions, nearest_input
 from treesens.studies.study import Asking, Found
 from treesens.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,19 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.measure.counted import Counted, counted_of
-from treesens.compiler.measure.measure import Measure
-from treesens.compiler.measure.search import CONCERNED, NONE, Masses, ShareSearch
-from treesens.compiler.measure.share import Share, ShareRun
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.measure.counted import Counted, counted_of
+from treesens.measure.measure import Measure
+from treesens.measure.search import CONCERNED, NONE, Masses, ShareSearch
+from treesens.measure.share import Share, ShareRun
 from treesens.records.plain import plain
 from treesens.solve.afterwards import answered
-from treesens.solve.data_rows import table_in_play
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
+from treesens.solve.tasks.data_rows import table_in_play
 from treesens.studies.concerned import traits_of, where
 from treesens.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
 from treesens.studies.decisions import Asked, Decision, decisions_of

@@ -17,7 +17,7 @@ from typing import Literal
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.model import Ensemble, Link, Task
-from treesens.compiler.result import Verdict, Witness
+from treesens.compiler.result import Verdict
 from treesens.errors import QueryError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.onnx.graph import graph_scores
@@ -37,6 +37,7 @@ from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
 from treesens.studies.questions import bind_study
 from treesens.studies.running import one_at_a_time
+from treesens.values.witness import Witness
 
 Status = Literal["sat", "unsat", "unknown", "timeout"]
 _A = ast.Name("a")

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.measure.sampler import Estimate
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
@@ -32,10 +31,11 @@ from treesens.compiler.result import (
     Sense,
     ShareFound,
     Verdict,
-    Witness,
 )
-from treesens.compiler.verify import verify_values
+from treesens.measure.sampler import Estimate
 from treesens.solve.bounds import left_open, shown_value
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 _CLOSE = 1e-9
 

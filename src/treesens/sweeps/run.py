@@ -19,8 +19,8 @@ from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.records.installation import package_version
+from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
-from treesens.solve.portfolio import RACERS
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.order import Plan
@@ -116,9 +116,9 @@ def key_of(digest: str, settings: Settings) -> str:
 @functools.cache
 def versions(backend: str) -> dict[str, str]:
     """The versions that an answer of this backend depends on; the engine also by its content."""
-    from treesens import _engine
+    from treesens._engine import __file__ as engine_file
 
-    with Path(str(_engine.__file__)).open("rb") as file:
+    with Path(engine_file).open("rb") as file:
         engine = hashlib.file_digest(file, "sha256").hexdigest()
     found = {"treesens": treesens.__version__, "engine": engine}
     for name in RACERS if backend == "auto" else (backend,):

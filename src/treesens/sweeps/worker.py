@@ -22,13 +22,14 @@ from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.processes import die_without_parent
-from treesens.compiler.result import Result, Verdict, Witness
-from treesens.compiler.verify import verify_values
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, TreesensError
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
 from treesens.sweeps.questions import Document, file_digest, open_session
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
 
 KEPT = MODELS_AT_A_TIME + 2
 

@@ -6,22 +6,21 @@
 #include <cstdio>
 #include <fstream>
 
-#include "nested/cost_search.hpp"
-#include "nested/level_search.hpp"
+#include "levels/cost_search.hpp"
+#include "levels/level_search.hpp"
 #include "problem/restricted.hpp"
 #include "problem/schedule.hpp"
 #include "read.hpp"
 #include "search.hpp"
 
 using namespace treesens;
-using namespace treesens::search;
 using namespace treesens::modules;
 
 namespace {
 
 constexpr std::int64_t kLarge = 4'000;    // leaves; larger problems are not asked in boxes
 constexpr std::int64_t kNodes = 400;      // of a search
-constexpr std::int64_t kDeepNodes = 800;  // of the prover with boxes
+constexpr std::int64_t kDeepNodes = 800;  // of the overlap prover
 constexpr std::int64_t kProofNodes = 60;
 
 // FNV-1a over 64-bit words.
@@ -88,7 +87,7 @@ void run(const Problem& p, const Asked& asked, std::uint64_t seed) {
     s.set_audit(5);
     if (asked.parts > 0) s.set_together(schedule.together);
     s.set_parts(asked.parts);
-    const std::int64_t nodes = asked.method == Method::boxes ? kDeepNodes : kNodes;
+    const std::int64_t nodes = asked.method == Method::overlap ? kDeepNodes : kNodes;
     s.run(-1, -1, 3);
     s.run(-1, -1, nodes);
     std::printf("mode %d method %d parts %d\n", static_cast<int>(asked.mode), static_cast<int>(asked.method),
@@ -115,7 +114,7 @@ void fix(const Problem& p) {
 // A box of the cells, the least level, and the least cost.
 void run_boxes(const Problem& p, const Forest& forest, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    const Whole whole(p, forest);
+    const SharedProblem whole(p, forest);
     std::vector<std::uint8_t> allowed(p.allowed);
     std::vector<std::int32_t> level;
     std::vector<std::int64_t> cost;
@@ -126,7 +125,7 @@ void run_boxes(const Problem& p, const Forest& forest, std::uint64_t seed) {
     }
     Restrictor restrictor(p, forest);
     const Mode mode = p.has_objective ? Mode::objective : Mode::decide;
-    BoxSearch box(restrictor.restrict(allowed.data(), nullptr, p.bound, {}), mode, seed, -1, -1);
+    RestrictedSearch box(restrictor.restrict(allowed.data(), nullptr, p.bound, {}), mode, seed, -1, -1);
     box.run(-1, -1);
     std::printf("box %d nodes %" PRId64 " level %" PRId64 " upper %" PRId64 " point %016" PRIx64 "\n",
                 static_cast<int>(box.status()), box.nodes(), box.level(), box.upper(), Digest().add(box.point()).sum());
@@ -150,7 +149,7 @@ void dump(const Problem& p, const Forest& forest, std::uint64_t seed) {
     for (const Mode mode : modes) {
         run(p, {mode, Method::automatic, 0}, seed);
         if (large) continue;
-        for (const Method method : {Method::messages, Method::boxes, Method::both}) run(p, {mode, method, 0}, seed);
+        for (const Method method : {Method::messages, Method::overlap, Method::both}) run(p, {mode, method, 0}, seed);
         if (mode != Mode::objective) continue;
         for (const std::int32_t parts : {1, 2}) run(p, {mode, Method::messages, parts}, seed);
     }

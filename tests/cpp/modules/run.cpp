@@ -17,7 +17,6 @@
 #include "search.hpp"
 
 using namespace treesens;
-using namespace treesens::search;
 using namespace treesens::modules;
 
 namespace {
@@ -43,7 +42,7 @@ const Forced kForced[] = {
     {"part_early=1,part_late=2,part_long=0,part_turn=300", Method::messages, 1},
     {"share_from_turn=1,share_unsettled=1,share_quantum=20", Method::messages, 3},
     {"open_node_megabytes=0", Method::messages, 1},
-    {"overlap_idle=1,overlap_point=3", Method::boxes, 1},
+    {"overlap_idle=1,overlap_point=3", Method::overlap, 1},
     {"overlap_pairs=4,messages_every=2,deep_tree=1", Method::both, 1},
 };
 
@@ -231,7 +230,7 @@ int main(int argc, char** argv) {
         enumerated += small;
         for (const int threads : {1, 3}) {
             const Method method = threads == 1 ? Method::automatic : Method::both;
-            for (const Method by : {method, Method::boxes}) {
+            for (const Method by : {method, Method::overlap}) {
                 run_mode(p, forest, Mode::decide, by, threads, number, small);
                 run_mode(p, forest, Mode::slack, by, threads, number, small);
                 if (p.has_objective) run_mode(p, forest, Mode::objective, by, threads, number, small);

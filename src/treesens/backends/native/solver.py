@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens import _engine
+from treesens._engine import Search
 from treesens.backends.native.problem import Mode, SearchProblem
 from treesens.compiler.base.checkpoints import OutOfTime, check_in
 
@@ -21,7 +21,7 @@ SLICE = 0.05  # seconds between two looks at signals
 _LOOK_SECONDS = 0.1  # between two looks at the limits of the work around a pass
 MOMENT = 0.05  # seconds of work for which no thread is started
 UNKNOWN = 2**63 - 1
-Method = Literal["auto", "messages", "boxes", "both"]
+Method = Literal["auto", "messages", "overlap", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]
 Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
@@ -114,8 +114,8 @@ class Solver:
     factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all
     smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
     the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
-    ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``boxes`` (deep
-    trees), ``both`` in turns, or ``auto``: what the depth of the trees asks for. ``together`` are the entries of factors of
+    ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``overlap``
+    (deep trees), ``both`` in turns, or ``auto``: by the depth of the trees. ``together`` are the entries of factors of
     several trees from the beginning (0: none ever), rather than only once a search is long (ADR 0013). With ``parts`` nodes so
     deep become problems of their own from the beginning, rather than once a search looks long (ADR 0016).
 
@@ -141,7 +141,7 @@ class Solver:
         self.problem = problem
         self.mode: Mode = mode
         self._stopped = False
-        self._engine = _engine.Search(
+        self._engine = Search(
             **problem.arrays(), mode=mode, seed=seed, max_bytes=-1 if max_bytes is None else max_bytes
         )
         self._engine.set_threads(threads)

@@ -15,9 +15,9 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, IntegerArray
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.concretise import merged_mask
-from treesens.compiler.query.costs import cell_reaches
 from treesens.compiler.query.values import DistanceTerm, Term, ValueSum
+from treesens.values.distance_costs import cell_reaches
+from treesens.values.relations import merged_mask
 
 Part = tuple[Int32Array, IntegerArray, int]
 """Variables, coefficients and the shift of their unit."""

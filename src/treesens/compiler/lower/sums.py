@@ -21,9 +21,9 @@ from treesens.compiler.lower.changes import counts_changes, row_of_changes
 from treesens.compiler.lower.differences import lower_difference
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.concretise import canonical_terms, equal_groups, merged_mask
-from treesens.compiler.query.costs import cell_reaches, least_of_cells, pair_cost
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
+from treesens.values.distance_costs import cell_reaches, least_of_cells, pair_cost
+from treesens.values.relations import canonical_terms, equal_groups, merged_mask
 
 _BITS = 30
 """The bound of a row whose exact coefficients are too long, which become whole numbers up to it."""

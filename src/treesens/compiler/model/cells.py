@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens import _engine
+from treesens._engine import reach_leaves
 from treesens.compiler.model.grid import Grid
 from treesens.errors import DataError
 
@@ -114,7 +114,7 @@ class CellEnsemble:
         if rows.size and not ((rows >= 0) & (rows < counts)).all():
             raise DataError("a cell is outside the grid")
         out = np.empty((rows.shape[0], self.n_trees), dtype=np.int32)
-        _engine.reach_leaves(
+        reach_leaves(
             self.root,
             self.feature,
             self.cut,

@@ -7,16 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from treesens import _engine
+from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array, frozen
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 
-SCORE_BITS: int = _engine.SCORE_BITS
-"""Scores as whole numbers stay below 2**SCORE_BITS: base, rounding, and the largest leaf of every tree, added up. All of the
-engine checks the same limit (engine/problem/score_range.hpp)."""
 BEYOND = 1 << SCORE_BITS
 """Beyond every score: so far at most are bounds moved that no score reaches."""
 UNTRIED = 2 * BEYOND

@@ -40,7 +40,7 @@ void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& 
                        const Vector<std::int64_t>& leaf_value);
 
 void bind_search(nanobind::module_& m);
-void bind_nested(nanobind::module_& m);
+void bind_levels(nanobind::module_& m);
 void bind_regions(nanobind::module_& m);
 void bind_nearest(nanobind::module_& m);
 void bind_measure(nanobind::module_& m);

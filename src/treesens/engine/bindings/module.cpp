@@ -157,7 +157,7 @@ NB_MODULE(_engine, m) {
     m.def("schedule", &schedule_shown);
     m.def("set_schedule", &treesens::set_schedule, "text"_a);
     treesens::bind_search(m);
-    treesens::bind_nested(m);
+    treesens::bind_levels(m);
     treesens::bind_regions(m);
     treesens::bind_nearest(m);
     treesens::bind_measure(m);

@@ -9,7 +9,7 @@
 #include "problem/leaf_boxes.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -287,7 +287,7 @@ private:
 
 }  // namespace
 
-bool fits_boxes(const Problem& p) {
+bool fits_overlap(const Problem& p) {
     return std::all_of(p.size.begin(), p.size.end(), [](std::int32_t n) { return n <= UINT16_MAX; });
 }
 
@@ -299,4 +299,4 @@ BoxLayer build_row_layer(const Problem& p, const Forest& f, std::int32_t row, Me
     return LayerBuilder(p, f, {row}, budget).row();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

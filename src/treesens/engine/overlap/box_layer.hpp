@@ -16,7 +16,7 @@
 #include "problem/growing.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct CellRange {
     std::uint16_t low;
@@ -50,7 +50,7 @@ struct RangePlace {
 };
 
 // The ranges of one entry.
-struct BoxRanges {
+struct EntryRanges {
     const std::uint8_t* entry;
     const RangePlace* place;  // [scope of the factor]
 
@@ -85,10 +85,10 @@ struct BoxLayer {
 inline constexpr std::int64_t kNoFloor = -(std::int64_t{1} << 62);
 
 // Whether the cells of every variable fit a CellRange.
-bool fits_boxes(const Problem& problem);
+bool fits_overlap(const Problem& problem);
 // A sum of rows that cancel: joint boxes of the copies of every tree, those above zero.
 BoxLayer build_difference_layer(const Problem& problem, const Forest& forest, const RowSum& rows, MemoryBudget& budget);
 // One row, exactly: where no variable of the problem has more than one cell left, the bound is the value.
 BoxLayer build_row_layer(const Problem& problem, const Forest& forest, std::int32_t row, MemoryBudget& budget);
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -26,9 +26,9 @@ namespace treesens {
     OPTION(optimum_local_turn_3, 5'000'000, 1, "local_turn_3 of such an optimum")                                      \
     OPTION(local_work_per_node, 2'000, 1, "a turn of the local search does no more than so much for a node of a tree") \
     OPTION(local_patience, 16, 1, "turns of provers grow by up to this factor while local search finds nothing")       \
-    OPTION(deep_tree, 64, 1, "trees with so many leaves on average are deep: boxes prove (ADR 0011)")                  \
+    OPTION(deep_tree, 64, 1, "trees with so many leaves on average are deep: the overlap prover proves (ADR 0011)")    \
     OPTION(messages_every, 4, 2, "in deep trees every so many turns are for messages")                                 \
-    OPTION(most_for_messages, 200'000, 0, "with more leaves, deep trees are proved with boxes alone")                  \
+    OPTION(most_for_messages, 200'000, 0, "with more leaves, deep trees are proved by the overlap prover alone")       \
     OPTION(together, 400, 0, "entries of a factor of several trees, once a search is long (ADR 0013)")                 \
     OPTION(root_sweeps, 60, 0, "sweeps of messages at the root of the messages prover")                                \
     OPTION(node_sweeps, 4, 0, "sweeps of messages at every other node")                                                \
@@ -46,7 +46,7 @@ namespace treesens {
     OPTION(open_node_megabytes, 256, 0, "memory of open nodes above which a search goes on depth-first")               \
     OPTION(polish, 1, 0, "whether local search goes on from points that a prover decodes (0: never)")                  \
     OPTION(overlap_idle, 16, 1, "nodes at which a layer of boxes that proved nothing is asked all the same")           \
-    OPTION(overlap_point, 8, 1, "nodes of the boxes prover per decoded point")                                         \
+    OPTION(overlap_point, 8, 1, "nodes of the overlap prover per decoded point")                                       \
     OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of two trees that are joined")
 
 struct Schedule {

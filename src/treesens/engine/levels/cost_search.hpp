@@ -1,0 +1,100 @@
+// The solution of least cost, where every cell has a cost and the costs of a point add up: distances by l1, l2 and l0.
+//
+// A first solution comes from the least level (level_search.hpp), whose level is a first bound; moves of one leaf make
+// it cheaper. Then one price after the other is tried, from the bound up to what the best solution costs: no cell that
+// costs more than the price can be in a solution for it, so the prover sees only what these cells leave of the trees.
+// Its multipliers weigh the costs against the rows.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "levels/leaf_moves.hpp"
+#include "levels/level_search.hpp"
+
+namespace treesens {
+
+// Costs are >= 0; a cell with a negative cost is forbidden. Sums over the variables must stay below 2^62.
+class CostSearch {
+public:
+    // Only solutions that cost less than `most` are of interest (negative: all). Throws std::invalid_argument for costs
+    // that are too large.
+    CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
+               std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes);
+
+    // Goes on where it stopped; `open` where the time was up.
+    Status run(double slice, double seconds);
+    void stop();
+    void clear_stop();
+    // No solution costs less; `most` where no solution costs less than that.
+    std::int64_t low() const { return low_; }
+    // What the best solution costs; -1 without one.
+    std::int64_t high() const { return best_.empty() ? -1 : high_; }
+    const std::vector<Cell>& best() const { return best_; }
+    // `optimal` where low and high are as near as the units of the prover allow, `infeasible` where no solution costs
+    // less than `most`, or than `low` if that is as near to `most`.
+    Status status() const { return status_; }
+    Reason reason() const { return reason_; }
+    const std::string& fault() const { return fault_; }
+    std::int64_t nodes() const { return nodes_; }
+
+private:
+    enum class Phase { nearest, moves, start, prove };
+
+    void step(double slice, double seconds);
+    void find_nearest(double slice, double seconds);
+    void improve();
+    void start_prover();
+    void prove(double slice, double seconds);
+    void read_prover();
+    bool keep(std::vector<Cell> x, bool descend);
+    // What a solution may cost that is still of interest.
+    std::int64_t most() const { return (best_.empty() ? most_ : high_) - 1; }
+    void end_part(std::int64_t rounded);
+    void raise(std::int64_t low);
+    std::vector<std::int32_t> ranks();
+    int unit_shift(const Restricted& part) const;
+    void add_objective();
+    std::vector<Cell> cheapest() const;
+    void finish();
+
+    const SharedProblem& whole_;
+    Restrictor restrictor_;
+    std::vector<std::int64_t> bound_;
+    Costs costs_;
+    LeafMoves moves_;
+    std::vector<std::vector<Cell>> hints_;
+    std::int64_t most_;
+    std::mt19937_64 random_;
+    std::uint64_t seed_;
+    std::int64_t max_bytes_;
+    std::vector<std::int64_t> steps_;    // the different costs of cells, ascending
+    std::vector<std::int32_t> rank_;     // [cells], into steps_; -1: forbidden
+    std::vector<std::uint8_t> allowed_;  // [cells], of the part
+    Phase phase_ = Phase::nearest;
+    std::unique_ptr<LevelSearch> nearest_;
+    Restricted part_;
+    int shift_ = 0;              // the prover counts in 2^shift_ units
+    std::int64_t constant_ = 0;  // what the variables cost that are not left in the part
+    std::int64_t price_ = 0;     // what is not in the part costs more
+    std::int64_t chunk_ = 0;     // nodes until the next look
+    std::unique_ptr<Search> prover_;
+    std::mutex guard_;  // of nearest_ and prover_, against `stop` from another thread
+    std::atomic<bool> stopped_{false};
+    std::vector<Cell> best_;
+    std::int64_t high_ = 0;
+    std::int64_t low_ = 0;
+    std::int64_t before_ = 0;  // low_ as it was before the part
+    std::int64_t unit_ = 1;    // of which all costs are multiples
+    Status status_ = Status::open;
+    Reason reason_ = Reason::none;
+    std::string fault_;
+    std::int64_t nodes_ = 0;
+};
+
+}  // namespace treesens

@@ -1,0 +1,76 @@
+// One problem, asked many times with fewer cells.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "problem/restricted.hpp"
+#include "search.hpp"
+
+namespace treesens {
+
+// One problem whose trees are built once, for restricted searches. They only read it, so several may run at a time.
+class SharedProblem {
+public:
+    // Both must outlive it.
+    SharedProblem(const Problem& problem, const Forest& forest)
+        : problem_(problem), forest_(forest), clauses_(problem) {}
+
+    const Problem& problem() const { return problem_; }
+    const Forest& forest() const { return forest_; }
+    bool solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& bound) const;
+
+private:
+    const Problem& problem_;
+    const Forest& forest_;
+    Clauses clauses_;
+};
+
+// Is there a solution within a box of cells, or which one is best? Resumable.
+class RestrictedSearch {
+public:
+    // The local search does no more than `first_look` units of work before the first proof (negative: what it wants).
+    // The mode is `decide`, or `objective` if the problem has one.
+    RestrictedSearch(Restricted part, Mode mode, std::uint64_t seed, std::int64_t max_bytes, std::int64_t first_look);
+
+    // As in Search; an open search goes on in the next run.
+    Status run(double slice, double seconds);
+    Status status() const { return status_; }
+    Reason reason() const { return search_ ? search_->reason() : Reason::none; }
+    std::string fault() const { return search_ ? search_->fault() : std::string(); }
+    void stop() {
+        if (search_) search_->stop();
+    }
+    void clear_stop() {
+        if (search_) search_->clear_stop();
+    }
+    // The solution, or the best one so far, in cells of the whole; empty without one.
+    const std::vector<Cell>& point() const { return point_; }
+    // The least slack of the best point, or its objective, INT64_MIN without one, and what no point exceeds. Of a
+    // decision, while it is open.
+    std::int64_t level() const;
+    std::int64_t upper() const { return search_ ? search_->upper() : constant_; }
+    void set_gap(const Gap& gap) {
+        if (search_) search_->set_gap(gap);
+    }
+    void set_threads(int threads) {
+        if (search_) search_->set_threads(threads);
+    }
+    // A proof that the box has no solution, in the numbers of `part`; for a box of which a problem is left.
+    Proof certify(double seconds, std::int64_t node_limit) { return search_->certify(0, seconds, node_limit); }
+    const Restricted& part() const { return part_; }
+    std::int64_t nodes() const { return search_ ? search_->statistics().nodes : 0; }
+    Seconds seconds() const { return search_ ? search_->seconds() : Seconds(); }
+
+private:
+    Restricted part_;  // the search takes its problem and its trees
+    Mode mode_;
+    std::unique_ptr<Search> search_;
+    std::vector<Cell> point_;
+    std::int64_t constant_ = INT64_MAX;  // what every point of the box is worth, if no problem is left of an optimum
+    Status status_ = Status::open;
+};
+
+}  // namespace treesens

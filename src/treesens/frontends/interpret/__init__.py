@@ -1,0 +1,1 @@
+"""Explainable boosting machines of InterpretML."""

@@ -1,0 +1,36 @@
+"""Every field of the JSON that InterpretML writes of an explainable boosting machine (0.6, 0.7)."""
+
+from treesens.frontends.known_fields import Table, inside, irrelevant, used
+
+_MEASURED = "what training has measured"
+
+TABLE: Table = {
+    "model": {
+        "ebm": inside("ebm"),
+        **used("version"),
+        **irrelevant("what the model was before it was edited", ("edits", "initial_ebm")),
+    },
+    "ebm": {
+        **used("intercept"),
+        "outputs": inside("output"),
+        "features": inside("feature"),
+        "terms": inside("term"),
+        **irrelevant("the bags whose mean the scores are", ("bag_weights", "bagged_intercept")),
+        **irrelevant("a setting of training", ("implementation", "implementation_params")),
+        **irrelevant(_MEASURED, ("best_iteration", "noise_scale_binning", "noise_scale_boosting")),
+    },
+    "output": {
+        **used("classes", "link", "task"),
+        **irrelevant("a parameter of links that are refused", ("link_param",)),
+        **irrelevant(_MEASURED, ("max_target", "min_target")),
+    },
+    "feature": {
+        **used("categories", "cuts", "name", "type"),
+        **irrelevant(_MEASURED, ("histogram_weights", "max", "min", "num_unique_vals")),
+    },
+    "term": {
+        **used("scores", "term_features"),
+        **irrelevant("the bags whose mean the scores are", ("bagged_scores", "standard_deviations")),
+        **irrelevant(_MEASURED, ("bin_weights",)),
+    },
+}

@@ -1,0 +1,123 @@
+"""`top N`: the best answer, then the best outside its region, and so on; every one is searched for and verified like the first.
+
+The region of an answer is what the trees cannot tell from it: all inputs that reach the same leaves. Regions of different
+answers are disjoint, and there are finitely many, so "there are only k" is a statement that a solver can prove. With `diverse`
+later answers also stay out of the widened regions of earlier ones (data/regions.py), in which every pair is an answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.query import AnyOf, CellSet, Constraint, Query, SameExcept
+from treesens.compiler.result import Masks, Ranked, Result, Verdict
+from treesens.data.regions import RegionFinder, box_of_leaves
+from treesens.values.witness import Witness
+
+
+def answer_top(
+    query: Query,
+    one: Callable[[Query, Budget], Result],
+    budget: Budget,
+) -> Result:
+    """The answers to a question that wants `query.top` of them, as the first one with all of them in `ranked`.
+
+    `one` answers a question that wants one. The time limit is for all answers together: each may use an equal share of what is
+    left, so that proving the first to be the best does not cost all others.
+    """
+    start = time.monotonic()
+    typed = replace(query, top=1, diverse=False)
+    apart = _Apart(typed)
+    found: list[Result] = []
+    last: Result | None = None
+    reason, patient = "", typed.objective is None
+    while len(found) < query.top:
+        if last is not None and not budget.worthwhile:
+            reason = budget.reason
+            break
+        part = budget if patient else budget.share(1 / (query.top - len(found)))
+        last = one(apart.question(), part.at_least(LEAST))
+        if last.verdict is Verdict.FOUND and last.witness is not None:
+            found.append(last)
+            apart.add(last.witness, diverse=query.diverse)
+            patient = typed.objective is None
+        elif last.verdict is Verdict.UNKNOWN and not patient:
+            patient = True  # its share was not enough; all that is left may be
+        else:
+            break
+    assert last is not None
+    complete = last.verdict is Verdict.NONE
+    if complete:
+        reason = f"there are only {len(found)}" if found else "there is none"
+    elif len(found) == query.top:
+        reason = f"{len(found)} found"
+    else:
+        reason = reason or last.reason
+    found = by_value(found, query)
+    ranked = Ranked(tuple(found), query.top, complete, reason, last.proof if complete else None)
+    first = found[0] if found else last
+    seconds = {**first.seconds, "further": max(0.0, time.monotonic() - start - sum(first.seconds.values()))}
+    return replace(first, ranked=ranked, seconds=seconds)
+
+
+def by_value(found: list[Result], query: Query) -> list[Result]:
+    """Answers in the order of their values. A search that was stopped early may have left a better one to a later search;
+    then the only bound that holds for all of them is that of the first search, which no region was kept from.
+    """
+    goal = query.objective
+    values = [one.objective.value for one in found if one.objective is not None]
+    if goal is None or len(values) < len(found):
+        return found
+    order = sorted(range(len(found)), key=values.__getitem__, reverse=goal.maximize)
+    if order == list(range(len(found))):
+        return found
+    first = found[0].objective
+    bound = None if first is None else first.bound
+    ranked = [found[i] for i in order]
+    return [replace(r, objective=replace(r.objective, bound=bound)) if r.objective else r for r in ranked]
+
+
+class _Apart:
+    """Constraints that keep answers out of the regions of earlier ones."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.boxes = [model.leaf_boxes() for model in query.models]
+        links = [c for c in query.constraints if isinstance(c, SameExcept)]
+        self.links = [c for c in links if {c.left, c.right} == {0, 1}]
+        self.constraints: tuple[Constraint, ...] = ()
+
+    def add(self, witness: Witness, *, diverse: bool) -> None:
+        """Excludes the region of a witness."""
+        region = RegionFinder(self.question()).region(witness.cells) if diverse else None
+        leaves: list[Masks] = []
+        for number, point in enumerate(self.query.points):
+            reached = self.query.models[point.model].leaves(witness.cells[number : number + 1])[0]
+            leaves.append(tuple(box_of_leaves(self.boxes[point.model], reached)))
+        self.constraints += (self._outside(tuple(leaves)),)
+        if region is not None:
+            self.constraints += (self._outside(region.boxes),)
+
+    def question(self) -> Query:
+        """The question without the regions that are known."""
+        return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
+
+    def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
+        """Some point lies outside its box in some feature; on features that the points share, once for both."""
+        parts: list[CellSet] = []
+        for point, box in enumerate(boxes):
+            for feature, mask in enumerate(box):
+                shared = any(feature not in link.varied for link in self.links)
+                if shared and point > 0:
+                    continue
+                inside = mask & boxes[1][feature] if shared else mask
+                if (self.query.space.legal[feature] & ~inside).any():
+                    parts.append(CellSet(point, feature, frozen(~inside, bool)))
+        return AnyOf(tuple(parts))
+
+
+__all__ = ["answer_top"]

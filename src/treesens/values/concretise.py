@@ -1,0 +1,302 @@
+"""From the cells of an answer to its values: equal if the question says equal, jointly chosen if it relates them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array, frozen
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    CellSet,
+    Constraint,
+    Difference,
+    Query,
+    SameExcept,
+)
+from treesens.compiler.query.values import (
+    DistanceTerm,
+    LinearTerm,
+    Place,
+    Term,
+    ValueRange,
+    ValueSum,
+    extremes,
+    join_ranges,
+    reach_of_cell,
+)
+from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, generalise_conflict, places_of
+from treesens.values.relations import canonical_terms, equal_groups, firm_relations, places_named, relates, relations_of
+
+MOST_CASES = 64
+"""Combinations of alternatives that are tried for one candidate."""
+
+
+@dataclass(frozen=True)
+class NoValues:
+    """Cells in which no values were found. `cut` rules them out (and more, as far as the proof goes); `proved` says whether
+    there are none at all."""
+
+    reason: str
+    cut: AnyOf
+    proved: bool
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What values of one combination of cells have to satisfy: the relations of one of `cases`, within its ranges.
+
+    `goal` are the terms of the objective if it is about values; `filled` makes float64[points, features] of the values that are
+    related; `complete` is False if there are more cases.
+    """
+
+    cases: tuple[tuple[tuple[ValueSum, ...], Ranges], ...]
+    goal: tuple[Term, ...]
+    filled: Callable[[dict[Place, float]], FloatArray]
+    complete: bool
+
+
+def alternatives_of(
+    query: Query, cells: Int32Array, near: FloatArray | None = None, pins: Mapping[Place, float] | None = None
+) -> Alternatives:
+    """The ways in which values of cells int32[points, features] can answer; the arguments are those of `concretise`."""
+    return _Concrete(query, cells, near, pins or {}).alternatives()
+
+
+def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
+    """What values in wider ranges (of the first of each group of equal places) have to satisfy at least: the firm relations."""
+    cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
+    concrete = _Concrete(query, cells, None, {})
+    firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
+    places = dict.fromkeys((*places_of(firm), *(p for t in goal for p in t.places)))
+    return Alternatives(((firm, {p: ranges[p] for p in places}),), goal, lambda _: np.zeros((0, 0)), True)
+
+
+def concretise(
+    query: Query,
+    cells: Int32Array,
+    near: FloatArray | None = None,
+    pins: Mapping[Place, float] | None = None,
+    choices: int = CHOICES,
+) -> FloatArray | NoValues:
+    """Values float64[points, features] for cells int32[points, features], or why there are none.
+
+    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to, after what the objective
+    and the relations ask for. With `pins` these places have these values, and a proof is about these values alone. At most
+    `choices` values are tried for each alternative.
+    """
+    return _Concrete(query, cells, near, pins or {}).run(choices)
+
+
+class _Concrete:
+    def __init__(self, query: Query, cells: Int32Array, near: FloatArray | None, pins: Mapping[Place, float]) -> None:
+        self.query, self.cells, self.near, self.pins = query, cells, near, pins
+        points, features = cells.shape
+        self.roots = equal_groups(query.constraints, points, features)
+
+    def alternatives(self) -> Alternatives:
+        firm, goal = self.firm(), self.objective_terms(turned=False)
+        found, complete = list[tuple[tuple[ValueSum, ...], Ranges]](), True
+        for case in self._cases():
+            if len(found) == MOST_CASES:
+                complete = False
+                break
+            relations = (*firm, *(self._rooted(r) for r in case))
+            found.append((relations, self._ranges(relations, goal)))
+        return Alternatives(tuple(found), goal, self._filled, complete)
+
+    def firm(self) -> list[ValueSum]:
+        firm = [self._rooted(r) for r in firm_relations(self.query.constraints)]
+        return [r for r in firm if r.terms or not r.allows(Fraction(0))]
+
+    def run(self, choices: int) -> FloatArray | NoValues:
+        firm = self.firm()
+        refuted = conflict(self._ranges(firm), firm)
+        if refuted is not None:
+            return NoValues("no values in these cells satisfy the relations between features", self._box(refuted), True)
+        proved = True
+        for number, case in enumerate(self._cases()):
+            if number == MOST_CASES:
+                proved = False
+                break
+            relations = [*firm, *(self._rooted(r) for r in case)]
+            pulls = [t for r in relations for t in r.terms if isinstance(t, DistanceTerm)]
+            choice = Choice(relations, [*self.objective_terms(), *pulls], self._preferred(), choices)
+            found = choice.run(self._ranges(relations, choice.pulls))
+            if found is not None:
+                return self._filled(found)
+            proved = proved and choice.proved
+        reason = "no values in these cells satisfy the relations between features"
+        return NoValues(reason, self._here(firm), proved)
+
+    # --- what is related ------------------------------------------------------------------------------------------------
+
+    def _rooted(self, relation: ValueSum) -> ValueSum:
+        """A relation over the first of each group of equal places; a distance between equal places is 0."""
+        return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
+
+    def objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
+        """The terms of the objective, turned so that they ought to be small."""
+        goal = self.query.objective
+        if goal is None or not goal.values:
+            return ()
+        sign = -1 if goal.maximize and turned else 1
+        terms = [DistanceTerm(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
+        return canonical_terms(terms, self.roots)
+
+    def _reach(self, place: Place) -> ValueRange | None:
+        point, feature = place
+        space = self.query.space
+        if place in self.pins:
+            return ValueRange(self.pins[place], self.pins[place], space.grid[feature].number_type)
+        return reach_of_cell(space.domains[feature], space.grid[feature], int(self.cells[point, feature]))
+
+    def _ranges(self, relations: Sequence[ValueSum], pulls: Sequence[Term] = ()) -> Ranges:
+        places = dict.fromkeys((*places_of(relations), *(p for t in pulls for p in t.places)))
+        return {place: self._reach(place) for place in places}
+
+    def _preferred(self) -> dict[Place, float]:
+        if self.near is None:
+            return {}
+        points = range(self.cells.shape[0])
+        return {(p, f): float(v) for p in points for f, v in enumerate(self.near) if not np.isnan(v)}
+
+    def _filled(self, chosen: dict[Place, float]) -> FloatArray:
+        values = np.full(self.cells.shape, np.nan)
+        preferred = self._preferred()
+        for place, root in self.roots.items():
+            if root not in chosen:
+                p, f = root
+                domain, grid = self.query.space.domains[f], self.query.space.grid[f]
+                pinned = self.pins.get(root)
+                chosen[root] = (
+                    pick_value(domain, grid, int(self.cells[p, f]), preferred.get(root)) if pinned is None else pinned
+                )
+            values[place] = chosen[root] + 0.0
+        return values
+
+    # --- alternatives ---------------------------------------------------------------------------------------------------
+
+    def _cases(self) -> Iterator[tuple[ValueSum, ...]]:
+        """One conjunction of relations for every way to satisfy the alternatives that cells leave open."""
+        options = [found for c in self.query.constraints if (found := self._options(c)) is not None]
+        for combination in itertools.product(*options):
+            yield tuple(relation for part in combination for relation in part)
+
+    def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
+        """The relations of every alternative inside a constraint; None if it has none that depend on values."""
+        if isinstance(constraint, AllOf):
+            found = [o for part in constraint.parts if (o := self._options(part)) is not None]
+            if not found:
+                return None
+            return [tuple(r for part in way for r in part) for way in itertools.product(*found)]
+        if not isinstance(constraint, AnyOf) or not relates(constraint):
+            return None
+        ways: list[tuple[ValueSum, ...]] = []
+        for part in constraint.parts:
+            ways_of_part = self._asked(part)
+            if ways_of_part == [()]:
+                return None
+            ways += ways_of_part
+        return ways
+
+    def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
+        """Every way in which values can satisfy a constraint in these cells; [()] where the cells satisfy it already."""
+        match constraint:
+            case AllOf(parts):
+                ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
+                return ways[: MOST_CASES + 1]
+            case AnyOf(parts):
+                found = [way for part in parts for way in self._asked(part)]
+                return [()] if () in found else found
+            case Difference() | ValueSum():
+                return self._open(relations_of(constraint))
+            case SameExcept():
+                return self._same(constraint)
+            case _:
+                return [()] if holds(constraint, self._inputs()) else []
+
+    def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
+        """The relations that the ranges leave open, as the only way; none if one is false for all values in the cells."""
+        left: list[ValueSum] = []
+        for relation in relations:
+            least, most = Fraction(0), Fraction(0)
+            for term in self._rooted(relation).terms:
+                found = extremes(term, [self._reach(place) for place in term.places])
+                if found is None:
+                    return []  # a missing value satisfies no linear relation
+                least, most = least + found[0], most + found[1]
+            if not relation.allows(least):
+                return []
+            if not relation.allows(most):
+                left.append(relation)
+        return [tuple(left)]
+
+    def _same(self, constraint: SameExcept) -> list[tuple[ValueSum, ...]]:
+        relations: list[ValueSum] = []
+        for f, grid in enumerate(self.query.space.grid):
+            left, right = self.cells[constraint.left, f], self.cells[constraint.right, f]
+            if f in constraint.varied:
+                continue
+            if left != right:
+                return []
+            if left == grid.missing_cell:
+                continue
+            one = Fraction(1)
+            for sign in (one, -one):
+                terms = (LinearTerm(constraint.left, f, sign), LinearTerm(constraint.right, f, -sign))
+                relations.append(ValueSum(terms, Fraction(0)))
+        return [tuple(relations)]
+
+    def _inputs(self) -> Inputs:
+        if not hasattr(self, "_known"):
+            self._known = Inputs(self.cells.astype(float), self.cells, scores_of_cells(self.query, self.cells))
+        return self._known
+
+    # --- what is ruled out ----------------------------------------------------------------------------------------------
+
+    def _box(self, refuted: Sequence[ValueSum]) -> AnyOf:
+        """A box around the cells in which the relations are refuted, as what has to hold instead."""
+        space = self.query.space
+
+        def last(place: Place) -> int:
+            return space.grid[place[1]].present_cells - 1
+
+        def range_of(place: Place, first: int, final: int) -> ValueRange | None:
+            f = place[1]
+            found = None
+            for cell in range(first, final + 1):
+                here = reach_of_cell(space.domains[f], space.grid[f], cell)
+                if here is not None:
+                    found = here if found is None else join_ranges(found, here)
+            return found
+
+        runs = {p: (int(self.cells[p]), int(self.cells[p])) for p in places_of(refuted)}
+        return self._outside(generalise_conflict(runs, last, range_of, refuted))
+
+    def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
+        """These cells only: of the related features if nothing else decides, of all of them otherwise."""
+        related = set(places_of(firm))
+        for constraint in self.query.constraints:
+            if isinstance(constraint, AllOf | AnyOf) and relates(constraint):
+                named = places_named(constraint)
+                if named is None:
+                    related = set(self.roots.values())
+                    break
+                related |= {self.roots[p] for p in named}
+        return self._outside({p: (int(self.cells[p]), int(self.cells[p])) for p in sorted(related)})
+
+    def _outside(self, box: dict[Place, tuple[int, int]]) -> AnyOf:
+        parts: list[Constraint] = []
+        for (point, feature), (first, final) in box.items():
+            cells = np.arange(self.query.space.grid[feature].n_cells)
+            outside = [mask for mask in (cells < first, cells > final) if mask.any()]
+            parts += [CellSet(point, feature, frozen(mask, bool)) for mask in outside]
+        return AnyOf(tuple(parts))

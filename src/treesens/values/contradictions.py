@@ -1,0 +1,99 @@
+"""Alternatives that contradict what the question says of the same sum anyway.
+
+`changes(a, b) = 3` beside `changes(a, b) != 3` is plain to a reader. A search over cells does not see it: in one cell of
+several values two points may differ or not, so that it finds cells for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
+from treesens.compiler.query.values import ValueSum
+from treesens.values.objective_ranges import factors_of, stated_relations
+
+NEVER = AnyOf(())
+"""What no inputs satisfy."""
+
+
+@dataclass
+class _Sum:
+    """A sum of values with the ends that are stated of it, each with whether it is strict."""
+
+    factors: dict[object, Fraction]
+    low: tuple[Fraction, bool] | None = None
+    high: tuple[Fraction, bool] | None = None
+
+    def ratio(self, other: dict[object, Fraction]) -> Fraction | None:
+        """The other sum in units of this one; None if it is another sum."""
+        if other.keys() != self.factors.keys():
+            return None
+        ratios = {other[key] / self.factors[key] for key in other}
+        return ratios.pop() if len(ratios) == 1 else None
+
+    def narrowed(self, ratio: Fraction, relation: ValueSum) -> _Sum:
+        """With `ratio * sum <= limit` besides."""
+        end = (relation.limit / ratio, relation.strict)
+        if ratio > 0:
+            return replace(self, high=end if self.high is None else min(self.high, end, key=lambda e: (e[0], not e[1])))
+        return replace(self, low=end if self.low is None else max(self.low, end))
+
+    @property
+    def empty(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low[0] > self.high[0] or (self.low[0] == self.high[0] and (self.low[1] or self.high[1]))
+
+
+def without_clashes(query: Query) -> Query:
+    """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can."""
+    constraints = query.constraints
+    if not any(_has_choice(constraint) for constraint in constraints):
+        return query
+    while True:
+        sums = _joined([], stated_relations(constraints))
+        if sums is None:
+            return replace(query, constraints=(NEVER,))
+        fewer = tuple(_reduced(constraint, sums) for constraint in constraints)
+        if all(new is old for new, old in zip(fewer, constraints, strict=True)):
+            return query if constraints is query.constraints else replace(query, constraints=constraints)
+        constraints = fewer
+
+
+def _has_choice(constraint: Constraint) -> bool:
+    return isinstance(constraint, AnyOf) or (
+        isinstance(constraint, AllOf) and any(_has_choice(part) for part in constraint.parts)
+    )
+
+
+def _reduced(constraint: Constraint, sums: list[_Sum]) -> Constraint:
+    match constraint:
+        case AnyOf(parts):
+            left = tuple(part for part in parts if _joined(sums, stated_relations((part,))) is not None)
+            return constraint if len(left) == len(parts) else left[0] if len(left) == 1 else AnyOf(left)
+        case AllOf(parts):
+            reduced = tuple(_reduced(part, sums) for part in parts)
+            same = all(new is old for new, old in zip(reduced, parts, strict=True))
+            return constraint if same else AllOf(reduced)
+    return constraint
+
+
+def _joined(sums: list[_Sum], relations: Iterable[ValueSum]) -> list[_Sum] | None:
+    """What is known with more relations; None if they leave nothing for a sum."""
+    sums = list(sums)
+    for relation in relations:
+        factors = factors_of(relation.terms)
+        if not factors:
+            continue
+        for place, one in enumerate(sums):
+            ratio = one.ratio(factors)
+            if ratio is not None:
+                sums[place] = one.narrowed(ratio, relation)
+                if sums[place].empty:
+                    return None
+                break
+        else:
+            sums.append(_Sum(factors).narrowed(Fraction(1), relation))
+    return sums

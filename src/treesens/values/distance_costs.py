@@ -1,0 +1,155 @@
+"""What cells say of a term of a `ValueSum`: its least value over a cell, or over a pair of cells, as integers.
+
+Costs are never more than the truth (never less for terms that are maximised), so that what they refute is refuted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.units import Unit
+from treesens.compiler.query.domain import Domain, ValueDomain, whole_range
+from treesens.compiler.query.query import CellCost, PairCost, Space
+from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges
+
+UNARY_SHIFT = 40
+PAIR_SHIFTS = {1: 24, 2: 18}
+"""Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances have twice the shift."""
+
+
+def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
+    """The legal values of every cell of a feature."""
+    return value_ranges(space.domains[feature], space.grid[feature])
+
+
+def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray) -> list[Fraction | None]:
+    """The least value of a unary term in every legal cell; None elsewhere, and where a linear term is missing."""
+    result: list[Fraction | None] = []
+    for reach, is_legal in zip(ranges, legal, strict=True):
+        found = extremes(term, [reach]) if is_legal else None
+        result.append(None if found is None else found[0])
+    return result
+
+
+def cell_cost(space: Space, term: DistanceTerm) -> CellCost:
+    """The least value of a distance to a row in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
+    ranges = cell_reaches(space, term.feature)
+    least = least_of_cells(term, ranges, space.legal[term.feature])
+    whole = [0 if v is None else (v * (1 << UNARY_SHIFT)).__floor__() for v in least]
+    wide = any(abs(v) >= 1 << 61 for v in whole)
+    costs: IntegerArray = np.array(whole, object if wide else np.int64)
+    return CellCost(term.point, term.feature, frozen(costs), UNARY_SHIFT)
+
+
+def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[Fraction | None]:
+    """The least (greatest) value of a term of one place in every cell; None in cells without legal values."""
+    result: list[Fraction | None] = []
+    for reach, is_legal in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True):
+        found = extremes(term, [reach]) if is_legal else None
+        result.append(None if found is None else found[1 if upwards else 0])
+    return result
+
+
+def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
+    """Every best distance of a cell or of a pair of cells, ascending; None if there are more than `most` to look at.
+
+    The largest of several distances is one of these wherever values can be as good as their cells allow.
+    """
+    cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
+    if sum(cells) > most:
+        return None
+    found: set[Fraction] = set()
+    for term in terms:
+        legal = [
+            reach for reach, ok in zip(cell_reaches(space, term.feature), space.legal[term.feature], strict=True) if ok
+        ]
+        for chosen in itertools.product(legal, repeat=len(term.places)):
+            ends = extremes(term, list(chosen))
+            if ends is not None:
+                found.add(ends[1 if upwards else 0])
+    return sorted(found)
+
+
+def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
+    """Every distance that two legal values of a feature have, or one from the row, ascending.
+
+    None if there are more than `most` to look at, or if a feature takes fractions.
+
+    The largest of several distances is one of these, whatever relates the values.
+    """
+    found: set[Fraction] = set()
+    left = most
+    for term in terms:
+        values = _listed(space.domains[term.feature], left)
+        if values is None:
+            return None
+        # Of two whole numbers only the difference counts.
+        ends = (
+            values[:1]
+            if term.other is not None and not isinstance(space.domains[term.feature], ValueDomain)
+            else values
+        )
+        pairs = [(v,) for v in values] if term.other is None else list(itertools.product(ends, values))
+        left -= len(pairs)
+        if left < 0:
+            return None
+        reached = (term.value(pair) for pair in pairs)
+        found.update(value for value in reached if value is not None)
+    return sorted(found)
+
+
+def _listed(domain: Domain, most: int) -> list[float] | None:
+    """The legal values, NaN for missing; None for fractions, and for more than `most`."""
+    if isinstance(domain, ValueDomain):
+        values = domain.values.tolist()
+    elif domain.whole:
+        first, last = whole_range(domain.low, domain.high)
+        if last - first >= most:
+            return None
+        values = [float(v) for v in range(first, last + 1)]
+    else:
+        return None
+    values += [math.nan] if domain.missing else []
+    return values if len(values) <= most else None
+
+
+def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
+    """The least value of the distance between two points in every pair of cells, for a factor of 1 or -1."""
+    assert term.other is not None
+    feature, shift = term.feature, PAIR_SHIFTS[term.power]
+    near = term.factor > 0
+    ranges = cell_reaches(space, feature)
+    one = 1 << shift
+    if term.unordered:
+        costs = np.full((len(ranges), len(ranges)), one, np.int64)
+        single = [near or r is None or r.single for r in ranges]
+        costs[np.arange(len(ranges)), np.arange(len(ranges))] = np.where(single, 0, one)
+    else:
+        costs = _between(ranges, term.width, shift, near)
+    missing = space.grid[feature].missing_cell
+    if missing >= 0:
+        costs[missing, :] = costs[:, missing] = one
+        costs[missing, missing] = 0
+    powered = costs**term.power
+    signed = powered if near else -powered
+    return PairCost((term.point, feature), (term.other, feature), frozen(signed, np.int64), shift * term.power)
+
+
+def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
+    """Least (greatest) distances of all pairs of cells; cells without values get those of a neighbour."""
+    low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
+    present = [i for i, r in enumerate(ranges) if r is not None]
+    for i in present:
+        reach = ranges[i]
+        assert reach is not None
+        low[i] = Unit(shift).floor(Fraction(reach.low) / width)
+        high[i] = Unit(shift).ceil(Fraction(reach.high) / width)
+    if near:
+        return np.asarray(np.maximum(0, np.maximum(low[None, :] - high[:, None], low[:, None] - high[None, :])))
+    return np.asarray(np.maximum(high[None, :] - low[:, None], high[:, None] - low[None, :]))

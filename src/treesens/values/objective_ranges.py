@@ -1,0 +1,135 @@
+"""What an objective can be at all, feature by feature: no reported bound lies outside of it, whoever proved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+
+from treesens.compiler.query.query import AllOf, CellCost, Constraint, Objective, Query, Space
+from treesens.compiler.query.values import (
+    DistanceTerm,
+    Term,
+    ValueRange,
+    ValueSum,
+    extremes,
+    join_ranges,
+    reach_of_cell,
+)
+
+Range = tuple[Fraction | None, Fraction | None]
+"""Least and greatest value; None if nothing is said."""
+
+
+def objective_range(query: Query) -> Range:
+    """The range of an objective before unit and offset: distances, changes and costs of cells; scores have none here."""
+    goal = query.objective
+    if goal is None or goal.nearest is not None:
+        return (None, None) if goal is None else (Fraction(0), None)
+    if goal.values:
+        return _narrowed(_of_values(query.space, goal), stated_ranges(query, goal))
+    form = goal.form
+    if not form.costs or form.scores or form.changes or form.pairs or form.levels or form.forests:
+        return None, None
+    parts = [_of_cost(query.space, cost) for cost in form.costs]
+    return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
+
+
+def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
+    parts = [_of_term(space, term) for term in goal.values]
+    if goal.largest:
+        return max((low for low, _ in parts), default=Fraction(0)), max(
+            (high for _, high in parts), default=Fraction(0)
+        )
+    return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
+
+
+def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
+    """What the constraints say of this very sum: `changes(a, b) >= 3` is about `distance(a, b, l0)`, too.
+
+    Cells alone cannot tell the two: of two values in one cell the constraint counts that they may differ, the objective
+    that they need not.
+    """
+    if goal.largest:
+        return
+    own_factors = factors_of(goal.values)
+    for relation in stated_relations(query.constraints):
+        stated_factors = factors_of(relation.terms)
+        ratios = (
+            {stated_factors[key] / own_factors[key] for key in stated_factors}
+            if stated_factors.keys() == own_factors.keys()
+            else set()
+        )
+        if len(ratios) == 1 and (ratio := ratios.pop()):
+            yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in own_factors.values()))
+
+
+def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
+    """What `ratio * sum <= limit` leaves for the sum; the next whole number inside if the sum is whole."""
+    limit = relation.limit / ratio
+    if ratio > 0:
+        inside = ceil(limit) - 1 if relation.strict else floor(limit)
+        return None, Fraction(inside) if whole else limit
+    inside = floor(limit) + 1 if relation.strict else ceil(limit)
+    return Fraction(inside) if whole else limit, None
+
+
+def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
+    """The relations that hold whatever else does."""
+    for constraint in constraints:
+        if isinstance(constraint, AllOf):
+            yield from stated_relations(constraint.parts)
+        elif isinstance(constraint, ValueSum):
+            yield constraint
+
+
+def factors_of(terms: Iterable[Term]) -> dict[object, Fraction]:
+    """The factor of each quantity in a sum. A distance has no direction, and one of unordered values no width."""
+    found: dict[object, Fraction] = {}
+    for term in terms:
+        if isinstance(term, DistanceTerm):
+            ends: object = frozenset((term.point, term.other)) if term.other is not None else (term.point, term.row)
+            width = None if term.unordered else term.width
+            key: object = (ends, term.feature, width, term.power, term.unordered)
+        else:
+            key = replace(term, factor=Fraction(1))
+        found[key] = found.get(key, Fraction(0)) + term.factor
+    return {key: factor for key, factor in found.items() if factor}
+
+
+def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Range:
+    low, high = first
+    for least, most in others:
+        low, high = low if least is None else max(low, least), high if most is None else min(high, most)
+    return low, high
+
+
+def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
+    """A term over everything legal: the present values as one range, and missing."""
+    present = _present(space, term.feature)
+    options = [present] if present is not None else []
+    choices: list[ValueRange | None] = [*options]
+    missing = space.grid[term.feature].missing_cell
+    if missing >= 0 and space.legal[term.feature][missing]:
+        choices.append(None)
+    ways = [[c] for c in choices] if term.other is None else [[a, b] for a in choices for b in choices]
+    found = [ends for way in ways if (ends := extremes(term, way)) is not None]
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _present(space: Space, feature: int) -> ValueRange | None:
+    grid = space.grid[feature]
+    cells = np.flatnonzero(space.legal[feature][: grid.present_cells])
+    if len(cells) == 0:
+        return None
+    first, last = (reach_of_cell(space.domains[feature], grid, int(c)) for c in (cells[0], cells[-1]))
+    return None if first is None or last is None else join_ranges(first, last)
+
+
+def _of_cost(space: Space, cost: CellCost) -> tuple[Fraction, Fraction]:
+    costs = cost.costs[space.legal[cost.feature]]
+    unit = 1 << cost.shift
+    return Fraction(int(costs.min()), unit), Fraction(int(costs.max()), unit)

@@ -1,0 +1,162 @@
+"""What cells cost as whole numbers: their least distances from a row, rounded down, all features at once.
+
+Floats say where the floor of a distance lies, unless it is so close to a whole number that their rounding could matter; only
+these cells cost exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import frexp, inf, isnan, nextafter
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.units import Unit
+from treesens.compiler.query.query import CellCost, LinearForm, Space
+from treesens.compiler.query.values import DistanceTerm, Place
+from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, pair_cost
+from treesens.values.radii import Layout, exact_distance, is_exact, layout_of
+
+_BITS = 58
+"""Sums of costs stay below 2**_BITS units."""
+_FINEST = 1000
+_LESS = 1 - 2.0**-48
+"""Makes a float no more than the exact value that half a dozen roundings lie behind."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellCosts:
+    """int64[n_cells] per place, in units of 2**-shift; no more than the truth. Cells without legal values have -1."""
+
+    cost: dict[Place, Int64Array]
+    shift: int
+
+
+def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | None:
+    """The costs of terms of one place each, at most one per place, with factors > 0; None if floats cannot hold them."""
+    layout = layout_of(space, tuple(t.feature for t in terms))
+    least = _least(space, terms, layout)
+    present = ~np.isnan(least)
+    if not np.isfinite(least[present]).all():
+        return None
+    largest = np.fmax.reduceat(np.where(present, least, 0.0), layout.offset[:-1]) if len(terms) else np.zeros(0)
+    total = float(largest.sum())
+    if not total < 2.0**_BITS:
+        return None
+    shift = min(_FINEST, _BITS - 1 - frexp(total)[1]) if total > 0 else 0
+    whole = np.where(present, np.floor(Unit(shift).counts(np.where(present, least, 0.0))), -1.0).astype(np.int64)
+    offset = layout.offset.tolist()
+    return CellCosts({t.places[0]: whole[offset[i] : offset[i + 1]] for i, t in enumerate(terms)}, shift)
+
+
+@dataclass(frozen=True, eq=False)
+class _Distances:
+    """Of every cell: the least value of a term as a float, half a dozen roundings from the truth; whether it is exact, and
+    whether floats say it at all."""
+
+    value: FloatArray
+    exact: BoolArray
+    plain: BoolArray
+
+
+def _distances(terms: Sequence[DistanceTerm], layout: Layout) -> _Distances:
+    counts = np.diff(layout.offset)
+
+    def spread(values: Sequence[float]) -> FloatArray:
+        return np.repeat(np.array(values, np.float64), counts)
+
+    row, power = spread([t.row for t in terms]), spread([t.power for t in terms])
+    width, factor = spread([float(t.width) for t in terms]), spread([float(t.factor) for t in terms])
+    ordered = [not (isnan(t.row) or t.unordered) and t.power in (1, 2) for t in terms]
+    doubling = [t.factor == 1 and frexp(t.width)[0] == 0.5 and Fraction(float(t.width)) == t.width for t in terms]
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        away = np.maximum(0.0, np.maximum(layout.low - row, row - layout.high)) / width
+        value = np.where(power == 2, away * away, away) * factor
+        inside = ~layout.dense & (layout.low < row) & (row < layout.high)
+        short = np.floor(np.frexp(away)[0] * 2.0**26) == np.frexp(away)[0] * 2.0**26
+        kept = is_exact(layout.low, row) & is_exact(layout.high, row) & ((power == 1) | short)
+    exact = (away == 0) | (kept & np.repeat(np.array(doubling, bool), counts))
+    plain = np.repeat(np.array(ordered, bool), counts) & ~np.isnan(layout.low) & ~inside
+    return _Distances(np.asarray(value, np.float64), np.asarray(exact, bool), np.asarray(plain, bool))
+
+
+def _least(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> FloatArray:
+    """The least value of a term in every cell, or a little less; NaN in cells without legal values."""
+    found = _distances(terms, layout)
+    least = np.where(found.exact, found.value, found.value * _LESS)
+    least[~layout.legal] = np.nan
+    for i in np.flatnonzero(layout.legal & ~found.plain):
+        exact = exact_distance(space, terms[layout.term[i]], int(layout.cell[i]))
+        least[i] = np.nan if exact is None else _rounded_down(exact)
+    return np.asarray(least, np.float64)
+
+
+def _rounded_down(value: Fraction) -> float:
+    """A float no more than the value; infinite for what floats do not hold."""
+    try:
+        found = float(value)
+    except OverflowError:
+        return inf
+    return nextafter(found, -inf) if Fraction(found) > value else found
+
+
+def cell_costs(space: Space, terms: Sequence[DistanceTerm]) -> tuple[CellCost, ...]:
+    """`cell_cost` of several terms with factors > 0."""
+    if not terms:
+        return ()
+    layout = layout_of(space, tuple(t.feature for t in terms))
+    found = _distances(terms, layout)
+    units = Unit(UNARY_SHIFT).counts(found.value)
+    with np.errstate(invalid="ignore"):
+        clear = np.abs(units - np.rint(units)) > units * 2.0**-48
+        sure = found.plain & (units < 2.0**52) & (found.exact | clear)
+        whole = np.floor(np.where(layout.legal & sure, units, 0.0)).astype(np.int64)
+    open_cells = layout.legal & ~sure
+    result = []
+    for term, start, end in zip(terms, layout.offset[:-1].tolist(), layout.offset[1:].tolist(), strict=True):
+        costs: IntegerArray = whole[start:end].copy()
+        if open_cells[start:end].any():
+            units_of = {int(i): _units(space, term, int(i)) for i in np.flatnonzero(open_cells[start:end])}
+            wide = any(abs(v) >= 1 << 61 for v in units_of.values())
+            costs = costs.astype(object) if wide else costs
+            for i, v in units_of.items():
+                costs[i] = v
+        result.append(CellCost(term.point, term.feature, frozen(costs), UNARY_SHIFT))
+    return tuple(result)
+
+
+def _units(space: Space, term: DistanceTerm, cell: int) -> int:
+    found = exact_distance(space, term, cell)
+    return 0 if found is None else Unit(UNARY_SHIFT).floor(found)
+
+
+def best_of_cells(space: Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> LinearForm:
+    """The least (greatest) distance that every cell, or pair of cells, allows."""
+    sign = -1 if upwards else 1
+    signed = [replace(term, factor=term.factor * sign) for term in terms] if upwards else list(terms)
+    alone = [term for term in signed if term.other is None]
+    quick = all(term.factor > 0 for term in alone)
+    costs = cell_costs(space, alone) if quick else tuple(cell_cost(space, term) for term in alone)
+    pairs = [pair_cost(space, term) for term in signed if term.other is not None]
+    return LinearForm(
+        costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs) if upwards else costs,
+        pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),
+    )
+
+
+def costs_of_cells(costs: Sequence[CellCost]) -> CellCosts | None:
+    """Costs that are whole numbers already, in one unit; None if they are negative, too large, or two are of one place."""
+    places = [(c.point, c.feature) for c in costs]
+    shifts = {c.shift for c in costs}
+    if len(set(places)) < len(places) or len(shifts) > 1:
+        return None
+    if any(int(c.costs.min(initial=0)) < 0 for c in costs):
+        return None
+    if sum(int(c.costs.max(initial=0)) for c in costs) >= 1 << _BITS:
+        return None
+    return CellCosts(
+        {place: np.asarray(c.costs, np.int64) for place, c in zip(places, costs, strict=True)}, max(shifts, default=0)
+    )

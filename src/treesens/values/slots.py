@@ -1,0 +1,99 @@
+"""What a feature of a small domain can take: its cells, or each of its values if values are few.
+
+With a slot per value, relations between values are decided by looking at slots alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Difference, Query, SameExcept, Space
+from treesens.compiler.query.values import Place, ValueRange, ValueSum
+from treesens.values.distance_costs import cell_reaches
+
+FEW = 64
+"""Values of a feature that get a slot each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """`cells` int32[n], and the legal values of each slot (None is missing, or a cell without any).
+
+    `split` says whether there is a slot per value.
+    """
+
+    cells: Int32Array
+    reaches: Sequence[ValueRange | None]
+    split: bool = False
+
+    @property
+    def wide(self) -> BoolArray:
+        """Slots of more than one value, bool[n]."""
+        return np.array([r is not None and not r.single for r in self.reaches], bool)
+
+    def of_cells(self, mask: BoolArray) -> Int32Array:
+        """The slots whose cell is in a set, bool[n_cells]."""
+        return np.flatnonzero(mask[self.cells]).astype(np.int32)
+
+
+def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
+    """A slot per cell or, if `split` and there are few values, a slot per value; only legal cells are split."""
+    reaches = cell_reaches(space, feature)
+    whole = Slots(np.arange(len(reaches), dtype=np.int32), reaches)
+    if not split:
+        return whole
+    cells: list[int] = []
+    singles: list[ValueRange | None] = []
+    for cell in np.flatnonzero(space.legal[feature]).tolist():
+        found = values_of(reaches[cell])
+        if found is None or len(singles) + len(found) > FEW:
+            return whole
+        cells += [cell] * len(found)
+        singles += found
+    return Slots(np.array(cells, np.int32), singles, split=True)
+
+
+def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
+    """Every legal value alone; None if there are more than a few. A missing value stays as it is."""
+    if reach is None or reach.single:
+        return [reach]
+    if reach.values is not None:
+        inside = reach.values[(reach.values >= reach.low) & (reach.values <= reach.high)].tolist()
+    elif reach.whole and reach.high - reach.low < FEW:
+        inside = [float(v) for v in range(int(reach.low), int(reach.high) + 1)]
+    else:
+        return None
+    return [ValueRange(v, v, reach.number_type) for v in inside] if len(inside) <= FEW else None
+
+
+def related_features(query: Query) -> set[int]:
+    """The features whose values matter beyond their cells."""
+    found: set[int] = set()
+    for constraint in query.constraints:
+        found |= {f for _, f in _related(constraint, len(query.space.names))}
+    goal = query.objective
+    if goal is not None:
+        found |= {f for term in goal.values for _, f in term.places}
+        found |= {f for change in goal.form.changes for f in change.features}
+        found |= set(goal.nearest.features) if goal.nearest is not None else set()
+    return found
+
+
+def _related(constraint: Constraint, features: int, *, firm: bool = True) -> set[Place]:
+    match constraint:
+        case AllOf(parts):
+            return set[Place]().union(*(_related(part, features, firm=firm) for part in parts))
+        case AnyOf(parts):
+            return set[Place]().union(*(_related(part, features, firm=False) for part in parts))
+        case Difference():
+            return {(constraint.left, constraint.feature), (constraint.right, constraint.other)}
+        case ValueSum():
+            return set(constraint.places)
+        case SameExcept() if not firm:
+            return {(constraint.left, f) for f in range(features) if f not in constraint.varied}
+        case _:
+            return set()

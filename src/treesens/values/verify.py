@@ -1,0 +1,237 @@
+"""Verification of witnesses: concrete values, exact replay, and replay in the library's arithmetic (docs/semantics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.query.domain import is_allowed
+from treesens.compiler.query.evaluate import (
+    Inputs,
+    holds,
+    inputs_of,
+    linear_constraints,
+    reads_scores,
+    scores_of_margins,
+    slack,
+)
+from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, told_apart
+from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
+from treesens.compiler.query.values import Place
+from treesens.values.concretise import NoValues, concretise
+from treesens.values.propagation import CHOICES
+from treesens.values.witness import Replay, Witness
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it; `none` where its
+    cells hold no values that satisfy the relations."""
+
+    reason: str
+    numerical: bool = False
+    none: NoValues | None = None
+
+
+def verify_cells(
+    query: Query,
+    cells: Int32Array,
+    *,
+    near: FloatArray | None = None,
+    library_predict: Sequence[LibraryReplay] | None = None,
+    pins: Mapping[Place, float] | None = None,
+    choices: int = CHOICES,
+) -> Witness | Rejected:
+    """Turns cells int32[points, features] into a witness, or says why they are none.
+
+    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `library_predict` holds, per
+    model, the library itself for the second level of replay; `pins` are values that are chosen already;
+    `choices` limits how many others are tried.
+    """
+    for point in range(len(query.points)):
+        for feature, legal in enumerate(query.space.legal):
+            if not legal[cells[point, feature]]:
+                name = query.space.names[feature]
+                return Rejected(f"{query.points[point].name}.{name} lies in a cell without a legal value")
+    values = concretise(query, cells, near, pins, choices)
+    if isinstance(values, NoValues):
+        return Rejected(values.reason, none=values)
+    return verify_values(query, values, library_predict=library_predict)
+
+
+def verify_values(
+    query: Query, values: FloatArray, *, library_predict: Sequence[LibraryReplay] | None = None
+) -> Witness | Rejected:
+    """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
+
+    Values of a row of a table may lie outside the domain, and yet in a cell that holds legal values.
+    """
+    outside = _outside(query, values)
+    if outside is not None:
+        return Rejected(f"{outside} is no value of its domain")
+    x = inputs_of(query, values)
+    for constraint in query.constraints:
+        if not holds(constraint, x):
+            return Rejected(f"exact replay: {describe(constraint, x)} does not hold")
+    disputed = _judged_otherwise(query, x)
+    if disputed is not None:
+        return Rejected(disputed)
+    margins = _margins(query, values, None)
+    broken = _library_breaks(query, x, margins)
+    if broken is not None:
+        return Rejected(f"in the arithmetic of the library {broken} does not hold", numerical=True)
+    replay = Replay.EMULATED
+    said: list[Predicted | None] = [None] * len(query.points)
+    if library_predict is not None:
+        margins = _margins(query, values, library_predict)
+        broken = _library_breaks(query, x, margins)
+        if broken is not None:
+            return Rejected(f"in the library itself {broken} does not hold", numerical=True)
+        said = _predicted(query, values, library_predict)
+        other = _another_class(query, margins, said)
+        if other is not None:
+            return Rejected(f"the library itself {other}", numerical=True)
+        replay = Replay.LIBRARY
+    probabilities = tuple(
+        tuple(float(p) for p in np.ravel(_probabilities(query.models[point.model].ensemble, row, own)))
+        for point, row, own in zip(query.points, margins, said, strict=True)
+    )
+    return Witness(
+        values=values,
+        cells=x.cells,
+        margins=tuple(tuple(float(m) for m in row) for row in margins),
+        probabilities=probabilities,
+        exact=x.scores,
+        replay=replay,
+        in_band=_inside_band(query, x),
+        classes=tuple(
+            _class_of(query.models[point.model].ensemble, row, own)
+            for point, row, own in zip(query.points, margins, said, strict=True)
+        ),
+    )
+
+
+def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:
+    """What the libraries predict for the points; None for a library that has margins alone."""
+    return [
+        None if (predicts := library_predict[point.model].predicts) is None else predicts(values[number : number + 1])
+        for number, point in enumerate(query.points)
+    ]
+
+
+def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
+    """A point that a constraint asks the class of, and of which the library predicts another class than its margins say."""
+    points_asked = {
+        row.form.scores[0].point
+        for row in rows_in(query.constraints)
+        if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
+    }
+    for number in sorted(points_asked):
+        own, ensemble = said[number], query.models[query.points[number].model].ensemble
+        if own is None or own.classes is None:
+            continue
+        scores = np.asarray(margins[number], np.float64)[None, :]
+        sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
+        # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
+        derived = int(replace(ensemble, ranks_scores=True).predicted_classes(scores)[0]) if sure is None else sure
+        if derived != found:
+            name = str(ensemble.classes[found]) if found >= 0 else "no class of the model"
+            return f"predicts {name} for `{query.points[number].name}`, and not {ensemble.classes[derived]}"
+    return None
+
+
+def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> NDArray[Any]:
+    if said is not None and said.probabilities is not None:
+        return said.probabilities
+    return ensemble.probabilities(margins[None, :])
+
+
+def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
+    """The class of a point: what the library predicts, or what its rule makes of margins that it surely tells apart."""
+    if not ensemble.classes:
+        return None
+    if said is not None and said.classes is not None:
+        return int(said.classes[0]) if said.classes[0] >= 0 else None
+    return sure_classes(ensemble, np.asarray(margins, np.float64)[None, :])[0]
+
+
+def _outside(query: Query, values: FloatArray) -> str | None:
+    """The first feature of a point whose value is not legal; None if all are."""
+    for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
+        for point, value in zip(query.points, values[:, f].tolist(), strict=True):
+            # The float that the model reads is what lies in the domain or not.
+            if not is_allowed(domain, value) and not is_allowed(domain, float(grid.number_type.cast(value))):
+                return f"{point.name}.{query.space.names[f]}"
+    return None
+
+
+def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay] | None) -> list[NDArray[Any]]:
+    # A model is asked once for all of its points.
+    rows: dict[int, NDArray[Any]] = {}
+    for model in {point.model for point in query.points}:
+        points_of_model = [number for number, point in enumerate(query.points) if point.model == model]
+        predict = query.models[model].ensemble.margins_emulated if library_predict is None else library_predict[model]
+        margins = np.asarray(predict(values[points_of_model])).reshape(len(points_of_model), -1)
+        rows.update(zip(points_of_model, margins, strict=True))
+    return [rows[number] for number in range(len(query.points))]
+
+
+def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str | None:
+    """The first constraint that does not hold with the library's scores; None if all hold."""
+    seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
+    for constraint in query.constraints:
+        if reads_scores(constraint) and not holds(told_apart(query, constraint, seen), seen):
+            return describe(constraint, seen)
+    return None
+
+
+def may_hold_in_library(query: Query, values: FloatArray) -> bool:
+    """Whether points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
+    cells = query.space.grid.cells(values)
+    seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
+    return all(holds(blurred(query, constraint, seen), seen) for constraint in query.constraints)
+
+
+def _judged_otherwise(query: Query, x: Inputs) -> str | None:
+    """A score of a forest that its other judge does not confirm (`Forest.judge`); None if all are confirmed."""
+    forms = [row.form for row in linear_constraints(query.constraints)]
+    forms += [query.objective.form] if query.objective is not None else []
+    for form in forms:
+        for term in form.forests:
+            low, high = term.forest.judge(x.values[term.point : term.point + 1])
+            score = term.value(x.cells[term.point]) / term.coefficient
+            if not Fraction(float(low[0])) <= score <= Fraction(float(high[0])):
+                name = query.points[term.point].name
+                return f"the {term.forest.name} says {float(score):.6g} of `{name}`, and by its own judge it is {low[0]:.6g}"
+    return None
+
+
+def _inside_band(query: Query, x: Inputs) -> bool:
+    """Whether some linear constraint holds by less than what the library's sums may be off."""
+    bands = [query.models[p.model].ensemble.bands() for p in query.points]
+    averages = [query.models[p.model].ensemble.average for p in query.points]
+    for constraint in linear_constraints(query.constraints):
+        band = sum(
+            (abs(t.coefficient) * bands[t.point][t.output] * averages[t.point] for t in constraint.form.scores),
+            Fraction(0),
+        )
+        if constraint.form.scores and abs(slack(constraint, x)[1]) <= float(band):
+            return True
+    return False
+
+
+def describe(constraint: Constraint, x: Inputs) -> str:
+    """A constraint in a few words, with by how much it fails if that is a number."""
+    if isinstance(constraint, AtLeast):
+        return f"{constraint.name} (off by {slack(constraint, x)[1]:.3g})"
+    if isinstance(constraint, ProbabilitySum):
+        return constraint.name
+    return type(constraint).__name__

@@ -1,0 +1,69 @@
+"""Which questions fill the table of coverage: those whose constructs have been compared least often with their frontend.
+
+A run with `--fill N` draws several times the questions that it asks, and asks those with the most constructs below N. The kind
+of model is drawn by what it lacks, too. Seeds and drawn questions stay what they are, so a failure can be asked again by its
+seed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.oracle.cases import TRAINERS
+from tests.oracle.language import constructs
+
+DRAWN = 8
+"""Questions that are drawn for each that is asked."""
+
+
+class Filling:
+    """What has been compared so far, by construct and frontend, and what is wanted."""
+
+    def __init__(self, wanted: int, before: Path | None = None) -> None:
+        self.wanted = wanted
+        self.seen: Counter[tuple[str, str]] = Counter()
+        self.drawn: Counter[str] = Counter()
+        if before is not None:
+            for construct, frontend, _, count in json.loads(before.read_text())["compared"]:
+                self.seen[construct, frontend] += count
+
+    def lack(self, construct: str, frontend: str) -> float:
+        """From 1 (never compared) to 0 (as often as wanted)."""
+        return max(0.0, 1 - self.seen[construct, frontend] / self.wanted)
+
+    def trainer(self, seed: int) -> str:
+        """The kind of model of a seed: by what is lacking, and less often what was drawn often without a gain."""
+        names = list(TRAINERS)
+        known = {construct for construct, _ in self.seen}
+        lacks = np.array([sum(self.lack(c, name) for c in known) + 1 for name in names])
+        weights = lacks / np.array([10 + self.drawn[name] for name in names])
+        trainer = str(np.random.default_rng([23, seed]).choice(names, p=weights / weights.sum()))
+        self.drawn[trainer] += 1
+        return trainer
+
+    def pick(self, questions: list[dict[str, Any]], frontend: str, count: int) -> list[dict[str, Any]]:
+        """The `count` questions that lack most, in the order in which they were drawn. A construct that several of them
+        have counts for less with each.
+        """
+        asked = Counter[str]()
+        left = {id(q): (q, sorted(set(constructs(q)))) for q in questions}
+        picked = set[int]()
+        while left and len(picked) < count:
+
+            def gain(item: tuple[int, tuple[dict[str, Any], list[str]]]) -> float:
+                return sum(self.lack(c, frontend) / (1 + asked[c]) for c in item[1][1])
+
+            best, (_, kinds) = max(left.items(), key=gain)
+            picked.add(best)
+            asked.update(kinds)
+            del left[best]
+        return [q for q in questions if id(q) in picked]
+
+    def add(self, kinds: list[str], frontend: str) -> None:
+        for construct in kinds:
+            self.seen[construct, frontend] += 1
