@@ -17,7 +17,8 @@ from treesens.binder.file import bind
 from treesens.certificates.attach import beyond_gap
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GAP_MODELS = ("adult_t300_d5", "german_credit_t500_d5")
@@ -55,8 +56,8 @@ def gap_rows(models: Models, asked: argparse.Namespace) -> Iterator[Row]:
         model = models.model(name)
         for feature in model.ensemble.feature_names:
             start = time.process_time()
-            options = LargestOptions(time_limit=asked.seconds, threads=1)
-            (found,) = largest_gaps(model, varied=[[feature]], options=options).results
+            options = GapOptions(vary=[[feature]], time_limit=asked.seconds, threads=1)
+            (found,) = largest_gaps(model, options=options).results
             took, query = time.process_time() - start, found.query.query
             if found.verdict is Verdict.NONE:
                 yield row_of("largest gaps", f"{name} {feature}: no pair", query, took, asked.limit)

@@ -71,10 +71,11 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
     from treesens.compiler.result import Verdict
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.studies.robustness import RobustOptions, robustness
+    from treesens.studies.robust import RobustOptions
+    from treesens.studies.robustness import robustness
 
     loaded, data = load(model, None), read_table(table)
-    options = RobustOptions(time_limit=seconds, interval=(Fraction(0), Fraction(1)))
+    options = RobustOptions(rows=rows, time_limit=seconds, range=(Fraction(0), Fraction(1)))
     side = Side()
     last = time.process_time()
 
@@ -87,7 +88,7 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
         known = None if row.bound is None or (row.distance is None and not none) else (row.bound, row.distance)
         side.intervals.append((np.inf, np.inf) if none else known)
 
-    robustness(loaded, data, rows, options=options, on_result=note)
+    robustness(loaded, data, options=options, on_result=note)
     return side
 
 

@@ -41,10 +41,11 @@ def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float
     """What is known of each row, and CPU seconds; binding counts for the first."""
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.studies.robustness import RobustOptions, robustness
+    from treesens.studies.robust import RobustOptions
+    from treesens.studies.robustness import robustness
 
     loaded, data = load(model, None), read_table(table)
-    options = RobustOptions(norm=norm, time_limit=seconds, interval=(Fraction(0), Fraction(1)))
+    options = RobustOptions(rows=rows, norm=norm, time_limit=seconds, range=(Fraction(0), Fraction(1)))
     spent: list[float] = []
     last = time.process_time()
 
@@ -54,7 +55,7 @@ def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float
         spent.append(now - last)
         last = now
 
-    return robustness(loaded, data, rows, options=options, on_result=note).rows, spent
+    return robustness(loaded, data, options=options, on_result=note).rows, spent
 
 
 def line(name: str, norm: str, found: list[Any], spent: list[float], known: dict[int, float]) -> str:

@@ -17,7 +17,8 @@ from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.compiler.result import Verdict
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 
 HERE = Path(__file__).resolve().parent / "instances"
 MODELS = {
@@ -46,7 +47,7 @@ def main() -> None:
         unique = sorted({tuple(s) for s in sets})
         varied = [[names[f] for f in group] for group in unique]
         for group, result in zip(
-            unique, largest_gaps(loaded, varied=varied, options=LargestOptions(20)).results, strict=True
+            unique, largest_gaps(loaded, options=GapOptions(vary=varied, time_limit=20)).results, strict=True
         ):
             if result.verdict is not Verdict.FOUND or result.bound is None or result.value is None:
                 continue

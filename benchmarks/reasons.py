@@ -24,8 +24,8 @@ from benchmarks.published import FOLDER
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.studies.reasons import Reason, ReasonOptions, reasons
-from treesens.studies.robustness import RobustOptions
+from treesens.studies.reasons import Reason, reasons
+from treesens.studies.why import WhyOptions
 
 MODELS = {
     "adult_t300_d5": "adult",
@@ -45,8 +45,8 @@ def ours(model: LoadedModel, table: Table, rows: list[int], *, smallest: bool) -
         cpu.append(now - last)
         last = now
 
-    options = RobustOptions(time_limit=20.0)
-    found = reasons(model, table, rows, ReasonOptions(smallest), options=options, on_result=note)
+    options = WhyOptions(rows=rows, smallest=smallest, time_limit=20.0)
+    found = reasons(model, table, options=options, on_result=note)
     sizes = [len(one.features) for one in found if one.features is not None]
     return f"{len(sizes)} | {1000 * statistics.median(cpu):.0f} | {max(cpu):.2f} | {statistics.median(sizes):.0f}"
 

@@ -39,7 +39,8 @@ def forest(bench: Path, folder: Path, data: str) -> Path:
 
 def solve(model: Any, table: Any, rows: list[int], seconds: float) -> str:
     """The cells of one line: rows, proved, and CPU seconds."""
-    from treesens.studies.robustness import RobustOptions, robustness
+    from treesens.studies.robust import RobustOptions
+    from treesens.studies.robustness import robustness
 
     spent: list[float] = []
     last = time.process_time()
@@ -50,7 +51,9 @@ def solve(model: Any, table: Any, rows: list[int], seconds: float) -> str:
         spent.append(now - last)
         last = now
 
-    found = robustness(model, table, rows, options=RobustOptions("l1", seconds), on_result=note).rows
+    found = robustness(
+        model, table, options=RobustOptions(rows=rows, norm="l1", time_limit=seconds), on_result=note
+    ).rows
     closed = sum(row.closed for row in found)
     bounded = sum(row.bound is not None and row.bound > 0 for row in found)
     cells = (

@@ -38,7 +38,8 @@ class Side:
 
 
 def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
-    from treesens.studies.robustness import RobustOptions, robustness
+    from treesens.studies.robust import RobustOptions
+    from treesens.studies.robustness import robustness
 
     side, last = Side(), time.process_time()
 
@@ -50,8 +51,8 @@ def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
         side.proved += row.closed
         last = now
 
-    options = RobustOptions("l1", seconds, interval=(Fraction(0), Fraction(1)))
-    robustness(model, table, rows, options=options, on_result=note)
+    options = RobustOptions(rows=rows, norm="l1", time_limit=seconds, range=(Fraction(0), Fraction(1)))
+    robustness(model, table, options=options, on_result=note)
     return side
 
 

@@ -27,12 +27,13 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
 from treesens.measure.counted import counted_of
-from treesens.measure.sampler import Precision
+from treesens.measure.precision import Precision
 from treesens.measure.search import ShareSearch
 from treesens.measure.share import Share, ShareRun
 from treesens.solve.measures import measure_of
+from treesens.studies.count import CountOptions
 from treesens.studies.questions import gaps_of
-from treesens.studies.shares import CountOptions, Unit, units_of
+from treesens.studies.shares import Unit, units_of
 
 DATA = {
     "adult": "adult", "churn": "churn", "german": "german_credit", "pimadiabetes": "pimadiabetes",

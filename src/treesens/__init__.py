@@ -59,19 +59,15 @@ if TYPE_CHECKING:
         audit,
         check,
         check_text,
-        count,
         diff,
         explain,
-        gap,
         info,
         learn_rules,
         load,
         repair,
-        robust,
         sensitivity,
-        sets,
-        why,
     )
+    from treesens.python.calls import *
     from treesens.python.sessions import session
 
 _MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
@@ -84,6 +80,8 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name == "session":
         return import_module("treesens.python.sessions").session
+    if not name.startswith("_") and name in import_module("treesens.studies.registry").STUDIES:
+        return getattr(import_module("treesens.python.calls"), name)
     if name in __all__:
         return getattr(import_module("treesens.python.api"), name)
     raise AttributeError(f"module 'treesens' has no attribute {name!r}")

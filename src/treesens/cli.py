@@ -17,19 +17,12 @@ from treesens import __version__
 from treesens.compiler.base.files import one_run
 from treesens.errors import TreesensError, unexpected
 from treesens.report.terminal import say, use_any_encoding
+from treesens.studies.registry import STUDIES
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
     "audit": ("treesens.commands.audit", "Try every feature and gap on real rows."),
-    "gap": ("treesens.commands.gap", "The largest gap of every feature, with its proof."),
-    "count": ("treesens.commands.count", "How much of the inputs a feature flips, and who is concerned."),
-    "sets": (
-        "treesens.commands.sets",
-        "Which sets of features flip the decision: all smallest, and all largest that do not.",
-    ),
-    "range": ("treesens.commands.range", "The smallest and the largest score, with their proofs."),
-    "robust": ("treesens.commands.robust", "How far rows are from another class, with proofs."),
-    "why": ("treesens.commands.why", "Which values of a row decide its class, and what would change it."),
+    **STUDIES,
     "vnnlib": ("treesens.commands.vnnlib", "Decide a VNN-LIB property of an ONNX tree ensemble."),
     "learn": ("treesens.commands.learn", "Mine domains and rules from a table, as text of the language."),
     "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
@@ -85,6 +78,10 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in STUDIES:
+            from treesens.commands.study import command_of
+
+            return command_of(cmd_name)
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
 

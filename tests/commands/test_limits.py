@@ -15,7 +15,8 @@ import pytest
 
 import treesens as ts
 from tests.commands.test_command_line import CLI
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -25,7 +26,9 @@ FEATURES = 16
 @pytest.fixture(scope="module")
 def hard(folder: Path) -> float:
     """A margin of the first feature between what a search of seconds reaches and what it excludes, nearer to the former."""
-    (known,) = largest_gaps(ts.load(folder / "m.json"), varied=[["f0"]], options=LargestOptions(4, 1)).results
+    (known,) = largest_gaps(
+        ts.load(folder / "m.json"), options=GapOptions(vary=[["f0"]], time_limit=4, threads=1)
+    ).results
     assert known.value is not None
     assert known.bound is not None
     assert not known.closed

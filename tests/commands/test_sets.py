@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.commands.conftest import Ran
 from tests.studies.test_minimal_sets import asked, xgboost_model
 from treesens.frontends.registry import load
+from treesens.records.plain import plain
 
 
 def test_the_command_tells_the_sets(tmp_path: Path, treesens: Callable[..., Ran]) -> None:
@@ -17,7 +18,7 @@ def test_the_command_tells_the_sets(tmp_path: Path, treesens: Callable[..., Ran]
     result = treesens(*arguments, "--json")
     assert result.code == 0, result.err
     (record,) = result.record["results"]
-    expected = asked(model, 0.4, features=load(model).ensemble.used_features).record()
+    expected = plain(asked(model, 0.4, features=load(model).ensemble.used_features).record())
     assert record["complete"]
     assert [item["features"] for item in record["flip"]] == [item["features"] for item in expected["flip"]]
     assert record["hold"] == expected["hold"]

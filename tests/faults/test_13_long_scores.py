@@ -14,7 +14,8 @@ import pytest
 
 from tests.faults.asking import ask
 from treesens.frontends.registry import load
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 
 NAMES = list("pqr")
 DECLARED = "\n".join(f"feature {f}: integer in [0, 3]" for f in NAMES)
@@ -43,7 +44,7 @@ def test_the_largest_gap_of_long_scores_is_closed(seed: int) -> None:
     model = trained(seed)
     table = Table("d", {f: EVERY[f].to_numpy() for f in NAMES}, len(EVERY))
     loaded = load(model)
-    found = largest_gaps(loaded, align_table(loaded, table), varied=[("p",)], options=LargestOptions(time_limit=20))
+    found = largest_gaps(loaded, align_table(loaded, table), options=GapOptions(vary=[("p",)], time_limit=20))
     (gap,) = found.results
     best = max(pairs(model))
     assert gap.closed

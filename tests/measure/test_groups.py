@@ -20,9 +20,11 @@ from treesens.measure.counted import counted_of
 from treesens.measure.learnt import chow_liu
 from treesens.measure.search import CONCERNED, ShareSearch
 from treesens.python.questions import load
+from treesens.records.plain import plain
 from treesens.solve.measures import MeasureName, measure_of
+from treesens.studies.count import CountOptions
 from treesens.studies.questions import gaps_of
-from treesens.studies.shares import CountOptions, Unit, count_shares, units_of
+from treesens.studies.shares import Unit, count_shares, units_of
 
 GROUP = ["red", "green", "blue"]
 NAMES = ["age", "green", "hours", "red", "blue"]
@@ -137,10 +139,8 @@ def test_rows_and_draws_are_valid(seed: int) -> None:
     frame = frame_of(random)
     model, margins = model_of(random, frame)
     broken = pd.concat([frame, frame.iloc[:7].assign(red=1.0, green=1.0)], ignore_index=True)
-    settings = CountOptions("rows", domain=DOMAIN)
-    (record,) = count_shares(
-        model, read_table(broken), varied=[["age"]], gaps=gaps_of([], [str(SIZE)]), options=settings
-    ).records
+    settings = CountOptions(measure="rows", vary=[["age"]], margin=[str(SIZE)], domain=DOMAIN)
+    (record,) = map(plain, count_shares(model, read_table(broken), options=settings).records)
     found = concerned(margins, ("age",))
     colour = frame[GROUP].to_numpy().argmax(axis=1)
     places = zip(frame["age"].astype(int), frame["hours"].astype(int), colour.tolist(), strict=True)
@@ -172,10 +172,8 @@ def test_a_member_alone_changes_nothing_and_other_features_still_do() -> None:
     random = np.random.default_rng(8)
     frame = frame_of(random)
     model, _ = model_of(random, frame)
-    records = count_shares(
-        model, read_table(frame), varied=[["red"], ["green", "hours"], ["hours"]], gaps=gaps_of([], ["0.01"]),
-        options=CountOptions("uniform", domain=DOMAIN),
-    ).records  # fmt: skip
+    options = CountOptions(vary=[["red"], ["green", "hours"], ["hours"]], margin=["0.01"], domain=DOMAIN)
+    records = [plain(one) for one in count_shares(model, read_table(frame), options=options).records]
     assert records[0]["upper"] == 0.0
     assert (records[1]["lower"], records[1]["upper"]) == (records[2]["lower"], records[2]["upper"])
     assert records[2]["lower"] > 0
@@ -187,10 +185,8 @@ def test_boxes_name_members_as_they_are() -> None:
         random = np.random.default_rng(seed)
         frame = frame_of(random)
         model, margins = model_of(random, frame)
-        (record,) = count_shares(
-            model, read_table(frame), varied=[["age"]], gaps=gaps_of([], [str(SIZE)]),
-            options=CountOptions("uniform", domain=DOMAIN),
-        ).records  # fmt: skip
+        options = CountOptions(vary=[["age"]], margin=[str(SIZE)], domain=DOMAIN)
+        (record,) = map(plain, count_shares(model, read_table(frame), options=options).records)
         boxes = [box for box in record["boxes"] if set(box["where"]) & set(GROUP)]
         if not boxes:
             continue

@@ -16,8 +16,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.measure.counted import counted_of
 from treesens.measure.hunt import hunt
 from treesens.measure.measure import Measure
+from treesens.measure.precision import Precision
 from treesens.measure.proposal import tilts_for
-from treesens.measure.sampler import Precision, Sampler
+from treesens.measure.sampler import Sampler
 from treesens.measure.search import CONCERNED, ShareSearch
 from treesens.solve.measures import measure_of
 from treesens.studies.shares import Unit

@@ -266,7 +266,8 @@ def test_a_bound_that_is_shown_is_never_above_what_is_proved() -> None:
 def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: list[str]) -> None:
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.studies.robustness import RobustOptions, robustness
+    from treesens.studies.robust import RobustOptions
+    from treesens.studies.robustness import robustness
 
     model = load(BENCH / "models" / f"{name}_unrobust.json", None)
     table = read_table(BENCH / "local" / f"rows_{name}.csv")
@@ -278,8 +279,8 @@ def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: lis
             if r["model"] == f"{name}_unrobust" and r["norm"] == norm and r["source"] == "LT-attack"
         }
         rows = sorted(known)[:6]
-        options = RobustOptions(norm=norm, interval=(Fraction(0), Fraction(1)), time_limit=30)
-        for row in robustness(model, table, rows, options=options).rows:
+        options = RobustOptions(rows=rows, norm=norm, range=(Fraction(0), Fraction(1)), time_limit=30)
+        for row in robustness(model, table, options=options).rows:
             assert row.closed
             assert row.distance is not None
             assert row.distance <= known[row.row] * 1.0001

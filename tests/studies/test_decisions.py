@@ -16,13 +16,15 @@ from tests.studies.grids import NAMES, Trained, regressor, several_classes, two_
 from treesens.cli import main
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
+from treesens.records.plain import plain
 from treesens.report.audit_table import show_audit
 from treesens.report.terminal import console
 from treesens.studies.audit import audit
 from treesens.studies.audit_set import AuditOptions
 from treesens.studies.decisions import Asked, decisions_of
 from treesens.studies.domain_file import read_domain
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 from treesens.studies.questions import gaps_of, sizes_of
 
 SEVERAL = ["forest", "tree", "histogram", "xgboost", "lightgbm"]
@@ -145,10 +147,12 @@ def test_values_of_regressors(kind: str) -> None:
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_largest_leads_between_classes(kind: str) -> None:
     trained = several_classes(kind)
-    found = largest_gaps(ts.load(trained.estimator), read_table(trained.frame), options=LargestOptions(20, 1))
+    found = largest_gaps(
+        ts.load(trained.estimator), read_table(trained.frame), options=GapOptions(time_limit=20, threads=1)
+    )
     assert len(found.results) == 9
     for result in found.results:
-        record = result.record()
+        record = plain(result.record())
         first, second = (number_of(trained, name) for name in record["classes"])
         axis = NAMES.index(record["varied"][0])
         one, two = (leads(trained.scores, c).max(axis=axis) for c in (first, second))
@@ -158,14 +162,14 @@ def test_largest_leads_between_classes(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["forest", "histogram", "xgboost"])
 def test_largest_gaps_around_a_cut_off(kind: str) -> None:
     trained = two_classes(kind)
-    options = LargestOptions(20, 1, threshold=Fraction("0.3"))
+    options = GapOptions(time_limit=20, threads=1, threshold=Fraction("0.3"))
     scores, centre = trained.scores[..., 0], 0.3
     if kind != "forest":
         scores, centre = np.log(scores / (1 - scores)), float(np.log(0.3 / 0.7))
     for result in largest_gaps(ts.load(trained.estimator), read_table(trained.frame), options=options).results:
         axis = NAMES.index(result.varied[0])
         best = np.minimum(scores.max(axis=axis) - centre, centre - scores.min(axis=axis)).max()
-        enclosed(result.record(), float(best))
+        enclosed(plain(result.record()), float(best))
 
 
 @pytest.mark.parametrize("threshold", ["0.5", "0.37"])
@@ -177,11 +181,11 @@ def test_cut_offs_between_the_votes_of_pure_trees(threshold: str) -> None:
         trained.frame, trained.estimator.predict(trained.frame)
     )
     chance = forest.predict_proba(trained.grid)[:, 1].reshape(6, 6, 6)
-    options, centre = LargestOptions(20, 1, threshold=Fraction(threshold)), float(threshold)
+    options, centre = GapOptions(time_limit=20, threads=1, threshold=Fraction(threshold)), float(threshold)
     for result in largest_gaps(ts.load(forest), read_table(trained.frame), options=options).results:
         axis = NAMES.index(result.varied[0])
         best = np.minimum(chance.max(axis=axis) - centre, centre - chance.min(axis=axis)).max()
-        enclosed(result.record(), float(best))
+        enclosed(plain(result.record()), float(best))
 
 
 @pytest.mark.parametrize("kind", ["forest", "xgboost"])
@@ -189,7 +193,7 @@ def test_largest_differences_of_regressors(kind: str) -> None:
     trained = regressor(kind)
     for result in largest_gaps(ts.load(trained.estimator), read_table(trained.frame)).results:
         high, low = trained.extremes(trained.scores[..., 0], NAMES.index(result.varied[0]))
-        enclosed(result.record(), float((high - low).max()))
+        enclosed(plain(result.record()), float((high - low).max()))
 
 
 def enclosed(record: dict[str, Any], best: float) -> None:

@@ -16,8 +16,9 @@ from treesens.commands.memory import remembered
 from treesens.compiler.base.floats import next_down_array
 from treesens.errors import UsageError
 from treesens.frontends.registry import load
-from treesens.studies.minimal_sets import MinimalSets, SetOptions, minimal_sets
-from treesens.studies.questions import Gap
+from treesens.records.plain import plain
+from treesens.studies.minimal_sets import MinimalSets, minimal_sets
+from treesens.studies.sets import SetOptions
 
 NAMES = ("f0", "f1", "f2", "f3", "f4")
 Scores = Callable[[NDArray[Any]], NDArray[np.float64]]
@@ -83,11 +84,13 @@ def flipping_sets(rows: NDArray[Any], scores: NDArray[np.float64], margin: float
 
 
 def asked(model: Any, margin: float, **more: Any) -> MinimalSets:
-    features = more.pop("features", NAMES)
-    options = SetOptions(time_limit=more.pop("time_limit", 30.0), most=more.pop("most", None))
-    (found,), _ = minimal_sets(
-        load(model, trust_pickle=True), None, Gap("margin", str(margin)), features=features, options=options, **more
+    options = SetOptions(
+        margin=(str(margin),),
+        features=more.pop("features", NAMES),
+        time_limit=more.pop("time_limit", 30.0),
+        most=more.pop("most", None),
     )
+    (found,), _ = minimal_sets(load(model, trust_pickle=True), None, options=options, **more)
     return found
 
 
@@ -107,7 +110,7 @@ def test_sets_are_those_of_trying_all(train: Callable[[int], Made], seed: int) -
         assert found.complete
         assert set(found.lattice.having) == {one for one in flips if not any(other < one for other in flips)}
         assert set(found.lattice.lacking) == {one for one in holds if not any(one < other for other in holds)}
-        record = found.record()
+        record = plain(found.record())
         assert all(item["minimal"] for item in record["flip"])
         assert all(item["maximal"] for item in record["hold"])
         for item in record["flip"]:
@@ -129,7 +132,7 @@ def test_without_time_every_set_is_open_or_right() -> None:
     assert not any(one in flips for one in found.lattice.lacking)
     assert found.lattice.open_sets
     assert not found.complete
-    assert all(item["reason"] for item in found.record()["open"])
+    assert all(item["reason"] for item in plain(found.record())["open"])
 
 
 def test_some_features_and_some_sets() -> None:
@@ -165,8 +168,8 @@ def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
         after = sum(1 for _ in memory.entries())
     assert before == 2
     assert after == second.asked == whole.asked
-    assert second.record()["flip"] == whole.record()["flip"]
-    assert second.record()["hold"] == whole.record()["hold"]
+    assert plain(second.record())["flip"] == plain(whole.record())["flip"]
+    assert plain(second.record())["hold"] == plain(whole.record())["hold"]
     with remembered(tmp_path / "sets.sqlite", 30.0, "another model") as memory:
         assert memory is not None
         assert memory.known("anything") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,10 +18,12 @@ from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
 from treesens.frontends.registry import load
 from treesens.solve.reasons.decisions import hitting_set
-from treesens.studies.reasons import ReasonOptions, reasons
-from treesens.studies.robustness import RobustOptions, robustness
+from treesens.studies.reasons import reasons
+from treesens.studies.robust import RobustOptions
+from treesens.studies.robustness import robustness
+from treesens.studies.why import WhyOptions
 
-OPTIONS = RobustOptions(time_limit=30.0, interval=(Fraction(0), Fraction(10)))
+OPTIONS = WhyOptions(time_limit=30.0, range=(Fraction(0), Fraction(10)))
 
 
 def table_of(x: np.ndarray, folder: Path) -> Table:
@@ -58,7 +61,7 @@ def sets_of_features() -> list[set[int]]:
 def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(200 + seed, 12)[0]
-    found = reasons(load(booster), table_of(x, tmp_path), range(len(x)), ReasonOptions(smallest), options=OPTIONS)
+    found = reasons(load(booster), table_of(x, tmp_path), options=replace(OPTIONS, smallest=smallest))
     assert len(found) == len(x)
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
@@ -86,7 +89,7 @@ def test_reasons_of_forests_are_those_of_trying_every_set(seed: int, smallest: b
     def decided(points: Any, tie: int) -> Any:
         return np.where(np.abs(forest.predict_proba(points)[:, 0] - 0.5) < 1e-12, tie, classes(points))
 
-    found = reasons(load(forest), table_of(x, tmp_path), range(len(x)), ReasonOptions(smallest), options=OPTIONS)
+    found = reasons(load(forest), table_of(x, tmp_path), options=replace(OPTIONS, smallest=smallest))
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
         own = int(classes(row[None])[0])
@@ -118,7 +121,7 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(400 + seed, 12)[0]
     table, model = table_of(x, tmp_path), load(booster)
-    all_of_them, two = (reasons(model, table, range(len(x)), ReasonOptions(most=k), options=OPTIONS) for k in (9, 2))
+    all_of_them, two = (reasons(model, table, options=replace(OPTIONS, most=k)) for k in (9, 2))
     several = 0
     for one, few, row in zip(all_of_them, two, x, strict=True):
         sufficient = [s for s in sets_of_features() if decides(classes, cuts, row, s)]
@@ -140,10 +143,8 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
 
 def test_reasons_are_unknown_without_time(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(1)
-    options = RobustOptions(time_limit=0.0, interval=OPTIONS.interval)
-    (found,) = reasons(
-        load(booster), table_of(training_set(5, 1)[0], tmp_path), [0], ReasonOptions(most=5), options=options
-    )
+    options = replace(OPTIONS, rows=[0], most=5, time_limit=0.0)
+    (found,) = reasons(load(booster), table_of(training_set(5, 1)[0], tmp_path), options=options)
     assert not found.several
     assert not found.complete
     assert found.reason
@@ -154,13 +155,8 @@ def test_features_that_are_left_out_are_in_no_reason(seed: int, tmp_path: Path) 
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(300 + seed, 10)[0]
     for smallest in (False, True):
-        found = reasons(
-            load(booster),
-            table_of(x, tmp_path),
-            range(len(x)),
-            ReasonOptions(smallest, without=["f1"]),
-            options=OPTIONS,
-        )
+        options = replace(OPTIONS, smallest=smallest, without=["f1"])
+        found = reasons(load(booster), table_of(x, tmp_path), options=options)
         for one, row in zip(found, x, strict=True):
             if one.features is None:
                 assert not decides(classes, cuts, row, {0, 2})
@@ -213,9 +209,9 @@ def test_rows_and_features_that_there_are_not_are_refused(tmp_path: Path) -> Non
     booster, _, _ = xgboost_model(0)
     table = table_of(training_set(1, 3)[0], tmp_path)
     with pytest.raises(UsageError, match="no row 3"):
-        reasons(load(booster), table, [3], options=OPTIONS)
+        reasons(load(booster), table, options=replace(OPTIONS, rows=[3]))
     with pytest.raises(UsageError, match="no feature `age`"):
-        reasons(load(booster), table, [0], ReasonOptions(without=["age"]), options=OPTIONS)
+        reasons(load(booster), table, options=replace(OPTIONS, without=["age"]))
 
 
 def box_holds(classes: Any, columns: list[np.ndarray], own: int) -> bool:
@@ -227,11 +223,9 @@ def box_holds(classes: Any, columns: list[np.ndarray], own: int) -> bool:
 def test_no_side_of_a_box_can_be_moved(seed: int, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(500 + seed, 10)[0]
-    wanted = ReasonOptions(also=["box"])
+    options = replace(OPTIONS, also=["box"])
     moved = 0
-    for one, row in zip(
-        reasons(load(booster), table_of(x, tmp_path), range(len(x)), wanted, options=OPTIONS), x, strict=True
-    ):
+    for one, row in zip(reasons(load(booster), table_of(x, tmp_path), options=options), x, strict=True):
         assert one.also is not None
         box = one.also["box"]
         assert box.keys() == one.features.keys()
@@ -273,7 +267,7 @@ def test_categories_and_missing_values_are_in_a_box_if_the_class_stands(tmp_path
             return None in runs
         return any(r[0] <= value <= r[1] if isinstance(r, list) else r is not None and float(r) == value for r in runs)
 
-    found = reasons(load(booster), read_table(path), range(len(rows)), ReasonOptions(also=["box"]))
+    found = reasons(load(booster), read_table(path), options=WhyOptions(rows=range(len(rows)), also=["box"]))
     missing = several = 0
     for one, row in zip(found, rows, strict=True):
         assert one.also is not None
@@ -297,18 +291,18 @@ def test_what_stands_beside_a_reason_is_what_other_commands_say(tmp_path: Path) 
     booster, classes, _ = xgboost_model(2)
     x = training_set(600, 4)[0]
     table, model = table_of(x, tmp_path), load(booster)
-    found = reasons(model, table, range(len(x)), ReasonOptions(also=["radius", "recourse"]), options=OPTIONS)
+    found = reasons(model, table, options=replace(OPTIONS, also=["radius", "recourse"]))
     for norm, word in (("linf", "radius"), ("l1", "recourse")):
-        options = RobustOptions(norm, time_limit=30.0, interval=OPTIONS.interval)
+        options = RobustOptions(norm=norm, time_limit=30.0, range=OPTIONS.range)
         for one, near, row in zip(found, robustness(model, table, options=options).rows, x, strict=True):
             assert one.also is not None
             told = one.also[word]
-            assert told["distance"] == near.distance
-            assert told["closed"]
-            point = np.array([[told["point"][name] for name in NAMES]], np.float32)
+            assert told.distance == near.distance
+            assert told.closed
+            point = np.array([[told.point[name] for name in NAMES]], np.float32)
             assert classes(point)[0] != classes(row[None])[0]
-            assert told["changes"] == [name for i, name in enumerate(NAMES) if point[0, i] != row[i]]
-            assert told["distance"] == pytest.approx(
+            assert told.changes == [name for i, name in enumerate(NAMES) if point[0, i] != row[i]]
+            assert told.distance == pytest.approx(
                 (np.abs(point[0] - row) / 10).max() if norm == "linf" else (np.abs(point[0] - row) / 10).sum(), abs=1e-6
             )
 
@@ -318,17 +312,17 @@ def test_shares_of_treeshap_add_up_to_the_score_of_the_library(tmp_path: Path) -
     booster, _, _ = xgboost_model(3)
     x = training_set(700, 30)[0]
     model = load(booster)
-    found = reasons(model, table_of(x, tmp_path), [0, 7], ReasonOptions(also=["shap"]), options=OPTIONS)
+    found = reasons(model, table_of(x, tmp_path), options=replace(OPTIONS, rows=[0, 7], also=["shap"]))
     scores = model.margins(x.astype(float))[:, 0]
     for one in found:
         assert one.also is not None
-        shares = one.also["shap"]["values"]
+        shares = one.also["shap"].values
         assert sum(shares.values()) == pytest.approx(scores[one.row] - scores.mean(), abs=1e-4)
         first = set(list(shares)[: len(one.features)])
-        assert one.also["shap"]["agreement"] == len(first & set(one.features)) / len(one.features)
+        assert one.also["shap"].agreement == len(first & set(one.features)) / len(one.features)
 
 
 def test_what_cannot_stand_beside_a_reason_is_refused(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(0)
     with pytest.raises(UsageError, match="`anchors` cannot stand beside a reason"):
-        reasons(load(booster), table_of(training_set(1, 3)[0], tmp_path), [0], ReasonOptions(also=["anchors"]))
+        reasons(load(booster), table_of(training_set(1, 3)[0], tmp_path), options=WhyOptions(also=["anchors"]))

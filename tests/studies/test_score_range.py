@@ -15,7 +15,9 @@ from treesens.cli import group
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.frontends.registry import load
-from treesens.studies.score_range import RangeOptions, ScoreRanges, score_ranges
+from treesens.records.plain import plain
+from treesens.studies.range import RangeOptions
+from treesens.studies.score_range import ScoreRanges, score_ranges
 
 LEVELS = 8
 GRID = np.stack(np.meshgrid(*[np.arange(LEVELS)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.float64)
@@ -42,7 +44,7 @@ def by_library(found: ScoreRanges, scores: np.ndarray[Any, Any], tolerance: floa
     for number, end in enumerate(found.ends):
         column = scores[:, number // 2]
         expected = column.min() if end.sense == "minimize" else column.max()
-        record = end.record()
+        record = plain(end.record())
         assert end.closed
         assert record["value"] == pytest.approx(expected, abs=tolerance)
         place = np.flatnonzero(([record["points"]["a"][name] for name in NAMES] == GRID).all(axis=1))
@@ -74,7 +76,7 @@ def test_forests_have_probabilities(classes: int) -> None:
         column = scores[:, number // 2]
         expected = column.min() if end.sense == "minimize" else column.max()
         assert end.closed
-        assert end.record()["value"] == pytest.approx(expected, abs=1e-12)
+        assert plain(end.record())["value"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_chosen_classes_and_declared_domains(tmp_path: Path) -> None:

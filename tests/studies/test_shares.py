@@ -13,11 +13,13 @@ from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_in
 from treesens.data.tables import read_table
 from treesens.measure.counted import counted_of
 from treesens.measure.search import ShareSearch
+from treesens.records.plain import plain
 from treesens.solve.measures import MeasureName, measure_of
 from treesens.studies.audit import audit
 from treesens.studies.audit_set import AuditOptions
+from treesens.studies.count import CountOptions
 from treesens.studies.questions import gaps_of
-from treesens.studies.shares import CountOptions, Unit, count_shares, units_of
+from treesens.studies.shares import Unit, count_shares, units_of
 
 STOPS = (1, 2, 4, 8, 10**6)
 """Boxes after which a search stops: what is proved at any time has to hold the truth."""
@@ -132,7 +134,8 @@ def test_rows_are_the_rows_that_the_audit_finds(make: Any) -> None:
         gaps = gaps_of(case.sizes, []) if case.kind == "gap" else gaps_of([], case.sizes)
         table = read_table(case.frame)
         audited = audit(case.model, table, gaps=gaps, options=AuditOptions(time_limit=0.3, jobs=1)).records
-        counted = count_shares(case.model, table, gaps=gaps, options=CountOptions("rows")).records
+        options = CountOptions(measure="rows", **{case.kind: case.sizes})
+        counted = map(plain, count_shares(case.model, table, options=options).records)
         flipped = {(tuple(r["varied"]), str(r.get("classes")), r[case.kind]): r["rows_flipped"] for r in audited}
         for record in counted:
             key = tuple(record["varied"]), str(record.get("classes")), record[case.kind]

@@ -12,7 +12,8 @@ from treesens.data.tables import read_table
 from treesens.frontends.registry import load
 from treesens.studies.audit import audit
 from treesens.studies.audit_set import AuditOptions
-from treesens.studies.largest_gap import LargestOptions, largest_gaps
+from treesens.studies.gap import GapOptions
+from treesens.studies.largest_gap import largest_gaps
 from treesens.studies.questions import gaps_of
 
 ASK = """model m from "m"
@@ -29,7 +30,10 @@ def test_swings_agree_everywhere() -> None:
     loaded, table = load(model), read_table(pd.DataFrame(GRID.astype(int), columns=NAMES))
     records = audit(loaded, table, gaps=gaps_of(["0.5"], []), options=AuditOptions(30.0, 1)).records
     swings = {record["varied"][0]: record for record in records}
-    gaps = {one.varied[0]: one for one in largest_gaps(loaded, table, options=LargestOptions(30.0, 1)).results}
+    gaps = {
+        one.varied[0]: one
+        for one in largest_gaps(loaded, table, options=GapOptions(time_limit=30.0, threads=1)).results
+    }
     for axis, name in enumerate(NAMES):
         truth = float((scores.max(axis=axis) - scores.min(axis=axis)).max())
         answer = ts.check_text(ASK.format(domain=DOMAIN, name=name), models={"m": model})["q"].to_dict()["objective"]

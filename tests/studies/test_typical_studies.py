@@ -20,7 +20,7 @@ from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
-from treesens.records.schemas import schema_of
+from treesens.studies.schemas import schema_of
 from treesens.studies.typicality import typical_level
 
 TOPS = {"age": 4, "school": 4, "pay": 4, "coin": 1}

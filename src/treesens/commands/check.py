@@ -99,7 +99,8 @@ def command(
     file does not parse or type-check, 130 interrupted.
     """
     from treesens.compiler.pipeline import Pipeline
-    from treesens.records.answers import SCHEMA_VERSION, envelope
+    from treesens.records.answers import envelope
+    from treesens.records.plain import SCHEMA_VERSION
     from treesens.solve.options import Options
 
     Pipeline.parse(pipeline)

@@ -158,7 +158,7 @@ quiet_option = click.option(
 """For commands that show a table; nothing arrives."""
 
 
-def _named(text: str) -> list[str]:
+def named_set(text: str) -> list[str]:
     """A set of features, which is not empty."""
     if not (names := split(text)):
         raise UsageError("--vary names no feature", remedy="name one, or a set as a,b; without --vary each is tried")
@@ -169,7 +169,7 @@ vary_option = click.option(
     "--vary",
     "-v",
     multiple=True,
-    callback=lambda _context, _option, texts: [_named(text) for text in texts] or None,
+    callback=lambda _context, _option, texts: [named_set(text) for text in texts] or None,
     help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
 )
 """`vary` arrives as a list of sets, None if none is named."""

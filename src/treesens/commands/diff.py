@@ -85,7 +85,7 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.records.answers import SCHEMA_VERSION
+    from treesens.records.plain import SCHEMA_VERSION
     from treesens.studies.audit_set import AuditOptions
     from treesens.studies.difference import difference
     from treesens.studies.questions import gaps_of

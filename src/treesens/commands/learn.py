@@ -51,7 +51,7 @@ def command(
     from treesens.data.rule import RuleOptions
     from treesens.data.rules import mine
     from treesens.data.tables import read_table
-    from treesens.records.answers import SCHEMA_VERSION
+    from treesens.records.plain import SCHEMA_VERSION
     from treesens.report.rules_text import rules_record, rules_text
 
     del what

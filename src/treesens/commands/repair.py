@@ -92,7 +92,7 @@ def command(
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
-    from treesens.records.answers import SCHEMA_VERSION
+    from treesens.records.plain import SCHEMA_VERSION
     from treesens.repairs.run import Repaired, place_of, repair_all, write_all
     from treesens.repairs.sizes import options_of
     from treesens.report.repair_table import show_repairs

@@ -15,7 +15,7 @@ def command(record: str | None) -> int:
 
     Exit codes: 0, or 1 for a command without one.
     """
-    from treesens.records.schemas import schema_names, schema_of
+    from treesens.studies.schemas import schema_names, schema_of
 
     if record is None:
         say("\n".join(schema_names()))

@@ -11,10 +11,9 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.measure.deviation import Bet, Limits, Round
 from treesens.measure.hunt import hunt
+from treesens.measure.precision import Precision
 from treesens.measure.proposal import Tilt, tilts_for
 from treesens.measure.search import Draws, Masses, ShareSearch
-
-EPSILON, DELTA, NEGLIGIBLE = 0.05, 1e-6, 1e-6
 
 _KEPT = 500
 """Concerned inputs of one round that are kept."""
@@ -35,19 +34,6 @@ class Estimate:
     delta: float
     draws: int
     concerned: int
-
-
-@dataclass(frozen=True)
-class Precision:
-    """What is enough: a relative error of `epsilon` with probability 1 - `delta`, or a share of at most `negligible`."""
-
-    epsilon: float = EPSILON
-    delta: float = DELTA
-    negligible: float = NEGLIGIBLE
-
-    def reached(self, low: float, high: float) -> bool:
-        """Whether some value is within epsilon of all of an interval."""
-        return high <= self.negligible or high - low <= self.epsilon * (high + low)
 
 
 @dataclass

@@ -15,7 +15,8 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.measure.sampler import Estimate, Precision, Sampler
+from treesens.measure.precision import Precision
+from treesens.measure.sampler import Estimate, Sampler
 from treesens.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512

@@ -28,9 +28,9 @@ from treesens.python.answer import Answer, Answers
 from treesens.python.builder import File, Question, file
 from treesens.python.questions import CallSettings, answer_file, answer_text, bound_tree, load, warn
 from treesens.python.repairs import Repair, repair
-from treesens.python.rows import Reasons, Robustness, Sets, robust, sets, why
-from treesens.python.shares import Count, count
-from treesens.python.studies import Audit, Diff, Gap, audit, diff, gap
+from treesens.python.rows import Reasons, Robustness, Sets
+from treesens.python.shares import Count
+from treesens.python.studies import Audit, Diff, Gap, audit, diff
 from treesens.report.explain import Explanation
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
@@ -274,6 +274,5 @@ def learn_rules(
 
 __all__ = [
     "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Repair", "Robustness", "Sets",
-    "audit", "check", "check_text", "count", "diff", "explain", "gap", "info", "learn_rules", "load", "repair", "robust",
-    "sensitivity", "sets", "why",
+    "audit", "check", "check_text", "diff", "explain", "info", "learn_rules", "load", "repair", "sensitivity",
 ]  # fmt: skip

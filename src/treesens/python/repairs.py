@@ -12,7 +12,8 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.errors import typed
 from treesens.python.questions import load, table_of
 from treesens.python.settings import check_seconds, check_threshold, check_whole
-from treesens.python.studies import Records, numbers_of, sets_of
+from treesens.python.studies import numbers_of, sets_of
+from treesens.python.study_results import Records
 from treesens.repairs.run import Method, place_of, repair_all, write_all
 from treesens.repairs.sizes import options_of
 

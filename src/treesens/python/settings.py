@@ -70,6 +70,19 @@ def check_seconds(name: str, value: Any) -> None:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
 
 
+def check_number(name: str, value: Any, least: float, most: float) -> None:
+    """UsageError for what is no number in a range."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a number from {least:g} to {most:g}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """UsageError for what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise UsageError(f"`{name}` is {_shown(value)}", remedy="give True or False")
+
+
 def check_tolerance(name: str, value: Any, *, most: float = math.inf) -> None:
     """UsageError for what is no number from 0 to `most`; infinity is none."""
     number = isinstance(value, int | float) and not isinstance(value, bool)

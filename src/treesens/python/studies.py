@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError, typed
 from treesens.python.questions import load, table_of
 from treesens.python.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
+from treesens.python.study_results import Columns, Records, StudyResult
 from treesens.report.notebook_progress import progress_bar
 
 if TYPE_CHECKING:
@@ -32,39 +32,6 @@ def _name(record: dict[str, Any]) -> str:
     """What a record is about: the features, and the classes if there are several."""
     classes = record.get("classes")
     return ", ".join(record["varied"]) + (f" ({' / '.join(map(str, classes))})" if classes else "")
-
-
-class Columns(ABC):
-    """What a study says as columns of numbers: a frame, and a table in a notebook."""
-
-    source: Any
-    """The data, whose library the frame is of."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-    def frame(self) -> Any:
-        """The numbers as a frame of the library that the data came in; as columns if they came from a file, or without data."""
-        return in_library_of(self.source, self.columns)
-
-    def _repr_html_(self) -> str:
-        from treesens.report.notebook import columns_html
-
-        return columns_html(self.columns)
-
-
-class Records(Columns):
-    """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
-
-    records: list[dict[str, Any]]
-
-    def __len__(self) -> int:
-        return len(self.records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +118,8 @@ class Audit(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class Gap(Records):
+class Gap(StudyResult):
     """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
-
-    records: list[dict[str, Any]]
-    warnings: tuple[str, ...]
-    interrupted: bool
-    source: Any = field(repr=False)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -288,52 +250,6 @@ def audit(
     source = loaded.ensemble.source.path
     inputs = reading.inputs | ({Path(source).resolve()} if source else set())
     return Audit(found.records, found.warnings, found.interrupted, data, found, settings, tuple(sorted(inputs)))
-
-
-@typed
-def gap(
-    model: Any,
-    data: Any = None,
-    *,
-    label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
-    threshold: float | None = None,
-    classes: Sequence[str | int] = (),
-    domain: str | Path | None = None,
-    replay: Literal["emulated", "library"] = "emulated",
-    typical: float | None = None,
-    typical_by: Literal["chow-liu", "isolation"] = "chow-liu",
-    real: Sequence[str] = (),
-    close: float = 0.02,
-    time_limit: float = 30.0,
-    threads: int = 2,
-    jobs: int = 1,
-    seed: int = 0,
-) -> Gap:
-    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
-    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
-    rows count.
-    """
-    from treesens.studies.domain_file import read_domain
-    from treesens.studies.largest_gap import LargestOptions, largest_gaps
-
-    check_choice("replay", replay, ("emulated", "library"))
-    _check_common(time_limit, jobs, seed)
-    check_whole("threads", threads, 1, MOST_JOBS)
-    options = LargestOptions(time_limit, threads, jobs, seed, close, replay == "library", real)
-    options.threshold = None if threshold is None else check_threshold(threshold)
-    options.classes = tuple(map(str, classes))
-    options.domain = read_domain(None if domain is None else Path(domain))
-    options.typical = _level(typical, typical_by, data)
-    found = None
-    with interruptible() as interruption, progress_bar("searching") as advance:
-        table, sets = None if data is None else table_of(data, label, None), sets_of(vary)
-        stop = interruption.event
-        found = largest_gaps(load(model), table, varied=sets, options=options, stop=stop, on_result=advance)
-    if found is None:
-        raise KeyboardInterrupt
-    return Gap([result.record() for result in found.results], found.warnings, found.interrupted, data)
 
 
 @typed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import treesens
-from treesens.records.answers import SCHEMA_VERSION
 from treesens.records.domains import domain_records, rule_records
+from treesens.records.plain import SCHEMA_VERSION
 from treesens.studies.audit import Audit
 
 

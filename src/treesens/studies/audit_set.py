@@ -31,9 +31,10 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
+from treesens.studies.count import CountOptions
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.questions import Gap, Questions
-from treesens.studies.shares import CountOptions, Unit, check_countable, share_record
+from treesens.studies.shares import Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep
 from treesens.studies.typicality import TypicalLevel
 from treesens.values.verify import verify_values
@@ -93,7 +94,11 @@ class SetAudit:
         self.limit = options.time_limit
         self.certificates = options.certificates
         self.level = options.typical
-        self.counting = None if options.measure is None else CountOptions(options.measure, self.limit, options.seed)
+        self.counting = (
+            None
+            if options.measure is None
+            else CountOptions(measure=options.measure, time_limit=self.limit, seed=options.seed)
+        )
         if options.measure is not None:
             # Before any search: an audit must not end in an error after all of its work.
             check_countable(questions.gaps[0][1], options.measure)

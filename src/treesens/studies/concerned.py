@@ -13,6 +13,7 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.domain import ValueDomain, cell_range
 from treesens.compiler.query.query import Space
 from treesens.records.answers import label_of
+from treesens.studies.count import TraitRecord
 
 _LEAST_DIFFERENCE = 0.03
 """Of shares that are worth a line."""
@@ -33,10 +34,10 @@ class Trait:
         """Information about the statement, in nats, that "is concerned" carries: the relative entropy of the two shares."""
         return _entropy(self.concerned, self.all) + _entropy(1 - self.concerned, 1 - self.all)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> TraitRecord:
         """The facts for JSON."""
-        shares = {"concerned": round(self.concerned, 4), "all": round(self.all, 4)}
-        return {"feature": self.feature, "words": self.words, **shares}
+        shares = round(self.concerned, 4), round(self.all, 4)
+        return TraitRecord(feature=self.feature, words=self.words, concerned=shares[0], all=shares[1])
 
 
 def _entropy(one: float, two: float) -> float:

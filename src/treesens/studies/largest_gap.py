@@ -17,8 +17,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from pathlib import Path
-from typing import Any
 
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
@@ -39,19 +37,20 @@ from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record, points_of
+from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
+from treesens.studies.gap import CLOSE, GapOptions, GapRecord
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
-from treesens.studies.running import as_finished, one_at_a_time
-from treesens.studies.typicality import TypicalLevel
+from treesens.studies.running import as_finished, library_of
+from treesens.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of
+from treesens.studies.study import Asking, Found
+from treesens.studies.typicality import TypicalLevel, typical_level
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
-
-CLOSE = 0.02
-"""The search ends where the bound is within this part of the value."""
 
 _SLICE = 0.1
 _BITS = 128
@@ -82,47 +81,25 @@ class LargestGap:
     close: float = CLOSE
     typical: TypicalLevel | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> GapRecord:
         """The facts for JSON; points in the user's own labels."""
-        return {
-            "varied": list(self.varied),
+        made = [] if self.certificate is None else [certificate_record(self.certificate)]
+        return GapRecord(
+            varied=list(self.varied),
             **self.decision.record(),
-            "verdict": str(self.verdict),
-            "largest_gap": self.value,
-            "largest_gap_bound": self.bound,
-            "closed": self.closed,
-            "tolerance": {"relative": self.close, "absolute": 0.0},
-            "reason": self.reason,
-            "points": None if self.witness is None else points_of(self.query.query, self.witness),
-            "replay": None if self.witness is None else str(self.witness.replay),
-            "nodes": self.nodes,
-            **({} if self.typical is None else {"typical": self.typical.record()}),
-            **({} if self.certificate is None else {"certificates": [certificate_record(self.certificate)]}),
-            "seconds": round(self.seconds, 6),
-        }
-
-
-@dataclass
-class LargestOptions:
-    """`time_limit` in seconds for each set of features, `threads` of one search, `jobs` sets at a time.
-
-    `replay_in_library` replays pairs in the library itself. Features in `real` take fractions although their columns hold
-    whole numbers.
-    """
-
-    time_limit: float = 30.0
-    threads: int = 2
-    jobs: int = 1
-    seed: int = 0
-    close: float = CLOSE
-    replay_in_library: bool = False
-    real: Sequence[str] = ()
-    certificates: Path | None = None
-    threshold: Fraction | None = None
-    classes: Sequence[str] = ()
-    domain: Sequence[ast.Declaration] = ()
-    typical: TypicalLevel | None = None
-    """Only pairs of inputs that are typical of the table count."""
+            verdict=str(self.verdict),
+            largest_gap=self.value,
+            largest_gap_bound=self.bound,
+            closed=self.closed,
+            tolerance=ToleranceRecord(relative=self.close, absolute=0.0),
+            reason=self.reason,
+            points=None if self.witness is None else points_of(self.query.query, self.witness),
+            replay=None if self.witness is None else str(self.witness.replay),
+            nodes=self.nodes,
+            typical=ABSENT if self.typical is None else TypicalRecord(**self.typical.record()),
+            certificates=certificates_of(made),
+            seconds=round(self.seconds, 6),
+        )
 
 
 @dataclass
@@ -138,15 +115,16 @@ def questions_of(
     model: LoadedModel,
     table: Table | None,
     varied: Sequence[Sequence[str]],
-    options: LargestOptions,
+    options: GapOptions,
     diagnostics: Diagnostics | None = None,
+    typical: TypicalLevel | None = None,
 ) -> list[tuple[tuple[str, ...], Decision, ResolvedQuestion]]:
     """A question per set and decision, over the table's domain if there is one."""
     asked = natural_question(model.ensemble, options.threshold, options.classes)
     decisions = decisions_of(model.ensemble, asked)
     check_features(model, varied)
     units = [(tuple(group), decision) for group in varied for decision in decisions]
-    only = () if options.typical is None else (options.typical.clause(),)
+    only = () if typical is None else (typical.clause(),)
     queries = [ast.Query(ast.Name(f"q{i}"), _widest(*unit, only)) for i, unit in enumerate(units)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
@@ -164,23 +142,23 @@ def largest_gaps(
     model: LoadedModel,
     table: Table | None = None,
     *,
-    varied: Sequence[Sequence[str]] | None = None,
-    options: LargestOptions | None = None,
+    options: GapOptions | None = None,
     stop: threading.Event | None = None,
     on_result: Callable[[LargestGap], None] | None = None,
 ) -> LargestGaps:
-    """The largest gap of every set (default: every feature by itself), between every two classes of a model of several. A set
+    """The largest gap of every set of features, between every two classes of a model of several. A set
     event keeps what is known by then.
     """
-    options = options or LargestOptions()
+    options = options or GapOptions()
     table = None if table is None else align_table(model, table)
-    groups = sets_of(model, varied)
+    groups = sets_of(model, options.vary)
     halt = stop or threading.Event()
     diagnostics = Diagnostics()
-    questions = questions_of(model, table, groups, options, diagnostics)
-    library_predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
+    level = typical_level(options.typical, options.typical_by, has_table=table is not None)
+    questions = questions_of(model, table, groups, options, diagnostics, level)
+    library_predict = library_of(model, options.replay)
     found: dict[int, LargestGap] = {}
-    tasks = [partial(_one, *unit, options, library_predict, halt) for unit in questions]
+    tasks = [partial(_one, *unit, options, level, library_predict, halt) for unit in questions]
     for number, result in as_finished(tasks, options.jobs):
         if result is not None:
             found[number] = result
@@ -193,7 +171,8 @@ def _one(
     varied: tuple[str, ...],
     decision: Decision,
     question: ResolvedQuestion,
-    options: LargestOptions,
+    options: GapOptions,
+    level: TypicalLevel | None,
     library_predict: list[LibraryReplay] | None,
     stop: threading.Event,
 ) -> LargestGap | None:
@@ -211,7 +190,7 @@ def _one(
         None,
         0.0,
         close=options.close,
-        typical=options.typical,
+        typical=level,
     )
     return answered(
         f"the largest gap of {' and '.join(varied)}",
@@ -221,7 +200,7 @@ def _one(
 
 
 def _searched(
-    bare: LargestGap, options: LargestOptions, library_predict: list[LibraryReplay] | None, stop: threading.Event
+    bare: LargestGap, options: GapOptions, library_predict: list[LibraryReplay] | None, stop: threading.Event
 ) -> LargestGap:
     start, question = time.perf_counter(), bare.query
     asked = Options(backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict)
@@ -255,7 +234,7 @@ def _searched(
     return _with_certificate(done, options)
 
 
-def _with_certificate(done: LargestGap, options: LargestOptions) -> LargestGap:
+def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
     """The gap with the certificate of its bound, or of there being no pair at all."""
     if options.certificates is None or (done.bound is None and done.verdict is not Verdict.NONE):
         return done
@@ -269,7 +248,7 @@ def _with_certificate(done: LargestGap, options: LargestOptions) -> LargestGap:
     return replace(done, certificate=made)
 
 
-def _farthest(bare: LargestGap, asked: Options, options: LargestOptions, stop: threading.Event) -> LargestGap:
+def _farthest(bare: LargestGap, asked: Options, options: GapOptions, stop: threading.Event) -> LargestGap:
     """The largest difference of one score, which the engine maximises: as closely as everywhere, if there is time."""
     asked = replace(asked, tolerance=min(options.close, RELATIVE))
     query = bare.query.query
@@ -370,3 +349,10 @@ def _reached(question: ResolvedQuestion, witness: Witness) -> float:
     rows = _score_rows(query)
     slacks = [form_value(row.form, inputs) - row.bound.enclose(_BITS)[0] for row in rows]
     return nearest_double(min(slacks) / query.models[0].ensemble.average)
+
+
+def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
+    """The largest gap of every set, and between every two classes of a model of several."""
+    found = largest_gaps(asked.model, asked.table, options=asked.options, stop=asked.stop, on_result=asked.advance)
+    records = [one.record() for one in found.results]
+    return Found(records, found.warnings, found.interrupted, all(one.closed for one in records), found)

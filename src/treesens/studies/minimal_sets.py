@@ -34,23 +34,13 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import Asked, Decision, decisions_of
 from treesens.studies.lattice import Lattice, Set
-from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of
-from treesens.studies.running import Memory, one_at_a_time
+from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
+from treesens.studies.running import Memory, library_of
+from treesens.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
+from treesens.studies.study import Asking, Found
 
 _MOST_FEATURES = 400
 """Choices of what to remove are made one inside the other."""
-
-
-@dataclass
-class SetOptions:
-    """`time_limit` in seconds for each set; `most` sets of features that flip, and no more. The others are those of `gap`."""
-
-    time_limit: float = 10.0
-    seed: int = 0
-    most: int | None = None
-    replay_in_library: bool = False
-    real: Sequence[str] = ()
-    domain: Sequence[ast.Declaration] = ()
 
 
 @dataclass
@@ -69,26 +59,26 @@ class MinimalSets:
     asked: int = 0
     seconds: float = 0.0
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> SetsRecord:
         """The facts for JSON; sets in the order of their size."""
         lattice = self.lattice
-        return {
+        return SetsRecord(
             **self.decision.record(),
-            "complete": self.complete,
-            "flip": [
-                {"features": self._named(one), "minimal": lattice.is_minimal(one), "points": self.pairs[one]}
+            complete=self.complete,
+            flip=[
+                FlippingSet(features=self._named(one), minimal=lattice.is_minimal(one), points=self.pairs[one])
                 for one in self._ordered(lattice.having)
             ],
-            "hold": [
-                {"features": self._named(one), "maximal": lattice.is_maximal(one)}
+            hold=[
+                HoldingSet(features=self._named(one), maximal=lattice.is_maximal(one))
                 for one in self._ordered(lattice.lacking)
             ],
-            "open": [
-                {"features": self._named(one), "reason": self.reasons[one]} for one in self._ordered(lattice.open_sets)
+            open=[
+                OpenSet(features=self._named(one), reason=self.reasons[one]) for one in self._ordered(lattice.open_sets)
             ],
-            "decisions": self.asked,
-            "seconds": round(self.seconds, 6),
-        }
+            decisions=self.asked,
+            seconds=round(self.seconds, 6),
+        )
 
     def _named(self, one: Set) -> list[str]:
         return [self.names[f] for f in sorted(one)]
@@ -100,33 +90,30 @@ class MinimalSets:
 def minimal_sets(
     model: LoadedModel,
     table: Table | None,
-    gap: Gap,
     *,
-    features: Sequence[str] | None = None,
-    asked: Asked | None = None,
-    options: SetOptions | None = None,
+    options: SetOptions,
     memory: Memory | None = None,
     stop: threading.Event | None = None,
     on_set: Callable[[str], None] | None = None,
 ) -> tuple[list[MinimalSets], tuple[str, ...]]:
-    """The sets among `features` (default: all that the model asks about) for every decision of the model, and warnings.
+    """The sets among the features (default: all that the model asks about) for every decision of the model, and warnings.
 
     A set event keeps what is known by then; `on_set` is told of every answer. Raises UsageError for unknown features.
     """
-    options, diagnostics = options or SetOptions(), Diagnostics()
+    gap, diagnostics = options.size, Diagnostics()
     table = None if table is None else align_table(model, table)
-    chosen = list(model.ensemble.used_features if features is None else dict.fromkeys(features))
+    chosen = list(model.ensemble.used_features if options.features is None else dict.fromkeys(options.features))
     check_features(model, [chosen])
     if len(chosen) > _MOST_FEATURES:
         raise UsageError(f"{len(chosen)} features have too many sets", remedy="name some of them: --features a,b,c")
-    decisions = decisions_of(model.ensemble, asked or Asked(gap.kind))
+    decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         decision.check(gap.size)
     finds = [pair_of(chosen, decision.clauses(gap.size)) for decision in decisions]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     queries = [ast.Query(ast.Name(f"q{number}"), find) for number, find in enumerate(finds)]
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
-    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
+    predict = library_of(model, options.replay)
     how = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
     results = []
     for decision, find, question in zip(decisions, finds, bound, strict=True):
@@ -232,3 +219,17 @@ def _with_varied(query: Query, features: Set) -> Query:
     names = tuple(query.space.names[f] for f in sorted(features))
     parts = tuple(replace(c, varied=features) if isinstance(c, SameExcept) else c for c in query.constraints)
     return replace(query, constraints=parts, varied=names)
+
+
+def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
+    """The sets of every decision."""
+    results, warnings = minimal_sets(
+        asked.model,
+        asked.table,
+        options=asked.options,
+        memory=asked.memory,
+        stop=asked.stop,
+        on_set=asked.say,
+    )
+    records = [one.record() for one in results]
+    return Found(records, warnings, asked.stop.is_set(), all(one.complete for one in records), results)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -22,32 +22,18 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.records.answers import label_of, points_of, region_of
+from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, RowDecisions
 from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
-from treesens.studies.robustness import RobustOptions, RowQuestions, nearest_input
+from treesens.studies.robustness import RowQuestions, nearest_input
+from treesens.studies.study import Asking, Found
+from treesens.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
-
-ALSO = ("box", "radius", "recourse", "shap")
-"""What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
-by l1, and TreeSHAP.
-"""
-
-
-@dataclass(frozen=True)
-class ReasonOptions:
-    """Which reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features; and what
-    is wanted beside them (`also`, of ALSO).
-    """
-
-    smallest: bool = False
-    most: int = 1
-    without: Sequence[str] = ()
-    also: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -72,32 +58,30 @@ class Reason:
     complete: bool = False
     also: dict[str, Any] | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> WhyRecord:
         """The facts for JSON."""
-        several = {} if self.several is None else {"reasons": list(self.several), "complete": self.complete}
-        return {
-            "row": self.row,
-            "class": self.predicted,
-            "sufficient": self.features,
-            "minimal": self.minimal,
-            "smallest": self.smallest,
-            **several,
-            "contrast": None if self.contrast is None else list(self.contrast),
-            "point": self.point,
+        return WhyRecord(
+            row=self.row,
+            class_=self.predicted,
+            sufficient=self.features,
+            minimal=self.minimal,
+            smallest=self.smallest,
+            reasons=ABSENT if self.several is None else list(self.several),
+            complete=ABSENT if self.several is None else self.complete,
+            contrast=None if self.contrast is None else list(self.contrast),
+            point=self.point,
             **(self.also or {}),
-            "decisions": self.decisions,
-            "reason": self.reason,
-            "seconds": round(self.seconds, 6),
-        }
+            decisions=self.decisions,
+            reason=self.reason,
+            seconds=round(self.seconds, 6),
+        )
 
 
 def reasons(
     model: LoadedModel,
     table: Table,
-    rows: Sequence[int],
-    wanted: ReasonOptions | None = None,
     *,
-    options: RobustOptions | None = None,
+    options: WhyOptions | None = None,
     stop: threading.Event | None = None,
     on_result: Callable[[Reason], None] | None = None,
 ) -> list[Reason]:
@@ -105,9 +89,10 @@ def reasons(
 
     Raises UsageError for rows and features that there are not, and for what cannot stand beside a reason.
     """
-    study = _Study(RowQuestions(model, table, options or RobustOptions()), wanted or ReasonOptions(), stop)
+    options = options or WhyOptions()
+    study = _Study(RowQuestions(model, table, domain=options.range, seed=options.seed), options, stop)
     result: list[Reason] = []
-    for row in rows:
+    for row in range(table.rows) if options.rows is None else options.rows:
         if not 0 <= row < table.rows:
             raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
         if stop is not None and stop.is_set():
@@ -126,7 +111,7 @@ def _no_reason(row: int, why: str = "") -> Reason:
 class _Study:
     """The reasons of rows over one binding of model and table."""
 
-    def __init__(self, questions: RowQuestions, wanted: ReasonOptions, stop: threading.Event | None) -> None:
+    def __init__(self, questions: RowQuestions, wanted: WhyOptions, stop: threading.Event | None) -> None:
         self.questions, self.asked, self.stop = questions, wanted, stop
         self.space = questions.of_class[0].query.space
         self.ensemble = questions.of_class[0].models[0].ensemble
@@ -157,7 +142,7 @@ class _Study:
     def row(self, row: int) -> Reason:
         """Why a row has its class."""
         start = time.perf_counter()
-        questions, options = self.questions, self.questions.options
+        questions, options = self.questions, self.asked
         budget = Budget.of(options.time_limit, self.stop)
         predicted = questions.predicted(row)
         bare = _no_reason(row)
@@ -222,31 +207,41 @@ class _Study:
         query = self.questions.of_class[0].query
         return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
 
-    def _nearest(self, row: int, predicted: int, norm: str) -> dict[str, Any]:
+    def _nearest(self, row: int, predicted: int, norm: str) -> DistanceRecord:
         """The nearest input of another class by a norm, with what it changes."""
-        limits = self.questions.options
+        limits = self.asked
         mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
         found = nearest_input(self.questions, row, predicted, mine, norm=norm, stop=self.stop)
         own = self._shown(frozenset(range(len(self.space.names))), row)
         changes = [] if found.point is None else [name for name, value in found.point.items() if value != own[name]]
         bound = None if found.bound is None or math.isinf(found.bound) else found.bound
-        return {
-            "norm": norm,
-            "verdict": str(found.verdict),
-            "distance": found.distance,
-            "bound": bound,
-            "closed": found.closed,
-            "changes": changes,
-            "point": found.point,
-        }
+        return DistanceRecord(
+            norm=norm,
+            verdict=str(found.verdict),
+            distance=found.distance,
+            bound=bound,
+            closed=found.closed,
+            changes=changes,
+            point=found.point,
+        )
 
-    def _shap(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
+    def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
         """TreeSHAP of every feature, and the part of a reason that is among as many features of the greatest values."""
         output = predicted if self.ensemble.n_outputs > 1 else 0
         values = self.contributions.of(self.questions.rows[row], output)
         order = np.argsort(-np.abs(values), kind="stable")
-        found: dict[str, Any] = {"values": {self.space.names[f]: float(values[f]) for f in order}, "agreement": None}
+        agreement = None
         if known.several and known.several[0]:
             reason = known.several[0]
-            found["agreement"] = len(reason & set(order[: len(reason)].tolist())) / len(reason)
-        return found
+            agreement = len(reason & set(order[: len(reason)].tolist())) / len(reason)
+        return ShapRecord(values={self.space.names[f]: float(values[f]) for f in order}, agreement=agreement)
+
+
+def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
+    """A reason for every row."""
+    assert asked.table is not None
+    wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
+    found = reasons(asked.model, asked.table, options=asked.options, stop=asked.stop, on_result=asked.advance)
+    records = [one.record() for one in found]
+    decided = all(one.sufficient is not None for one in records)
+    return Found(records, (), len(found) < wanted, decided, found)

@@ -31,29 +31,15 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
+from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
 from treesens.studies.questions import declarations_of
-from treesens.studies.running import Memory, one_at_a_time
-
-NORMS = ("linf", "l2", "l1", "l0")
-
-
-@dataclass
-class RobustOptions:
-    """`time_limit` in seconds for each row. `interval` is the domain of every number; without it the ranges of the table's
-    columns are. Distances are in widths of the domains. If `targeted` every other class has a distance of its own.
-    """
-
-    norm: str = "linf"
-    time_limit: float = 10.0
-    seed: int = 0
-    interval: tuple[Fraction, Fraction] | None = None
-    replay_in_library: bool = False
-    real: Sequence[str] = ()
-    targeted: bool = False
+from treesens.studies.robust import RobustOptions, RobustRecord, TargetRecord
+from treesens.studies.running import Memory, library_of
+from treesens.studies.study import Asking, Found
 
 
 @dataclass(frozen=True)
@@ -140,21 +126,21 @@ class RowRobustness:
         """Whether no input within a radius has another class: proved."""
         return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> RobustRecord:
         """The facts for JSON."""
-        return {
-            "row": self.row,
-            "class": self.predicted,
-            "correct": self.correct,
-            "verdict": None if self.verdict is None else str(self.verdict),
-            "distance": self.distance,
-            "bound": None if self.verdict is Verdict.NONE else self.bound,
-            "closed": self.closed,
-            "point": self.point,
-            "reason": self.reason,
-            **({"targets": [one.record() for one in self.targets]} if self.targets else {}),
-            "seconds": round(self.seconds, 6),
-        }
+        return RobustRecord(
+            row=self.row,
+            class_=self.predicted,
+            correct=self.correct,
+            verdict=None if self.verdict is None else str(self.verdict),
+            distance=self.distance,
+            bound=None if self.verdict is Verdict.NONE else self.bound,
+            closed=self.closed,
+            point=self.point,
+            reason=self.reason,
+            targets=[TargetRecord(**one.record()) for one in self.targets] or ABSENT,
+            seconds=round(self.seconds, 6),
+        )
 
 
 @dataclass
@@ -185,13 +171,19 @@ class Robustness:
 class RowQuestions:
     """The questions about single rows of a table, over one binding of a model."""
 
-    def __init__(self, model: LoadedModel, table: Table, options: RobustOptions) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        table: Table,
+        *,
+        domain: tuple[Fraction, Fraction] | None = None,
+        norm: str = "linf",
+        seed: int = 0,
+    ) -> None:
         if not model.ensemble.classes:
             raise UsageError("a regressor has no classes", remedy="ask about its value in a file: `value(a) >= ..`")
-        if options.norm not in NORMS:
-            raise UsageError(f"there is no norm `{options.norm}`", remedy="use " + ", ".join(NORMS))
-        self.model, self.table, self.options = model, align_table(model, table), options
-        self._declared = _declarations(model, options)
+        self.model, self.table, self.norm, self.seed = model, align_table(model, table), norm, seed
+        self._declared = _declarations(model, domain)
         self.session = Session(
             ast.File((*self._declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
             Path(),
@@ -212,7 +204,7 @@ class RowQuestions:
         other: ast.Formula = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
         if target is not None:
             other = ast.ClassIs(a, label_of_class(self.model.ensemble, target))
-        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.options.norm)  # type: ignore[arg-type]
+        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
         return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
 
     def _bound(self, find: ast.Find) -> ResolvedQuestion:
@@ -233,24 +225,24 @@ class RowQuestions:
     def question(
         self, row: int, predicted: int, target: int | None = None, norm: str | None = None
     ) -> ResolvedQuestion:
-        """The nearest input of another class than that of the row, or of the target. Default: the norm of the options."""
+        """The nearest input of another class than that of the row, or of the target. Default: the norm of the questions."""
         return self._bound(self._find(predicted, row, target=target, norm=norm))
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
         """What the answer to this question depends on besides model and table: its text, and the seed."""
         find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
-        return f"{self._declarations}\0{find}\0{self.options.seed}"
+        return f"{self._declarations}\0{find}\0{self.seed}"
 
     @cached_property
     def _declarations(self) -> str:
         return identity(ast.File(self._declared))
 
 
-def _declarations(model: LoadedModel, options: RobustOptions) -> tuple[ast.Declaration, ...]:
-    named = declarations_of(model, options.real, has_table=True)
-    if options.interval is None:
+def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -> tuple[ast.Declaration, ...]:
+    named = declarations_of(model, (), has_table=True)
+    if given is None:
         return named
-    low, high = options.interval
+    low, high = given
     if low >= high:
         raise UsageError("the range is empty", remedy="write --range LOW HIGH with LOW < HIGH")
     domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
@@ -262,23 +254,22 @@ def _declarations(model: LoadedModel, options: RobustOptions) -> tuple[ast.Decla
 def robustness(
     model: LoadedModel,
     table: Table,
-    rows: Sequence[int] | None = None,
     *,
     options: RobustOptions | None = None,
     memory: Memory | None = None,
     stop: threading.Event | None = None,
     on_result: Callable[[RowRobustness], None] | None = None,
 ) -> Robustness:
-    """The robustness of rows (default: all); `memory` has answers of earlier runs. A set event keeps what is known by then.
+    """The robustness of rows; `memory` has answers of earlier runs. A set event keeps what is known by then.
     Raises UsageError for rows that are not in the table."""
     options = options or RobustOptions()
-    questions = RowQuestions(model, table, options)
-    wanted = range(table.rows) if rows is None else rows
+    questions = RowQuestions(model, table, domain=options.range, norm=options.norm, seed=options.seed)
+    wanted = range(table.rows) if options.rows is None else options.rows
     beyond = [row for row in wanted if not 0 <= row < table.rows]
     if beyond:
         raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
     truth = _labels(model, table)
-    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
+    predict = library_of(model, options.replay)
     result = Robustness(warnings=tuple(item.render() for item in questions.session.warnings))
     for row in wanted:
         if stop is not None and stop.is_set():
@@ -286,7 +277,7 @@ def robustness(
             break
         found = answered(
             f"row {row}",
-            partial(_one, questions, row, truth, predict, memory, stop),
+            partial(_one, questions, row, options, truth, predict, memory, stop),
             partial(RowRobustness, row, "", None, None, None, None, seconds=0.0),
         )
         if stop is not None and stop.is_set() and not found.closed:
@@ -314,13 +305,14 @@ def _plain(value: Any) -> str:
 def _one(
     questions: RowQuestions,
     row: int,
+    options: RobustOptions,
     truth: list[str] | None,
     predict: list[LibraryReplay] | None,
     memory: Memory | None,
     stop: threading.Event | None,
 ) -> RowRobustness:
     start = time.perf_counter()
-    options, classes = questions.options, questions.model.ensemble.classes
+    classes = questions.model.ensemble.classes
     predicted = questions.predicted(row)
     if predicted is None:
         return RowRobustness(row, "", None, None, None, None, "a value is missing that the domain does not allow", 0.0)
@@ -381,3 +373,18 @@ def _nearest(
     if memory is not None and (found.closed or stop is None or not stop.is_set()):
         memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
     return found
+
+
+def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
+    """The nearest input of another class for every row."""
+    assert asked.table is not None
+    found = robustness(
+        asked.model,
+        asked.table,
+        options=asked.options,
+        memory=asked.memory,
+        stop=asked.stop,
+        on_result=asked.advance,
+    )
+    records = [row.record() for row in found.rows]
+    return Found(records, found.warnings, found.interrupted, all(one.closed for one in records), found)

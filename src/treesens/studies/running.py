@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import frontend
 
 _Done = TypeVar("_Done")
 
@@ -59,3 +62,11 @@ def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
             return predicts(rows)
 
     return LibraryReplay(locked, None if predicts is None else predicted)
+
+
+def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
+    """What replays the witnesses about a model: its library, if `replay` is `library`, or `auto` and it is installed; None for
+    its arithmetic alone.
+    """
+    wanted = replay == "library" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
+    return [one_at_a_time(model.replay)] if wanted else None

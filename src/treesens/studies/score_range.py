@@ -10,14 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.tolerance import USUAL, Closeness, Tolerance
+from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Result, Verdict
 from treesens.data.alignment import align_table
@@ -31,7 +30,10 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
 from treesens.studies.decisions import label_of_class
 from treesens.studies.questions import bind_study, declarations_of
-from treesens.studies.running import as_finished, one_at_a_time
+from treesens.studies.range import RangeOptions, RangeRecord
+from treesens.studies.running import as_finished, library_of
+from treesens.studies.shared_records import ToleranceRecord, certificates_of
+from treesens.studies.study import Asking, Found
 
 Sense = Literal["minimize", "maximize"]
 _A = ast.Name("a")
@@ -69,42 +71,26 @@ class RangeEnd:
             else "open: not closed in the time given, or by the whole numbers that scores are counted in"
         )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> RangeRecord:
         """The facts for JSON; the input in the user's own labels."""
         goal, witness, query = self.result.objective, self.result.witness, self.question.query
-        made = certificate_records(self.result)
-        return {
-            "class": self.label,
-            "score": self.score,
-            "end": "smallest" if self.sense == "minimize" else "largest",
-            "verdict": str(self.result.verdict),
-            "value": None if goal is None else goal.value,
-            "bound": None if goal is None else goal.bound,
-            "closed": self.closed,
-            "status": str(self.status),
-            "tolerance": None if goal is None else goal.tolerance.record(),
-            "reason": self._reason,
-            "points": None if witness is None else points_of(query, witness),
-            "scores": None if witness is None else scores_of(query, witness, 0),
-            "replay": None if witness is None else str(witness.replay),
-            **({"certificates": made} if made else {}),
-            "seconds": round(self.seconds, 6),
-        }
-
-
-@dataclass
-class RangeOptions:
-    """`time_limit` in seconds for each end, `threads` of one search; features in `real` take fractions."""
-
-    time_limit: float = 30.0
-    threads: int = 2
-    seed: int = 0
-    classes: Sequence[str] = ()
-    real: Sequence[str] = ()
-    domain: Sequence[ast.Declaration] = ()
-    replay_in_library: bool = False
-    certificates: Path | None = None
-    tolerance: Tolerance = USUAL
+        return RangeRecord(
+            class_=self.label,
+            score=self.score,
+            end="smallest" if self.sense == "minimize" else "largest",
+            verdict=str(self.result.verdict),
+            value=None if goal is None else goal.value,
+            bound=None if goal is None else goal.bound,
+            closed=self.closed,
+            status=str(self.status),
+            tolerance=None if goal is None else ToleranceRecord(**goal.tolerance.record()),
+            reason=self._reason,
+            points=None if witness is None else points_of(query, witness),
+            scores=None if witness is None else scores_of(query, witness, 0),
+            replay=None if witness is None else str(witness.replay),
+            certificates=certificates_of(certificate_records(self.result)),
+            seconds=round(self.seconds, 6),
+        )
 
 
 @dataclass
@@ -133,10 +119,10 @@ def score_ranges(
     queries = [ast.Query(ast.Name(f"q{i}"), _asked(model.ensemble, *unit)) for i, unit in enumerate(units)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     questions = bind_study(model, table, (*declared, *queries), diagnostics)
-    predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
+    predict = library_of(model, options.replay)
     asked = Options(backend="native", seed=options.seed, threads=options.threads, library_predict=predict)
     asked = replace(asked, time_limit=options.time_limit, certificates=options.certificates, regions=False)
-    asked = asked.asking_for(options.tolerance)
+    asked = asked.asking_for(options.near_enough)
     done: dict[int, RangeEnd] = {}
     tasks = [
         partial(_one, model.ensemble, *unit, question, asked, halt)
@@ -198,3 +184,15 @@ def _name(ensemble: Ensemble) -> str:
     if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY:
         return "value"
     return "probability" if predicts_probabilities(ensemble) else "raw score"
+
+
+def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
+    """Both ends of every score."""
+    found = score_ranges(asked.model, asked.table, options=asked.options, stop=asked.stop, on_result=asked.advance)
+    records = [end.record() for end in found.ends]
+    return Found(records, found.warnings, found.interrupted, all(one.closed for one in records), found)
+
+
+def total(asked: Asking[RangeOptions]) -> int:
+    """How many ends there are."""
+    return len(ends_of(asked.model.ensemble, asked.options.classes))

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,40 +24,36 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.measure.counted import Counted, counted_of
 from treesens.measure.measure import Measure
-from treesens.measure.sampler import Precision
 from treesens.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.measure.share import Share, ShareRun
+from treesens.records.plain import plain
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.solve.tasks.data_rows import table_in_play
 from treesens.studies.concerned import traits_of, where
+from treesens.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
 from treesens.studies.decisions import Asked, Decision, decisions_of
-from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, sets_of
+from treesens.studies.questions import (
+    Gap,
+    bind_study,
+    check_features,
+    declarations_of,
+    pair_of,
+    sets_of,
+    sizes_of,
+)
+from treesens.studies.study import Asking, Found
 
 _LARGEST = 3
 _FULL_DRAWS = 5_000
 
 
 @dataclass
-class CountOptions:
-    """`time_limit` in seconds for every question; see `Precision` for what is enough. The others are those of the audit."""
-
-    measure: MeasureName = "uniform"
-    time_limit: float = 10.0
-    seed: int = 0
-    precision: Precision = field(default_factory=Precision)
-    real: Sequence[str] = ()
-    threshold: Fraction | None = None
-    classes: Sequence[str] = ()
-    domain: Sequence[ast.Declaration] = ()
-
-
-@dataclass
 class Shares:
     """Records per (varied set, decision, gap), in the order of the request; those that were not reached are left out."""
 
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[CountRecord] = field(default_factory=list)
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -67,18 +62,17 @@ def count_shares(
     model: LoadedModel,
     table: Table | None = None,
     *,
-    varied: Sequence[Sequence[str]] | None = None,
-    gaps: Sequence[Gap],
     options: CountOptions,
     stop: threading.Event | None = None,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_record: Callable[[CountRecord], None] | None = None,
     on_progress: Callable[[Masses], None] | None = None,
 ) -> Shares:
     """Counts for every set of features, decision and gap. A set event keeps what is known by then."""
     check_measure(options.measure, table is not None)
     table = None if table is None else align_table(model, table)
     diagnostics = Diagnostics()
-    units = units_of(model, table, sets_of(model, varied), gaps, options, diagnostics)
+    varied, gaps = sets_of(model, options.vary), sizes_for(model, options)
+    units = units_of(model, table, varied, gaps, options, diagnostics)
     halt = stop or threading.Event()
     found = Shares(warnings=tuple(item.render() for item in diagnostics))
     for unit in units:
@@ -90,6 +84,11 @@ def count_shares(
             on_record(record)
     found.interrupted = halt.is_set()
     return found
+
+
+def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
+    """The sizes that are asked about."""
+    return sizes_of(model, options.gap, options.margin, options.threshold, options.classes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ _OF_AUDITS = ("measure", "lower", "upper", "estimate", "closed", "reason", "who"
 
 def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> dict[str, Any]:
     """What an audit tells of a share: nothing that a clock says."""
-    found = count_unit(unit, options, stop)
+    found = plain(count_unit(unit, options, stop))
     return {name: found[name] for name in _OF_AUDITS}
 
 
@@ -144,7 +143,7 @@ def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
 
 def count_unit(
     unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
-) -> dict[str, Any]:
+) -> CountRecord:
     """The record of one question."""
     start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
     head: dict[str, Any] = {
@@ -162,7 +161,7 @@ def count_unit(
         )
     except OutOfTime:
         found = _unknown_share(f"{budget.reason}: {NOT_LEARNT}")
-    return {**head, **found, "seconds": round(time.monotonic() - start, 6)}
+    return CountRecord(**head, **found, seconds=round(time.monotonic() - start, 6))
 
 
 def _counted(
@@ -214,7 +213,7 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
     estimate = None
     if share.estimate is not None:
         e = share.estimate
-        estimate = {"value": e.value, "low": e.low, "high": e.high, "delta": e.delta, "draws": e.draws}
+        estimate = EstimateRecord(value=e.value, low=e.low, high=e.high, delta=e.delta, draws=e.draws)
     full = search.draw_full(_FULL_DRAWS, seed=1)
     open_part = 0.0 if share.estimate is None else max(0.0, share.estimate.value - masses.lower)
     drawn = np.concatenate([full, share.drawn]) if open_part > 0 and len(share.drawn) else full
@@ -224,7 +223,7 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
     weights /= max(weights.sum(), 1e-300)
     traits = traits_of(space, counted.varied, groups.everyone(measure), groups.unfolded_rows(drawn), weights)
     boxes = [
-        {"share": mass, "where": where(space, counted.varied, *groups.unfolded_box(low, high))}
+        BoxRecord(share=mass, where=where(space, counted.varied, *groups.unfolded_box(low, high)))
         for low, high, mass in search.largest_full(_LARGEST)
     ]
     return {
@@ -239,3 +238,16 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
         "open_boxes": masses.open_boxes,
         "full_boxes": masses.full_boxes,
     }
+
+
+def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
+    """The share of every set of features, decision and gap."""
+    found = count_shares(asked.model, asked.table, options=asked.options, stop=asked.stop, on_record=asked.advance)
+    return Found(found.records, found.warnings, found.interrupted, all(one.closed for one in found.records), found)
+
+
+def total(asked: Asking[CountOptions]) -> int:
+    """How many shares there are."""
+    options = asked.options
+    sets = len(options.vary) if options.vary is not None else asked.model.ensemble.n_features
+    return len(sizes_for(asked.model, options)) * sets

@@ -12,7 +12,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict
 from treesens.measure.counted import Counted, counted_of
-from treesens.measure.sampler import Precision
+from treesens.measure.precision import Precision
 from treesens.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.measure.share import ShareRun
 from treesens.solve.driver import FIRST_MOMENT

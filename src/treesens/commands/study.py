@@ -1,0 +1,159 @@
+"""The command of a study, made from its declaration."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED, quiet_option, trust_option
+from treesens.commands.memory import journal_option, remembered
+from treesens.commands.study_options import option_of
+from treesens.commands.study_outputs import Outputs, outputs_of
+from treesens.compiler.base.interruption import interruptible
+from treesens.records.plain import plain
+from treesens.report.terminal import say, say_json
+from treesens.solve.afterwards import have_own_fault
+from treesens.studies import kinds
+from treesens.studies.registry import study_of
+from treesens.studies.study import Asking, Door, Found, Study, declared
+
+_PATH: click.Path = click.Path(path_type=Path)
+
+
+def study_command(study: Study[Any, Any]) -> click.Command:
+    """The command: models and rows, then the options of the study in their order, then how it runs and what it prints."""
+    rows = [] if study.table is None else [
+        click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table),
+        click.Option(["label", "--label"], required=study.needs_label, help=study.label),
+    ]  # fmt: skip
+    words = tuple(study.fails)
+    fail = [click.Option(["fail_on", "--fail-on"], type=click.Choice(words), help=study.fail_words)] if words else []
+    plural = "the model, if its content does" if len(study.models) == 1 else "both files, if their content does"
+    command = click.Command(
+        study.name,
+        params=[
+            *(click.Argument([name], type=_PATH) for name in study.models),
+            *rows,
+            *map(option_of, declared(study.options, Door.COMMAND)),
+            *fail,
+            click.Option(["form", "--format"], help=f"The format of {plural} not show it."),
+            click.Option(["as_json", "--json"], is_flag=True, help="One JSON object on standard output."),
+        ],
+        callback=lambda **given: run(study, given),
+        help=inspect.cleandoc(study.text),
+    )
+    for more in (trust_option, *((journal_option,) if study.journal else ()), quiet_option):
+        command = more(command)
+    return command
+
+
+def command_of(name: str) -> click.Command:
+    """The command of a study by its name."""
+    return study_command(study_of(name))
+
+
+def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
+    """Asks a study, shows and writes what it finds; returns the exit code."""
+    asked = _asking(study, given)
+    outputs = outputs_of(study.name, asked)
+    found: Found[Any] | None = None
+    with (
+        _remembered(study, given, asked) as memory,
+        interruptible() as interruption,
+        _progress(study, asked, outputs) as (
+            advance,
+            tell,
+        ),
+    ):
+        found = study.asked(replace(asked, stop=interruption.event, memory=memory, advance=advance, say=tell))
+    if found is None:
+        return INTERRUPTED
+    for warning in found.warnings:
+        say(warning, err=True)
+    records = [plain(record) for record in found.records]
+    if getattr(asked.options, "certificates", None) is not None and "certificates" in study.record.__annotations__:
+        from treesens.certificates.attach import summary
+
+        say(summary(records), err=True)
+    document = plain(study.documented(asked, found))
+    if given["as_json"]:
+        say_json(document)
+    else:
+        outputs.show(records, document, found)
+    outputs.write(records, document, found)
+    return exit_code(study, found, records, given.get("fail_on"))
+
+
+def exit_code(study: Study[Any, Any], found: Found[Any], records: list[dict[str, Any]], fail_on: str | None) -> int:
+    """How the command of a study ends."""
+    if found.interrupted:
+        return INTERRUPTED
+    if fail_on is not None and study.fails[fail_on](found.records):
+        return VIOLATED
+    if have_own_fault(study.faults(records)):
+        return INTERNAL
+    return EXPECTED if found.decided else INCONCLUSIVE
+
+
+def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
+    """What is asked: complete options, and files that are read."""
+    from treesens.data.tables import read_table
+    from treesens.frontends.registry import load
+
+    mine = declared(study.options, Door.COMMAND)
+    paths = [given[name] for name in study.models]
+    models = tuple(load(path, given["form"], trust_pickle=given["trust_pickle"]) for path in paths)
+    table = None if given.get("data") is None else read_table(given["data"], label=given["label"])
+    values = {one.field: given[one.field] for one in mine}
+    for one in mine:
+        if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
+            values[one.field] = read_table(values[one.field], label=given["label"])
+    files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
+    line = shlex.join(["treesens", *sys.argv[1:]])
+    return Asking(models, table, study.options(**values), files=files, command=line)
+
+
+@contextmanager
+def _remembered(study: Study[Any, Any], given: dict[str, Any], asked: Asking[Any]) -> Iterator[Any]:
+    """Answers of earlier runs, if a journal is named."""
+    if not study.journal:
+        yield None
+        return
+    from treesens.studies.running import library_of
+
+    content = (asked.model.ensemble.source.sha256, given["form"], None if asked.table is None else asked.table.sha256)
+    in_library = library_of(asked.model, asked.options.replay) is not None
+    limit = asked.options.time_limit
+    with remembered(given["journal"], limit, study.name, *content, given["label"], in_library) as memory:
+        yield memory
+
+
+@contextmanager
+def _progress(
+    study: Study[Any, Any], asked: Asking[Any], outputs: Outputs
+) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
+    """What is told of records and of what is being done: a bar if it is known how many records there will be, or a line."""
+    from treesens.report.show import Progress, tracker
+
+    total = study.expected(asked)
+    if total is not None:
+        with tracker(study.work, total) as advance:
+            yield lambda _: advance(), outputs.say
+        return
+    with Progress(1) as progress:
+        if study.work:
+            progress.start(0, study.work)
+
+        def tell(words: str) -> None:
+            progress.say(words)
+            outputs.say(words)
+
+        yield lambda _: None, tell

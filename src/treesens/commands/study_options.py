@@ -1,0 +1,128 @@
+"""The options of a study as those of a command: each kind has its type and its reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
+from treesens.commands.decision_options import Cutoff
+from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.numbers import fraction_of
+from treesens.errors import UsageError
+from treesens.studies import kinds
+from treesens.studies.study import REQUIRED, Declared
+
+_FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
+
+
+def option_of(one: Declared) -> click.Option:
+    """The option of a command that reads one option of a study."""
+    option = one.option
+    default = one.default if option.at_command is None else option.at_command
+    words = [one.field, one.flag, *([option.short] if option.short else [])]
+    shown = not (default is REQUIRED or default is None or default is False or default == ())
+    more: dict[str, Any] = {"default": default, "show_default": True} if shown else {}
+    if default is REQUIRED:
+        more["required"] = True
+    return click.Option(words, help=option.sentence, metavar=option.metavar, **more, **_reading(one))
+
+
+def _reading(one: Declared) -> dict[str, Any]:
+    """The type of an option for click, and what makes a value of the words."""
+    match one.option.kind:
+        case kinds.Text() | kinds.Percent():
+            return {}
+        case kinds.Flag():
+            return {"is_flag": True}
+        case kinds.Whole(least, most):
+            return {"type": Whole(min=least, max=most)}
+        case kinds.Number(low, high):
+            return {"type": Number(min=low, max=high)}
+        case kinds.Seconds():
+            return {"type": SECONDS}
+        case kinds.Choice(words):
+            return {"type": ReplayChoice(words) if one.field == "replay" else click.Choice(words)}
+        case kinds.Chance():
+            return {"type": Cutoff()}
+        case kinds.Names(repeated=True):
+            return {"multiple": True, "callback": _read(lambda texts: tuple(name for t in texts for name in split(t)))}
+        case kinds.Names():
+            return {"callback": _read(lambda text: one.default if text is None else tuple(split(text)))}
+        case kinds.Groups():
+            return {"multiple": True, "callback": _read(lambda texts: [named_set(text) for text in texts] or None)}
+        case kinds.Sizes(single=True):
+            return {"callback": _read(lambda text: () if text is None else (text,))}
+        case kinds.Sizes():
+            return {"callback": _read(lambda text: tuple(split(text)))}
+        case kinds.Numbers():
+            return {"callback": _read(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
+        case kinds.RowNumbers():
+            return {"callback": _read(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
+        case kinds.Ends():
+            return {"nargs": 2, "type": str, "default": None, "callback": _read(lambda ends: ends_of(ends, one.flag))}
+        case kinds.DomainFile():
+            return {"type": _FILE, "callback": _read(_domain)}
+        case kinds.InputFile():
+            return {"type": _FILE}
+        case kinds.TableFile():
+            return {"type": click.Path(path_type=Path)}
+        case kinds.OutputPath(folder=True):
+            return {"type": OutputFile(folder=True), "callback": _read(_folder)}
+        case kinds.OutputPath():
+            return {"type": OutputFile()}
+
+
+def _read(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
+    return lambda _context, _option, value: reading(value)
+
+
+def _domain(path: Path | None) -> Sequence[Any]:
+    from treesens.studies.domain_file import read_domain
+
+    return read_domain(path)
+
+
+def _folder(path: Path | None) -> Path | None:
+    if path is not None:
+        path.mkdir(parents=True, exist_ok=True)
+        check_writable(path / "certificate")
+    return path
+
+
+def _is_row(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def rows_of(text: str, flag: str = "--rows") -> list[int]:
+    """The rows that `0,5,10-19` names, in its order. Raises UsageError if a part is neither a number nor a range."""
+    remedy = f"write {flag} 0,5,10-19"
+    rows: list[int] = []
+    for part in split(text):
+        first, dash, last = part.partition("-")
+        if not _is_row(first) or (dash and not _is_row(last)) or (dash and int(last) < int(first)):
+            raise UsageError(f"`{part}` is no row and no range of rows", remedy=remedy)
+        if dash and int(last) - int(first) > 10_000_000:
+            raise UsageError(f"`{part}` is too long a range", remedy="name fewer rows")
+        rows += range(int(first), (int(last) if dash else int(first)) + 1)
+    if not rows:
+        raise UsageError("no row is named", remedy=remedy)
+    return rows
+
+
+def ends_of(given: tuple[str, str] | None, flag: str) -> tuple[Fraction, Fraction] | None:
+    """The two numbers of a range, exactly."""
+    return None if given is None else (number_of(given[0], flag), number_of(given[1], flag))
+
+
+def number_of(text: str, flag: str) -> Fraction:
+    """A number as it is written. UsageError for what is none."""
+    try:
+        return fraction_of(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"{flag}: `{text}` is no number", remedy="write a number such as 0.5") from None

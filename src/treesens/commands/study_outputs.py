@@ -1,0 +1,50 @@
+"""What the command of a study shows and writes: a table, and whatever a study has beside it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from treesens.studies.study import Asking, Found
+
+TABLES = {
+    "gap": "treesens.report.largest_table:show_largest",
+    "count": "treesens.report.share_table:show_shares",
+    "range": "treesens.report.range_table:show_ranges",
+}
+"""What draws the records of a study; others are drawn by their columns."""
+BESIDE = {
+    "robust": "treesens.commands.robust:RobustOutputs",
+    "sets": "treesens.commands.sets:SetsOutputs",
+    "why": "treesens.commands.why:WhyOutputs",
+}
+"""Studies whose commands write more than a table, with the class that does."""
+
+
+class Outputs:
+    """The outputs of one run. What would stop one of them is said before the work, when it is made."""
+
+    def __init__(self, name: str, asked: Asking[Any]) -> None:
+        self.name, self.asked = name, asked
+
+    def say(self, words: str) -> None:
+        """What is being done."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The records as people read them."""
+        del document, found
+        place = TABLES.get(self.name, "treesens.report.records_table:show_records")
+        module, _, function = place.partition(":")
+        getattr(import_module(module), function)(records)
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """Files beside the answers."""
+
+
+def outputs_of(name: str, asked: Asking[Any]) -> Outputs:
+    """The outputs of the command of a study."""
+    if name not in BESIDE:
+        return Outputs(name, asked)
+    module, _, kind = BESIDE[name].partition(":")
+    made: Outputs = getattr(import_module(module), kind)(name, asked)
+    return made

@@ -1,0 +1,15 @@
+"""The studies as functions, each made when it is asked for; `calls.pyi` has their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treesens.python.study import study_call
+from treesens.studies.registry import STUDIES, study_of
+
+
+def __getattr__(name: str) -> Any:
+    if name not in STUDIES or study_of(name).call is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = made = study_call(study_of(name))
+    return made

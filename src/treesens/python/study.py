@@ -1,0 +1,139 @@
+"""The Python call of a study, made from its declaration: its signature, its text, and the type stub `calls.pyi`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import Parameter
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.files import check_writable, one_run
+from treesens.compiler.base.interruption import interruptible
+from treesens.errors import typed
+from treesens.python.questions import load, table_of
+from treesens.python.study_options import annotation_of, default_of, taken
+from treesens.python.study_results import RESULTS, Called, StudyResult
+from treesens.report.notebook_progress import progress_bar
+from treesens.studies import kinds
+from treesens.studies.registry import STUDIES, study_of
+from treesens.studies.study import REQUIRED, Asking, Door, Found, Study, declared
+
+
+def calls() -> Iterator[Study[Any, Any]]:
+    """The studies that can be called."""
+    return (study for name in STUDIES if (study := study_of(name)).call is not None)
+
+
+def result_of(study: Study[Any, Any]) -> Any:
+    """What a study returns in Python."""
+    if study.name not in RESULTS:
+        return StudyResult
+    module, _, kind = RESULTS[study.name].partition(":")
+    return getattr(import_module(module), kind)
+
+
+def signature_of(study: Study[Any, Any]) -> inspect.Signature:
+    """Models and rows by position or name, options by name alone."""
+    named = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="Any") for name in study.models]
+    if study.table is not None:
+        default = Parameter.empty if study.needs_table else None
+        named.append(Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation="Any"))
+        label = (Parameter.empty, "str") if study.needs_label else (None, "str | None")
+    options = [
+        Parameter(
+            one.field,
+            Parameter.POSITIONAL_OR_KEYWORD if one.field in study.by_position else Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if one.default is REQUIRED else default_of(one),
+            annotation=annotation_of(one),
+        )
+        for one in declared(study.options, Door.PYTHON)
+    ]
+    named += [one for one in options if one.name in study.by_position]
+    if study.table is not None:
+        named.append(Parameter("label", Parameter.KEYWORD_ONLY, default=label[0], annotation=label[1]))
+    named += [one for one in options if one.name not in study.by_position]
+    return inspect.Signature(named, return_annotation=result_of(study).__name__)
+
+
+def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
+    """The call: options are checked once, Ctrl-C returns what is known so far."""
+    signature = signature_of(study)
+    checked = typed(_ask)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            bound = signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{study.name}() {error}") from None
+        bound.apply_defaults()
+        return checked(study, bound.arguments)
+
+    call.__name__ = call.__qualname__ = study.name
+    call.__doc__ = inspect.cleandoc(study.call or "")
+    call.__module__ = "treesens.python.calls"
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
+    label, data = given.get("label"), given.get("data")
+    values = {one.field: taken(one, given[one.field]) for one in declared(study.options, Door.PYTHON)}
+    with one_run() as reading:
+        models = tuple(load(given[name]) for name in study.models)
+        for one in declared(study.options, Door.PYTHON):
+            if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
+                values[one.field] = table_of(values[one.field], label, None)
+            if isinstance(one.option.kind, kinds.OutputPath) and values[one.field] is not None:
+                check_writable(values[one.field])
+        options = study.options(**values)
+        found: Found[Any] | None = None
+        with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
+            table = None if data is None else table_of(data, label, None)
+            asked = Asking(models, table, options, interruption.event, advance)
+            found = study.asked(asked)
+        if found is None:
+            raise KeyboardInterrupt
+    sources = (model.ensemble.source.path for model in models)
+    inputs = reading.inputs | {Path(path).resolve() for path in sources if path}
+    return result_of(study).of(Called(asked, found, data, tuple(sorted(inputs))))
+
+
+def stub() -> str:
+    """The text of `calls.pyi`."""
+    studies = sorted(calls(), key=lambda study: study.name)
+    modules: dict[str, list[str]] = {}
+    for study in studies:
+        kind = result_of(study)
+        modules.setdefault(kind.__module__, []).append(kind.__name__)
+    lines = [
+        "# Made from the declarations of the studies: python -m tests.house.calls_stub --write",
+        "from collections.abc import Sequence",
+        "from pathlib import Path",
+        "from typing import Any, Literal",
+        "",
+        *(f"from {module} import {', '.join(sorted(set(names)))}" for module, names in sorted(modules.items())),
+        "",
+        f"__all__ = [{', '.join(chr(34) + study.name + chr(34) for study in studies)}]",
+        "",
+    ]
+    for study in studies:
+        lines += [*_stub_of(study), ""]
+    return "\n".join(lines)
+
+
+def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
+    signature, star = signature_of(study), False
+    yield f"def {study.name}("
+    for one in signature.parameters.values():
+        if one.kind is Parameter.KEYWORD_ONLY and not star:
+            star = True
+            yield "    *,"
+        default = "" if one.default is Parameter.empty else f" = {one.default!r}".replace("'", '"')
+        yield f"    {one.name}: {one.annotation}{default},"
+    yield f") -> {signature.return_annotation}:"
+    text = inspect.cleandoc(study.call or "").splitlines()
+    yield f'    """{text[0]}'
+    yield from (f"    {line}".rstrip() for line in text[1:])
+    yield '    """'

@@ -1,0 +1,127 @@
+"""Records as dataclasses: what is printed of one, and the JSON Schema of its class.
+
+A field that may be left out has the default ABSENT. A name that Python keeps for itself ends in `_`, which nobody sees.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+SCHEMA_VERSION = 1
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Absent(Enum):
+    """The type of ABSENT."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+"""The value of a field that is not there."""
+
+RecordT = TypeVar("RecordT")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The few texts that a field can be: `Annotated[str, OneOf(...)]`."""
+
+    words: tuple[str, ...]
+
+
+VerdictWord: TypeAlias = Annotated[str, OneOf(("found", "none", "unknown"))]
+Value: TypeAlias = bool | float | str | None
+"""A value of a feature: a number, a label, null if it is missing."""
+Points: TypeAlias = dict[str, dict[str, Value]]
+"""Values by point and feature."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFile:
+    """A model: its file as it was named, and the digest of what is in it."""
+
+    file: str | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document(Generic[RecordT]):
+    """What a study prints with --json: the model, and a record per answer."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    interrupted: bool
+    results: list[RecordT]
+
+
+def plain(value: Any) -> Any:
+    """A record as dictionaries, lists, texts and numbers, in the order of its fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {_key(field): getattr(value, field.name) for field in fields(value)}
+        return {key: plain(part) for key, part in found.items() if part is not ABSENT}
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def document_schema(kind: Any, title: str) -> dict[str, Any]:
+    """The schema (draft 2020-12) of the documents of a class."""
+    return {"$schema": _DRAFT, "title": title, **schema_of_type(kind)}
+
+
+def schema_of_type(hint: Any) -> dict[str, Any]:
+    """The schema of the values of a type: plain ones, records, and lists, dictionaries and unions of them."""
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _schema_of_union([part for part in parts if part is not Absent])
+    if origin is Annotated:
+        return {"enum": list(parts[1].words)}
+    if origin is Literal:
+        return {"enum": list(parts)}
+    if origin in (list, tuple):
+        return {"type": "array", "items": schema_of_type(parts[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": schema_of_type(parts[1])}
+    if hint is Any:
+        return {}
+    if is_dataclass(origin):
+        return _schema_of_record(origin, parts)
+    return {"type": _NAMES[hint]}
+
+
+_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def _schema_of_union(parts: list[Any]) -> dict[str, Any]:
+    """One type with its alternatives; `anyOf` if several of them say more than a type."""
+    known = [schema_of_type(part) for part in parts]
+    if len(known) == 1:
+        return known[0]
+    rich = [one for one in known if set(one) != {"type"}]
+    names = [one["type"] for one in known if set(one) == {"type"}]
+    if not rich:
+        return {"type": names}
+    if len(rich) == 1 and names == ["null"]:
+        (one,) = rich
+        return {"enum": [*one["enum"], None]} if "enum" in one else {**one, "type": [one["type"], "null"]}
+    return {"anyOf": known}
+
+
+def _schema_of_record(kind: Any, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    shown: dict[str, Any] = {}
+    for field in fields(kind):
+        hint = hints[field.name]
+        shown[_key(field)] = schema_of_type(hint[arguments] if getattr(hint, "__parameters__", ()) else hint)
+    needed = [_key(field) for field in fields(kind) if field.default is not ABSENT]
+    assert all(field.default_factory is MISSING for field in fields(kind))
+    return {"type": "object", "properties": shown, "required": needed}
+
+
+def _key(field: Field[Any]) -> str:
+    return field.name.rstrip("_")

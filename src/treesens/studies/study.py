@@ -1,0 +1,190 @@
+"""A study is one declaration: its question, its options, its record, and how it is asked.
+
+The command, the Python call with its signature and type stub, the JSON Schema and the tables of the pages are made from it
+(`commands/study.py`, `python/study.py`, `studies/schemas.py`). Options are a frozen dataclass whose fields carry the kind, the
+default, the range and the sentence of each; records are dataclasses as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from enum import Flag, auto
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+
+from treesens.records.plain import Document, ModelFile
+from treesens.studies.kinds import Kind
+
+if TYPE_CHECKING:
+    from treesens.data.tables import Table
+    from treesens.frontends.base import LoadedModel
+    from treesens.studies.running import Memory
+
+OptionsT = TypeVar("OptionsT")
+RecordT = TypeVar("RecordT")
+REQUIRED = MISSING
+"""The default of an option that has to be given."""
+
+
+class Door(Flag):
+    """Where an option can be given."""
+
+    COMMAND = auto()
+    PYTHON = auto()
+    BOTH = COMMAND | PYTHON
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: `sentence` is its help, `more` what the page says besides. `name` and `short` are its words at the command;
+    there the default may be another one (`at_command`).
+    """
+
+    kind: Kind
+    sentence: str | None
+    name: str | None = None
+    short: str | None = None
+    metavar: str | None = None
+    door: Door = Door.BOTH
+    at_command: Any = None
+    more: str = ""
+
+
+def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
+    """A field of options: an option with a default, perhaps in other words."""
+    mine = Option(**{**vars(option), **({} if sentence is None else {"sentence": sentence})})
+    mine = mine if more is None else Option(**{**vars(mine), "more": more})
+    return field(default=default, metadata={"option": mine})
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A field of options with what it declares."""
+
+    field: str
+    option: Option
+    default: Any
+    """REQUIRED if there is none."""
+
+    @property
+    def flag(self) -> str:
+        """Its long word at the command."""
+        return "--" + (self.option.name or self.field).replace("_", "-")
+
+
+def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
+    """The options of a class that can be given at a door, in their order."""
+    known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options)]
+    return [one for one in known if one.option.door & door]
+
+
+@dataclass(frozen=True)
+class Asking(Generic[OptionsT]):
+    """What a study is asked: models and a table (aligned with nothing yet), complete options, and how it runs.
+
+    A set `stop` keeps what is known by then; `advance` is told of every record, `say` of what is being done, in words.
+    `memory` has answers of earlier runs. `files` are the models, and then the table, as a caller named them; `command` is the
+    line that asks.
+    """
+
+    models: tuple[LoadedModel, ...]
+    table: Table | None
+    options: OptionsT
+    stop: threading.Event = field(default_factory=threading.Event)
+    advance: Callable[[Any], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
+    memory: Memory | None = None
+    files: tuple[str | None, ...] = ()
+    command: str = ""
+
+    @property
+    def model(self) -> LoadedModel:
+        """The only model, or the first of two."""
+        return self.models[0]
+
+    def file(self, number: int = 0) -> ModelFile:
+        """A model as documents name it."""
+        return ModelFile(file=self.files[number], sha256=self.models[number].ensemble.source.sha256)
+
+
+@dataclass
+class Found(Generic[RecordT]):
+    """What a study has found: records in the order of the request; those that were not reached are left out.
+
+    `decided` says whether nothing is left open, `result` is what the study itself returns.
+    """
+
+    records: Sequence[RecordT]
+    warnings: tuple[str, ...]
+    interrupted: bool
+    decided: bool
+    result: Any = None
+
+
+def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[RecordT]:
+    """The document of a study that says nothing besides its records."""
+    return Document(model=asked.file(), interrupted=found.interrupted, results=list(found.records))
+
+
+@dataclass(frozen=True)
+class Study(Generic[OptionsT, RecordT]):
+    """One study. `text` is the help of its command; `call` that of its Python call, None if there is none.
+
+    `models` are what its models are called, `by_position` the options that Python takes by position, too. `table` is the option
+    of its rows (None: it takes none), which has to be given if it `needs_table`. `fails` are the words of --fail-on with what
+    each looks for among the records. `work` says what a bar of progress shows, `total` how many records to expect. `ask` and
+    `total` may be places, `MODULE:FUNCTION`, so that a declaration imports no search.
+    """
+
+    name: str
+    title: str
+    text: str
+    call: str | None
+    options: type[OptionsT]
+    ask: Callable[[Asking[OptionsT]], Found[RecordT]] | str
+    record: type[RecordT]
+    table: str | None = None
+    label: str = "The column that is no input."
+    needs_table: bool = False
+    needs_label: bool = False
+    models: tuple[str, ...] = ("model",)
+    by_position: tuple[str, ...] = ()
+    fails: Mapping[str, Callable[[Sequence[RecordT]], bool]] = field(default_factory=dict)
+    fail_words: str = ""
+    work: str = ""
+    total: Callable[[Asking[OptionsT]], int] | str | None = None
+    journal: bool = False
+    document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
+    faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
+    """The parts of records, as plain data, in which a fault of treesens itself would be told."""
+
+    def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
+        """What the study finds."""
+        found: Found[RecordT] = _function(self.ask)(asking)
+        return found
+
+    def expected(self, asking: Asking[OptionsT]) -> int | None:
+        """How many records to expect; None if that is not known."""
+        return None if self.total is None else int(_function(self.total)(asking))
+
+    def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> Any:
+        """What is printed with --json, as a record."""
+        return (self.document or results_document)(asked, found)
+
+    @property
+    def document_type(self) -> Any:
+        """The class of its documents."""
+        if self.document is None:
+            return Document[self.record]  # type: ignore[name-defined]
+        return get_type_hints(self.document, include_extras=True)["return"]
+
+
+def _function(place: Callable[[Any], Any] | str) -> Callable[[Any], Any]:
+    """A function, or the one at `MODULE:FUNCTION`."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    found: Callable[[Any], Any] = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,140 @@
+"""The declaration of `why`: which values of a row decide its class. How they are found is in `reasons.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
+from treesens.studies import shared_options as shared
+from treesens.studies.kinds import Flag, Names, OutputPath, RowNumbers, Whole
+from treesens.studies.study import Asking, Door, Found, Option, Study, given
+
+ALSO = ("box", "radius", "recourse", "shap")
+"""What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
+by l1, and TreeSHAP.
+"""
+ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
+SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
+MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
+WITHOUT = Option(Names(), "Features, as a,b, that no reason may use.")
+BESIDE = Option(
+    Names(words=ALSO),
+    "More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest "
+    "change by l1, TreeSHAP.",
+    metavar="box,radius,recourse,shap",
+)
+OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
+PLOT_WORDS = "A picture: which part of the rows needs a feature (.svg, .png, .pdf)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyOptions:
+    """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
+    and what is wanted beside them. `time_limit` is in seconds per row, and once more for each distance.
+    """
+
+    rows: Sequence[int] | None = given(ROWS, None)
+    smallest: bool = given(SMALLEST, False)
+    most: int = given(MOST, 1)
+    without: Sequence[str] = given(WITHOUT, ())
+    also: Sequence[str] = given(BESIDE, ())
+    range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
+    time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
+    seed: int = given(shared.SEED, 0)
+    out: Path | None = given(OUT, None)
+    plot: Path | None = given(shared.PLOT, None, PLOT_WORDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceRecord:
+    """The nearest input of another class by a norm, with what it changes."""
+
+    norm: str
+    verdict: VerdictWord
+    distance: float | None
+    bound: float | None
+    closed: bool
+    changes: list[str]
+    point: dict[str, Value] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapRecord:
+    """TreeSHAP of every feature, the greatest first."""
+
+    values: dict[str, float]
+    agreement: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyRecord:
+    """Why one row has its class."""
+
+    row: int
+    class_: str
+    sufficient: dict[str, Value] | None
+    minimal: bool
+    smallest: bool
+    reasons: list[dict[str, Value]] | Absent = ABSENT
+    complete: bool | Absent = ABSENT
+    contrast: list[str] | None
+    point: dict[str, Value] | None
+    box: dict[str, list[Any]] | Absent | None = ABSENT
+    radius: DistanceRecord | Absent = ABSENT
+    recourse: DistanceRecord | Absent = ABSENT
+    shap: ShapRecord | Absent = ABSENT
+    decisions: int
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyDocument:
+    """All rows."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    rows: list[WhyRecord]
+
+
+def total(asked: Asking[WhyOptions]) -> int:
+    """How many rows there are."""
+    assert asked.table is not None
+    return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
+
+
+def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
+    """The rows alone."""
+    return WhyDocument(model=asked.file(), rows=list(found.records))
+
+
+STUDY = Study(
+    name="why",
+    title="reasons of rows: treesens why --json",
+    text="""A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which
+    can be left out; and features whose change gives another class. `--also` puts more beside it.
+
+    Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
+    whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
+    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
+    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
+    returns what is known so far.
+    """,
+    options=WhyOptions,
+    ask="treesens.studies.reasons:ask",
+    record=WhyRecord,
+    document=document,
+    table="CSV or Parquet with the row.",
+    needs_table=True,
+    by_position=("rows",),
+    work="searching",
+    total=total,
+)

@@ -1,0 +1,124 @@
+"""A study costs one file and one line: a ninth one is built here, and asked at every door."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILE = '''
+"""How deep the trees of a model are."""
+
+from dataclasses import dataclass
+
+from treesens.studies.kinds import Whole
+from treesens.studies.study import Asking, Found, Option, Study, given
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthOptions:
+    at_least: int = given(Option(Whole(0, 99), "Trees of this depth and more."), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthRecord:
+    tree: int
+    depth: int
+
+
+def ask(asked: Asking[DepthOptions]) -> Found[DepthRecord]:
+    from treesens.records.model import leaf_depths
+
+    ensemble, records = asked.model.ensemble, []
+    depths = leaf_depths(ensemble)
+    for tree in range(ensemble.n_trees):
+        deepest = int(depths[ensemble.leaf_tree == tree].max())
+        if deepest >= asked.options.at_least:
+            records.append(DepthRecord(tree=tree, depth=deepest))
+            asked.advance(records[-1])
+    return Found(records, (), asked.stop.is_set(), True)
+
+
+STUDY = Study(
+    name="depth",
+    title="depths of trees: treesens depth --json",
+    text="How deep the trees of MODEL are.",
+    call="How deep the trees of a model are.",
+    options=DepthOptions,
+    ask=ask,
+    record=DepthRecord,
+)
+'''
+LINE = 'from treesens.studies.registry import STUDIES; STUDIES["depth"] = ("depth_study", "How deep trees are.")'
+MODEL = Path(__file__).parents[1] / "data" / "golden" / "model.json"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    """Runs statements in a process that has the ninth study; what they print."""
+    (tmp_path / "depth_study.py").write_text(FILE)
+
+    def running(code: str) -> str:
+        command = [sys.executable, "-c", f"{LINE}\n{inspect.cleandoc(code)}"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return running
+
+
+def command(*words: str) -> str:
+    return f"from treesens.cli import main\nmain({list(words)!r})"
+
+
+def test_the_command_prints_records_and_a_table(run: Any) -> None:
+    document = json.loads(run(command("depth", str(MODEL), "--at-least", "1", "--json")))
+    assert document["interrupted"] is False
+    assert [one["tree"] for one in document["results"]] == [0, 1, 2, 3, 4]
+    assert {one["depth"] for one in document["results"]} == {3}
+    lines = run(command("depth", str(MODEL))).splitlines()
+    assert lines[0].split() == ["tree", "depth"]
+    assert lines[1].split() == ["0", "3"]
+    assert json.loads(run(command("depth", str(MODEL), "--at-least", "4", "--json")))["results"] == []
+
+
+def test_help_and_the_list_of_commands_show_it(run: Any) -> None:
+    shown = " ".join(run(command("depth", "--help")).split())
+    assert "--at-least INTEGER RANGE Trees of this depth and more. [default: 0; 0<=x<=99]" in shown
+    assert "depth    How deep trees are." in run(command("--help"))
+
+
+def test_python_calls_it_with_its_signature(run: Any) -> None:
+    told = run(
+        f"""
+        import inspect
+        import treesens as ts
+        print(inspect.signature(ts.depth))
+        found = ts.depth({str(MODEL)!r}, at_least=1)
+        print(found.columns, len(found))
+        try:
+            ts.depth({str(MODEL)!r}, at_least=100)
+        except ts.errors.UsageError as error:
+            print(error)
+        """
+    )
+    assert "(model: 'Any', *, at_least: 'int' = 0) -> 'StudyResult'" in told
+    assert "{'tree': [0, 1, 2, 3, 4], 'depth': [3, 3, 3, 3, 3]} 5" in told
+    assert "`at_least` is 100" in told
+    assert "from 0 to 99" in told
+
+
+def test_its_schema_is_that_of_its_records(run: Any) -> None:
+    schema = json.loads(run(command("schema", "depth")))
+    assert schema["title"] == "depths of trees: treesens depth --json"
+    record = schema["properties"]["results"]["items"]
+    assert record == {
+        "type": "object",
+        "properties": {"tree": {"type": "integer"}, "depth": {"type": "integer"}},
+        "required": ["tree", "depth"],
+    }
