@@ -115,7 +115,7 @@ TEST_CASE("the audit agrees with what the search prunes") {
                 search.run(-1, -1, -1);
                 CHECK(search.reason() == Reason::none);
                 CHECK((mode == Mode::decide || search.upper() == s.best));
-                audited += search.audited();
+                audited += search.provers().audited();
             }
         }
     }

@@ -225,7 +225,7 @@ TEST_CASE("the overlap prover alone decides and maximises, and every pruned node
         search.set_audit(1);
         for (int i = 0; i < 1000 && search.status() == Status::open; ++i) search.run(-1, -1, 1);
         CHECK((search.status() == Status::infeasible && search.upper() == -1 && search.fault().empty()));
-        CHECK((search.audited() > 0 && search.prover() == nullptr));
+        CHECK((search.provers().audited() > 0 && search.provers().messages() == nullptr));
         Search maximise(sample::problem(seed), Mode::slack, 1, -1);
         maximise.set_method(Method::overlap);
         maximise.run(-1, -1, -1);

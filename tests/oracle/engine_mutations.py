@@ -80,12 +80,12 @@ ENGINE_MUTATIONS = (
         "frame.other.keep(variable, low_first ? cut + 1 : 0, low_first ? std::max(last - 1, cut + 1) : cut);",
     ),
     Mutation(
-        "a bundle of trees loses the bound that was proved", "engine/search.cpp",
+        "a bundle of trees loses the bound that was proved", "engine/provers.cpp",
         r"retired_upper_ = std::min\(retired_upper_, known\);",
-        "retired_upper_ = std::min(retired_upper_, incumbent_.present() ? incumbent_.score.soft : known);",
+        "retired_upper_ = std::min(retired_upper_, incumbent.present() ? incumbent.score.soft : known);",
     ),
     Mutation(
-        "the largest value of a row is taken of one tree less", "engine/search.cpp",
+        "the largest value of a row is taken of one tree less", "engine/provers.cpp",
         r"for \(std::int32_t g = 0; g < problem_\.groups\(\); \+\+g\) \{\n(\s+)const auto rows",
         r"for (std::int32_t g = 1; g < problem_.groups(); ++g) {\n\1const auto rows",
     ),

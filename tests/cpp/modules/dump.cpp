@@ -43,19 +43,19 @@ private:
 };
 
 void show(const char* what, const Search& s) {
-    const ProverStatistics n = s.statistics();
+    const ProverStatistics n = s.provers().statistics();
     const Incumbent& best = s.incumbent();
     std::printf("  %s status %d reason %d nodes %" PRId64 " closed %" PRId64 " clauses %" PRId64 " steps %" PRId64
                 " deepest %" PRId64 " parts %" PRId64 " audited %" PRId64,
                 what, static_cast<int>(s.status()), static_cast<int>(s.reason()), n.nodes, n.closed,
-                n.pruned_by_clauses, n.multiplier_steps, n.deepest, n.parts, s.audited());
+                n.pruned_by_clauses, n.multiplier_steps, n.deepest, n.parts, s.provers().audited());
     std::printf(" upper %" PRId64 " hard %" PRId64 " soft %" PRId64 " point %016" PRIx64 " local %" PRId64, s.upper(),
                 best.score.hard, best.score.soft, Digest().add(best.x).sum(), s.local_search().work());
-    if (s.overlap() != nullptr) {
-        std::printf(" boxes %" PRId64 " %" PRId64 " %" PRId64, s.overlap()->work(), s.overlap()->proved_upper(),
-                    s.overlap()->root_upper());
+    if (s.provers().overlap() != nullptr) {
+        std::printf(" boxes %" PRId64 " %" PRId64 " %" PRId64, s.provers().overlap()->work(), s.provers().overlap()->proved_upper(),
+                    s.provers().overlap()->root_upper());
     }
-    for (const Prover* p : s.provers()) {
+    for (const Prover* p : s.provers().all_messages()) {
         std::printf(" messages %" PRId64 " %" PRId64 " %" PRId64, p->work(), p->proved_upper(), p->root_upper());
         for (const auto& level : p->bounds().levels()) {
             const BoundLevelStatistics& of = level->statistics;

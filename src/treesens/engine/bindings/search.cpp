@@ -142,7 +142,7 @@ nb::dict result(const Search& s) {
     out["status"] = name(s.status());
     out["reason"] = name(s.reason());
     out["fault"] = s.fault();
-    out["audited"] = s.audited();
+    out["audited"] = s.provers().audited();
     out["assignment"] = s.incumbent().x;
     out["slack"] = s.incumbent().present() ? s.slacks() : std::vector<std::int64_t>();
     out["is_witness"] = s.is_witness();
@@ -154,11 +154,11 @@ nb::dict result(const Search& s) {
     out["seconds_local"] = s.seconds().local;
     out["seconds_prove"] = s.seconds().prove;
     out["peak_bytes"] = s.memory().peak();
-    out["entries"] = s.factor_entries();
+    out["entries"] = s.provers().factor_entries();
     nb::dict bound_levels;
-    const Prover* prover = s.prover();
-    if (prover != nullptr || s.overlap() != nullptr) {
-        const ProverStatistics n = s.statistics();
+    const Prover* prover = s.provers().messages();
+    if (prover != nullptr || s.provers().overlap() != nullptr) {
+        const ProverStatistics n = s.provers().statistics();
         out["nodes"] = n.nodes;
         out["closed"] = n.closed;
         out["pruned_by_clauses"] = n.pruned_by_clauses;
@@ -172,7 +172,7 @@ nb::dict result(const Search& s) {
             const std::string label =
                 i == 0 && prover->bounds().collapsed() != nullptr ? "collapsed" : "full" + std::to_string(i);
             BoundLevelStatistics sum;
-            for (const Prover* p : s.provers()) {
+            for (const Prover* p : s.provers().all_messages()) {
                 const BoundLevelStatistics& one = p->bounds().levels()[i]->statistics;
                 sum.tried += one.tried;
                 sum.pruned += one.pruned;

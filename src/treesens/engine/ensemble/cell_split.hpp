@@ -1,7 +1,7 @@
 // Which cells a split of a tree sends to which side: one point, a range of cells, the runs of a range.
 //
 // Everything that walks down trees over cells asks here. A tree may hold its nodes in a format of its own; it makes a
-// CellSplit of a node, which costs nothing once it is inlined.
+// CellSplit of a node.
 #pragma once
 
 #include <algorithm>

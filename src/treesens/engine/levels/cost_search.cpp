@@ -251,7 +251,7 @@ void CostSearch::prove(double slice, double seconds) {
     read_prover();
     fault_ = prover_->fault();
     if (prover_->status() != Status::open) {
-        nodes_ += prover_->statistics().nodes;
+        nodes_ += prover_->provers().statistics().nodes;
         if (prover_->status() == Status::infeasible) raise(price_ + 1);
         end_part(shift_ == 0 ? 0 : static_cast<std::int64_t>(part_.variable.size()) << shift_);
         return;
@@ -263,7 +263,7 @@ void CostSearch::prove(double slice, double seconds) {
     chunk_ *= 2;
     if (high_ >= price_ - price_ / kWorthwhile || best_.empty()) return;
     // A cheaper solution leaves less to look at.
-    nodes_ += prover_->statistics().nodes;
+    nodes_ += prover_->provers().statistics().nodes;
     const std::lock_guard<std::mutex> lock(guard_);
     prover_.reset();
     phase_ = Phase::start;

@@ -61,7 +61,7 @@ public:
     // A proof that the box has no solution, in the numbers of `part`; for a box of which a problem is left.
     Proof certify(double seconds, std::int64_t node_limit) { return search_->certify(0, seconds, node_limit); }
     const Restricted& part() const { return part_; }
-    std::int64_t nodes() const { return search_ ? search_->statistics().nodes : 0; }
+    std::int64_t nodes() const { return search_ ? search_->provers().statistics().nodes : 0; }
     Seconds seconds() const { return search_ ? search_->seconds() : Seconds(); }
 
 private:

@@ -56,4 +56,17 @@ private:
     Clock::time_point deadline_ = Clock::time_point::max();
 };
 
+// Adds the time that a scope takes to a sum of seconds.
+class Stopwatch {
+public:
+    explicit Stopwatch(double& total) : total_(total), start_(Control::Clock::now()) {}
+    ~Stopwatch() { total_ += std::chrono::duration<double>(Control::Clock::now() - start_).count(); }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+private:
+    double& total_;
+    Control::Clock::time_point start_;
+};
+
 }  // namespace treesens

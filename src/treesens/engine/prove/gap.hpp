@@ -1,6 +1,7 @@
 // What a search still looks for, given what it has; and what it counts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "problem/goal.hpp"
@@ -15,6 +16,15 @@ struct ProverStatistics {
     std::int64_t multiplier_steps = 0;
     std::int64_t deepest = 0;
     std::int64_t parts = 0;  // nodes that became problems of their own
+
+    void add(const ProverStatistics& other) {
+        nodes += other.nodes;
+        closed += other.closed;
+        pruned_by_clauses += other.pruned_by_clauses;
+        multiplier_steps += other.multiplier_steps;
+        parts += other.parts;
+        deepest = std::max(deepest, other.deepest);
+    }
 };
 
 struct Gap {
