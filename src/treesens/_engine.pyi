@@ -168,7 +168,7 @@ class Search:
     def result(self) -> dict[str, Any]: ...
 
 class CellProblem:
-    """A problem straight from trees over cells; treesens.backends.native.direct documents the arrays."""
+    """A problem straight from trees over cells; treesens.backends.native.tree_question documents the arrays."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.certificates.made import query_of
 from tests.certificates.models import QUESTIONS, file_of, train
-from treesens.backends.native.direct import decide_directly
+from treesens.backends.native.tree_question import decide_on_trees
 from treesens.certificates import treesens_verify as checker
 from treesens.certificates.produce import _document, _prove_on_trees
 from treesens.certificates.statement import statement_of
@@ -29,7 +29,7 @@ def test_the_search_that_decides_writes_the_proof(kind: str, tmp_path: Path) -> 
             tmp_path,
         )
         with reused():
-            found = decide_directly(query, Budget.of(10))
+            found = decide_on_trees(query, Budget.of(10))
             assert found is not None
             if not found.none:
                 continue

@@ -17,10 +17,10 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
-from treesens.backends.native.direct import Asked, DirectQuestion, ask, parts_of
-from treesens.backends.native.direct_proof import proof_of
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
+from treesens.backends.native.tree_proof import proof_of
+from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask, score_constraints_of
 from treesens.certificates import treesens_verify as checker
 from treesens.certificates.layout import layout_of_module
 from treesens.certificates.produce import _document, _problem, _text, _text_on_trees
@@ -126,52 +126,56 @@ def compiled(
 # --- on the trees themselves --------------------------------------------------------------------------------------------------
 
 
-def trees_too_low(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
-    return [searched(asked, one, asked.question, below=1)]
+def trees_too_low(running: RunningSearch, one: Tight, random: np.random.Generator) -> list[RunningSearch]:
+    return [searched(running, one, running.trees, below=1)]
 
 
-def trees_without_a_factor(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
+def trees_without_a_factor(running: RunningSearch, one: Tight, random: np.random.Generator) -> list[RunningSearch]:
     query = one.statement.query
-    parts = parts_of(query)
+    parts = score_constraints_of(query)
     assert parts is not None
     leaf_tree = query.models[0].ensemble.leaf_tree
     wrong = []
     for number in random.permutation(query.models[0].n_trees):
-        values = {p: v.copy() for p, v in asked.known.rows[0].values.items()}
+        values = {p: v.copy() for p, v in running.question.rows[0].values.items()}
         for mine in values.values():
             mine[leaf_tree == number] = mine[leaf_tree == number].min()
-        rows = [replace(asked.known.rows[0], values=values)]
-        wrong.append(searched(asked, one, DirectQuestion(query, asked.question.coarse, parts, rows)))
+        rows = [replace(running.question.rows[0], values=values)]
+        wrong.append(searched(running, one, TreeQuestion(query, running.trees.coarse, parts, rows)))
     return wrong
 
 
-def trees_without_a_cell(asked: Asked, one: Tight, random: np.random.Generator) -> list[Asked]:
-    cells = asked.question.decide(asked.search, asked.cells, Budget.of(10)).cells
+def trees_without_a_cell(running: RunningSearch, one: Tight, random: np.random.Generator) -> list[RunningSearch]:
+    cells = running.trees.decide(running.search, running.cells, Budget.of(10)).cells
     assert cells is not None
     grid, wrong = one.statement.query.space.grid, []
     for f in random.permutation(len(grid)):
         mask = np.ones(grid[f].n_cells, bool)
         mask[cells[0, f]] = False
-        wrong.append(searched(asked, one, asked.question, CellSet(0, int(f), mask)))
+        wrong.append(searched(running, one, running.trees, CellSet(0, int(f), mask)))
     return wrong
 
 
-def searched(asked: Asked, one: Tight, question: DirectQuestion, *lost: CellSet, below: int = 0) -> Asked:
+def searched(
+    running: RunningSearch, one: Tight, question: TreeQuestion, *lost: CellSet, below: int = 0
+) -> RunningSearch:
     query = one.statement.query
-    parts = parts_of(query)
+    parts = score_constraints_of(query)
     assert parts is not None
-    made = asked.known.rows
+    made = running.question.rows
     bound = np.array([row.bound(stated) + below for row, stated in zip(made, parts.rows, strict=True)], np.int64)
     cells = question.cells(query, replace(parts, sets=[*parts.sets, *lost]))
-    return Asked(question, cells, question.search(cells, bound, None, 0, None), asked.known)
+    return RunningSearch(question, cells, question.search(cells, bound, None, 0, None), running.question)
 
 
-def on_trees(error: Callable[..., list[Asked]], one: Tight, random: np.random.Generator) -> dict[str, Any] | None:
+def on_trees(
+    error: Callable[..., list[RunningSearch]], one: Tight, random: np.random.Generator
+) -> dict[str, Any] | None:
     """The first complete proof of a wrong problem."""
     query = one.statement.query
-    asked = ask(query, None, 0, None)
-    assert asked is not None
-    for wrong in error(asked, one, random):
+    running = ask(query, None, 0, None)
+    assert running is not None
+    for wrong in error(running, one, random):
         if wrong.search is None:
             continue
         try:

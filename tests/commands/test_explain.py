@@ -16,7 +16,7 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.report.english import sentence
 from treesens.report.explain import about, row_formulas
-from treesens.solve.methods import METHODS
+from treesens.solve.methods.registry import METHODS
 
 Command = Callable[..., Ran]
 

@@ -8,9 +8,9 @@
 
 namespace sample {
 
-using treesens::search::Cell;
-using treesens::search::Literal;
-using treesens::search::Problem;
+using treesens::Cell;
+using treesens::Literal;
+using treesens::Problem;
 
 class Builder {
 public:
@@ -92,7 +92,7 @@ private:
 
 inline Problem problem(std::uint64_t seed, int trees = 6, std::int64_t bound = 0) {
     Problem p = Builder(seed).build(trees, bound);
-    treesens::search::validate(p);
+    treesens::validate(p);
     return p;
 }
 

@@ -10,7 +10,7 @@
 #include "search.hpp"
 #include "third_party/doctest.h"
 
-using namespace treesens::search;
+using namespace treesens;
 
 namespace {
 

@@ -9,7 +9,6 @@
 #include "search.hpp"
 
 using namespace treesens;
-using namespace treesens::search;
 
 namespace {
 

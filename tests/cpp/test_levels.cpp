@@ -7,7 +7,7 @@
 #include "sample.hpp"
 #include "third_party/doctest.h"
 
-using namespace treesens::search;
+using namespace treesens;
 
 namespace {
 

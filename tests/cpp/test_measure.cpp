@@ -6,7 +6,6 @@
 #include "third_party/doctest.h"
 
 using namespace treesens;
-using namespace treesens::measure;
 
 namespace {
 
@@ -100,7 +99,7 @@ TEST_CASE("ranges hold every score of every input of a box, and meet where the b
         const ChoiceTrees trees(s.trees(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
         BoxRanges ranges(trees, {3, -4}, {0, 1}, {{0, 1}, {1, -1}, {}});
         for (int trial = 0; trial < 10; ++trial) {
-            Box box;
+            RangeBox box;
             for (int f = 0; f < kFeatures; ++f) {
                 const Cell a = s.below(kCells);
                 const Cell b = trial == 0 ? a : s.below(kCells);
@@ -141,13 +140,13 @@ TEST_CASE("the answer of an input does not depend on what is left out early") {
     for (std::uint64_t seed = 100; seed < 160; ++seed) {
         Sample s(seed);
         const ChoiceTrees trees(s.trees(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
-        Question question;
+        ShareQuestion question;
         question.first = {{0, 1, 90, 90}};
         question.second = {{0, -1, 60, 60}};
         question.apart_possible = 150;
         PointScores point(trees, {0, 0}, question);
         std::vector<Cell> rows;
-        std::vector<Answer> expected;
+        std::vector<ShareAnswer> expected;
         for (Cell x = 0; x < kCells; ++x) {
             for (Cell y = 0; y < kCells; ++y) {
                 const std::vector<Cell> row{0, x, 0, y};
@@ -160,13 +159,13 @@ TEST_CASE("the answer of an input does not depend on what is left out early") {
                     }
                 }
                 rows.insert(rows.end(), row.begin(), row.end());
-                expected.push_back(most >= 90 && least <= -60 ? Answer::kAll : Answer::kNone);
-                concerned += expected.back() == Answer::kAll ? 1 : 0;
+                expected.push_back(most >= 90 && least <= -60 ? ShareAnswer::kAll : ShareAnswer::kNone);
+                concerned += expected.back() == ShareAnswer::kAll ? 1 : 0;
             }
         }
         // Blocks that end in the middle of rows that go down together, and one input alone.
         for (const std::size_t count : {expected.size(), expected.size() - 3, std::size_t{1}}) {
-            std::vector<Answer> found(count);
+            std::vector<ShareAnswer> found(count);
             point.answer(rows.data(), count, found.data());
             REQUIRE(std::equal(found.begin(), found.end(), expected.begin()));
         }
@@ -179,7 +178,7 @@ TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
         Sample s(300 + seed, seed % 2 == 0 ? 3 : 12, seed % 4 > 1);
         const CellTrees trees = s.trees();
         const ChoiceTrees choice_trees(trees, std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
-        PointTrees packed(choice_trees);
+        PackedTrees packed(choice_trees);
         std::vector<Cell> cells;
         std::vector<std::int32_t> rows;
         for (std::int32_t i = 0; i < 75; ++i) {
@@ -190,7 +189,7 @@ TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
         std::vector<Arrival> stops;
         std::vector<Arrival> rest;
         for (std::int64_t t = 0; t < trees.trees; ++t) {
-            const Way way = packed.pack(trees.root[t]);
+            const PackedWay way = packed.pack(trees.root[t]);
             const Parted parted = packed.part(way);
             packed.descend(way, cells.data(), kFeatures, rows, leaves);
             packed.descend(parted.until, cells.data(), kFeatures, rows, stops);

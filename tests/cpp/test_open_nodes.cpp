@@ -6,7 +6,7 @@
 #include "prove/open_nodes.hpp"
 #include "third_party/doctest.h"
 
-using namespace treesens::search;
+using namespace treesens;
 
 namespace {
 

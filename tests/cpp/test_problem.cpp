@@ -5,7 +5,7 @@
 #include "sample.hpp"
 #include "third_party/doctest.h"
 
-using namespace treesens::search;
+using namespace treesens;
 
 TEST_CASE("rebuilt trees reach the leaf whose box holds the point") {
     const Problem p = sample::problem(1);

@@ -9,7 +9,6 @@
 #include "third_party/doctest.h"
 
 using namespace treesens;
-using namespace treesens::search;
 
 namespace {
 

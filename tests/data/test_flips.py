@@ -11,7 +11,7 @@ import pytest
 from tests.data.settings import ask, needs_bench, table
 from treesens.compiler.query.bounds import LogRational
 from treesens.data.flips import Flips, flip_question, flips
-from treesens.solve.data_rows import legal_rows, sweep_rows
+from treesens.solve.tasks.data_rows import legal_rows, sweep_rows
 
 pytestmark = needs_bench
 

@@ -8,10 +8,10 @@ from math import inf
 from pathlib import Path
 
 from treesens.solve.method import Method, Stage, time_words
-from treesens.solve.methods import METHODS
+from treesens.solve.methods.registry import METHODS
 
 PAGE = Path(__file__).parents[2] / "docs" / "solving.md"
-BEGIN = "<!-- made from solve/methods.py: python -m tests.docs.solving_page --write -->\n"
+BEGIN = "<!-- made from solve/methods/registry.py: python -m tests.docs.solving_page --write -->\n"
 END = "<!-- end -->\n"
 
 
@@ -29,7 +29,7 @@ def row(method: Method) -> str:
     if method.per_leaf:
         time += f" and {method.per_leaf * 1e6:g} µs per leaf"
     kind = "step" if method.stage is Stage.STEP else "search"
-    file = method.run.partition(":")[0]
+    file = method.run.partition(":")[0].replace(".", "/")
     return f"| {method.name} | {kind} | {method.questions} | {time} | {method.proves} | `{file}` |"
 
 

@@ -52,9 +52,9 @@ def fails(*_args: Any, **_named: Any) -> Any:
     ("step", "where", "options"),
     [
         ("region", "treesens.data.regions.RegionFinder.region", ()),
-        ("region", "treesens.solve.data_rows.nearest_row", ()),
+        ("region", "treesens.solve.tasks.data_rows.nearest_row", ()),
         ("certificate", "treesens.certificates.attach.certified", ("--certificate",)),
-        ("core", "treesens.solve.unsat_core.core_of", ("--core",)),
+        ("core", "treesens.solve.tasks.unsat_core.core_of", ("--core",)),
     ],
 )
 def test_a_step_that_fails_costs_no_answer(

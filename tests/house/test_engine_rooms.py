@@ -12,7 +12,8 @@ FLOORS = [
     {"prove"},
     {"overlap"},
     {"bound", "local", "measure", "nearest", "regions"},
-    {"problem", "ensemble"},
+    {"problem"},
+    {"ensemble"},
 ]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""
 

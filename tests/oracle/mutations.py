@@ -76,7 +76,7 @@ MUTATIONS = (
         r"case ast.And(items):\n\1return (all_of)",
     ),
     Mutation(
-        "the objective of other points", "solve/data_rows.py",
+        "the objective of other points", "solve/tasks/data_rows.py",
         r"Inputs\(result\.witness\.values, result\.witness\.cells,",
         "Inputs(result.witness.values[::-1], result.witness.cells[::-1],",
     ),
@@ -85,7 +85,7 @@ MUTATIONS = (
         r"(def counted_features\(.*\n(?:.|\n)*?    return )(.*)\n", r"\1(\2)[1:]\n",
     ),
     Mutation(
-        "the region of an answer is that of one point", "solve/top_n.py",
+        "the region of an answer is that of one point", "solve/tasks/top_n.py",
         r"if shared and point > 0:", "if point > 0:",
     ),
     Mutation(
@@ -93,11 +93,11 @@ MUTATIONS = (
         r'2 if atom\.norm == "l2" else 1', "1",
     ),
     Mutation(
-        "groups of rows near the nearest pair are dropped", "solve/nearest_pair.py",
+        "groups of rows near the nearest pair are dropped", "solve/methods/nearest_pair.py",
         r"_CLOSE = 1e-6", "_CLOSE = 0.02",
     ),
     Mutation(
-        "a row without an answer counts", "solve/count_rows.py",
+        "a row without an answer counts", "solve/tasks/count_rows.py",
         r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
         "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",

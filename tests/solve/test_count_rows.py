@@ -24,9 +24,9 @@ from treesens.compiler.result import Result, RowCount, Verdict
 from treesens.data.tables import Table
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.solve.count_rows import count_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer
+from treesens.solve.tasks.count_rows import count_rows
 
 ROWS = 16
 FLOAT = NumberType.FLOAT32

@@ -13,7 +13,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.bounds import left_open
-from treesens.solve.enumerate_combinations import close_by_enumeration
+from treesens.solve.methods.enumerate_combinations import close_by_enumeration
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

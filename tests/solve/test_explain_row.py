@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
-from tests.solve.test_radius import NAMES, training_set, xgboost_model
+from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
 from tests.studies.test_reasons import decides, sets_of_features
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Verdict

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.solve.test_cases import ROW, VALUES, World, world_of
+from tests.solve.test_split_disjunction import ROW, VALUES, World, world_of
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
@@ -17,8 +17,9 @@ from treesens.compiler.result import Result, Verdict
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
 from treesens.solve.conclude import leave_open
-from treesens.solve.method import Asked, Method
-from treesens.solve.methods import METHODS, as_asked, ask_methods, methods_for
+from treesens.solve.dispatch import as_asked, ask_methods, methods_for
+from treesens.solve.method import Method, OpenQuestion
+from treesens.solve.methods.registry import METHODS
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -107,7 +108,7 @@ def asked_of(world: World, text: str) -> Query:
 def alone(method: Method, query: Query) -> Result | None:
     """The result of one method; nothing is known before."""
     known = leave_open(query.name, "nothing was asked", backend="native") if method.takes_over else None
-    found: Result | None = method.function()(Asked(query, OPTIONS, answer, known=known), Budget.of(30))
+    found: Result | None = method.function()(OpenQuestion(query, OPTIONS, answer, known=known), Budget.of(30))
     return found
 
 
@@ -157,7 +158,7 @@ def test_typical_inputs_on_trees_alone_as_the_whole_list_without_trees(world: Wo
     assert method.fits(query, OPTIONS)
     result = alone(method, query)
     others = [method for method in METHODS if not method.name.startswith("trees")]
-    whole = ask_methods(Asked(query, OPTIONS, answer), Budget.of(60), others)
+    whole = ask_methods(OpenQuestion(query, OPTIONS, answer), Budget.of(60), others)
     assert result is not None
     assert result.verdict is whole.verdict
 

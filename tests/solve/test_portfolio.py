@@ -24,8 +24,8 @@ from treesens.solve.bounds import ContradictoryBound
 from treesens.solve.combine import with_tighter_bound
 from treesens.solve.conclude import conclude_infeasible
 from treesens.solve.driver import Ledger, emit
+from treesens.solve.methods.portfolio import EngineRun, race
 from treesens.solve.options import Options
-from treesens.solve.portfolio import EngineRun, race
 
 
 def questions(number: int) -> list[Query]:
@@ -150,24 +150,24 @@ def test_a_proof_of_none_beside_a_verified_witness_is_an_error_of_ours() -> None
     query = next(query for query in questions(20) if oracle(query)[0])
     compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
     artifact = emit(compilation, backend, Options())
-    found = ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
+    found = ledger.record_facts(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
     assert found is not None
     assert found.verdict is Verdict.FOUND
     planted = RawOutcome(Termination.INFEASIBLE)
     with pytest.raises(InternalError, match="says none"):
-        ledger.enter(compilation, backend, artifact, planted, {}, known=found)
+        ledger.record_facts(compilation, backend, artifact, planted, {}, earlier=found)
     none = conclude_infeasible(query.name)
     with pytest.raises(InternalError, match="says none"):
-        ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {}, known=none)
+        ledger.record_facts(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {}, earlier=none)
 
 
 def test_what_a_solver_misses_within_its_tolerances_stands() -> None:
     query = next(query for query in questions(20) if oracle(query)[0])
     compilation, backend, ledger = compile_query(query, "native"), NativeBackend(), Ledger(Options())
     artifact = emit(compilation, backend, Options())
-    found = ledger.enter(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
+    found = ledger.record_facts(compilation, backend, artifact, backend.solve(artifact, Limits(20.0)), {})
     rounding = get_backend("highs")
     written = emit(compile_query(query, "default"), rounding, Options())
     planted = RawOutcome(Termination.INFEASIBLE)
-    assert ledger.enter(compilation, rounding, written, planted, {}, known=found) is None
+    assert ledger.record_facts(compilation, rounding, written, planted, {}, earlier=found) is None
     assert "a witness is verified" in ledger.attempts[-1].detail

@@ -20,8 +20,8 @@ from treesens.compiler.base.checkpoints import ITEMS_PER_CHECK, OutOfTime, check
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
-from treesens.solve import portfolio
-from treesens.solve.methods import search_cells
+from treesens.solve.dispatch import search_cells
+from treesens.solve.methods import portfolio
 from treesens.solve.options import Options
 
 

@@ -21,7 +21,7 @@ from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.top_n import answer_top, by_value
+from treesens.solve.tasks.top_n import answer_top, by_value
 
 Leaves = tuple[int, ...]
 

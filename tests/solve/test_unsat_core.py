@@ -25,7 +25,7 @@ from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer, explain_none
-from treesens.solve.unsat_core import core_of, diagnostic_of
+from treesens.solve.tasks.unsat_core import core_of, diagnostic_of
 
 
 def half(chosen: CellSet, rng: np.random.Generator) -> CellSet:

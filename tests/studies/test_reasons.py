@@ -12,11 +12,11 @@ import lightgbm
 import numpy as np
 import pytest
 
-from tests.solve.test_radius import NAMES, forest_model, training_set, xgboost_model
+from tests.solve.test_least_radius import NAMES, forest_model, training_set, xgboost_model
 from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
 from treesens.frontends.registry import load
-from treesens.solve.reasons import hitting_set
+from treesens.solve.reasons.decisions import hitting_set
 from treesens.studies.reasons import ReasonOptions, reasons
 from treesens.studies.robustness import RobustOptions, robustness
 

@@ -10,9 +10,9 @@ import pytest
 from tests.binder.setting import NAMES, one, values
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.solve.methods.refine import answer_refined
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.solve.refine import answer_refined
 from treesens.values.stronger_questions import stronger_questions
 
 DISTANCES = (

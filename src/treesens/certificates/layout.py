@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from treesens.backends.native.direct_proof import DirectProof
+from treesens.backends.native.tree_proof import TreeProof
 from treesens.certificates.statement import NoCertificate, Statement
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.units import Unit
@@ -55,6 +55,6 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
     )
 
 
-def layout_of_trees(proof: DirectProof) -> Layout:
-    """The layout of a question that the engine has decided on the trees themselves."""
+def layout_of_trees(proof: TreeProof) -> Layout:
+    """The layout of a question that the tree path has decided."""
     return Layout(proof.places, proof.cells, proof.groups, list(enumerate(proof.units)))

@@ -16,8 +16,8 @@ from typing import Any
 
 import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
-from treesens.backends.native.direct_proof import DirectProof, prove_directly
 from treesens.backends.native.solver import Solver
+from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
@@ -156,11 +156,11 @@ def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
     """The proof of a question about scores alone, by the search that has decided it; None for other questions."""
-    proof = prove_directly(statement.query, seconds)
+    proof = prove_on_trees(statement.query, seconds)
     return None if proof is None else _text_on_trees(proof, statement)
 
 
-def _text_on_trees(proof: DirectProof, statement: Statement) -> dict[str, Any]:
+def _text_on_trees(proof: TreeProof, statement: Statement) -> dict[str, Any]:
     if proof.found is None:
         weights = [int(r == proof.failing_row) for r in range(len(statement.rows))]
         return {"apart": [], "nodes": [[weights, 0, []] if proof.failing_row >= 0 else []]}

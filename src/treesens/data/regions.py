@@ -16,12 +16,12 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from treesens._engine import RegionGrower, ValueTrees
-from treesens.compiler.base.arrays import BoolArray, Int32Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.model.scores import BEYOND, base_units, leaf_values
@@ -32,9 +32,12 @@ _WEIGHT_BITS = 60
 _ROW_BITS = 124
 """The engine takes weights below 2**_WEIGHT_BITS, and rows whose terms sum to less than 2**_ROW_BITS."""
 
+EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Array]], int, int]
+"""Weights of scores, weights and costs of places, and the bound in two parts, as `RegionGrower` takes them."""
+
 
 @lru_cache(maxsize=8)
-def value_trees(model: CellEnsemble, output: int) -> tuple[Any, int]:
+def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
     """The trees of a model for the engine, with the values of one output, and the shift of these."""
     values, shift, slack = leaf_values(model, output)
     trees = ValueTrees(
@@ -120,7 +123,7 @@ class RegionFinder:
         return Region(tuple(tuple(np.split(box, ends)) for box in flags), self.shared)
 
     @cached_property
-    def _grower(self) -> Any:
+    def _grower(self) -> RegionGrower | None:
         """The engine's side; None if there is no score to keep, or nothing that boxes can."""
         if not self.supported or not (self.keys or self.forests):
             return None
@@ -145,7 +148,7 @@ class RegionFinder:
             missing_cell=space.grid.missing_cells,
         )
 
-    def _row(self, row: AtLeast, shifts: Sequence[int]) -> tuple[list[Any], list[Any], int, int] | None:
+    def _row(self, row: AtLeast, shifts: Sequence[int]) -> EngineRow | None:
         """A constraint in whole numbers: weights of score ranges, of costs, and the bound; None if they are too long."""
         features = len(self.query.space.names)
         terms = [(self.keys.index((t.point, t.output)), t.coefficient) for t in row.form.scores]
@@ -157,14 +160,15 @@ class RegionFinder:
         whole = lcm(*(c.denominator for _, c in terms))
         scores = [(i, int(unit.count(c * whole * Unit(shifts[i]).size))) for i, c in terms]
         most = sum(abs(weight) * 4 * BEYOND for _, weight in scores)
-        costs: list[Any] = []
+        costs: list[tuple[int, int, Int64Array]] = []
         for cost in row.form.costs:
             if cost.costs.dtype == object:
                 return None
             place, weight = cost.point * features + cost.feature, int(unit.count(whole * Unit(cost.shift).size))
             costs.append((place, weight, np.ascontiguousarray(cost.costs, np.int64)))
             most += weight * max(int(cost.costs.max(initial=0)), -int(cost.costs.min(initial=0)))
-        if most >= 1 << _ROW_BITS or any(abs(part[1]).bit_length() > _WEIGHT_BITS for part in (*scores, *costs)):
+        weights = [*(weight for _, weight in scores), *(weight for _, weight, _ in costs)]
+        if most >= 1 << _ROW_BITS or any(abs(weight).bit_length() > _WEIGHT_BITS for weight in weights):
             return None
         # Sums are whole numbers: they meet the bound if they meet the least whole number that does.
         bound = (row.bound * Fraction(whole)).ceil(unit.shift, strict=row.strict)

@@ -7,7 +7,7 @@
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -481,4 +481,4 @@ void Search::turns(std::int64_t node_limit) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -20,7 +20,7 @@
 #include "prove/reduced_cost_fixing.hpp"
 #include "prove/work_sharing.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // Termination, incumbent and bound are three separate facts.
 enum class Status { open, witness, infeasible, optimal };
@@ -163,4 +163,4 @@ private:
     std::int64_t turn_left_;  // work left in this turn; a turn cut short by the clock goes on in the next run
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

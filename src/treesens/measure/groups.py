@@ -120,9 +120,9 @@ class Groups:
         """The numbers of the rows int32[rows, features] that the groups allow."""
         good = np.ones(len(cells), bool)
         for group in self.groups:
-            mine = cells[:, list(group.members)]
-            ones = mine == np.array(group.ones)
-            good &= (ones | (mine == np.array(group.zeros))).all(axis=1) & (ones.sum(axis=1) == 1)
+            member_cells = cells[:, list(group.members)]
+            ones = member_cells == np.array(group.ones)
+            good &= (ones | (member_cells == np.array(group.zeros))).all(axis=1) & (ones.sum(axis=1) == 1)
         return np.flatnonzero(good)
 
     def everyone(self, measure: Measure) -> list[FloatArray]:
@@ -142,10 +142,10 @@ class Groups:
         """
         found = set(varied) - self.members
         for group in self.groups:
-            mine = set(varied) & set(group.members)
-            if mine == set(group.members) and len(mine) > 1:
+            varied_members = set(varied) & set(group.members)
+            if varied_members == set(group.members) and len(varied_members) > 1:
                 found.add(group.place)
-            elif len(mine) > 1:
+            elif len(varied_members) > 1:
                 names = ", ".join(f"`{self.grid[f].name}`" for f in group.members)
                 raise UsageError(
                     "shares are counted of whole `onehot` groups, or of one of their features",

@@ -72,8 +72,8 @@ class _Walk:
         for _ in range(int(self.random.integers(1, 4))):
             of = self.random.choice(self.free, _CROWD)
             for f in set(of.tolist()):
-                mine = np.flatnonzero(of == f)
-                moved[mine, f] = self._cells(f, len(mine))
+                draws_of_feature = np.flatnonzero(of == f)
+                moved[draws_of_feature, f] = self._cells(f, len(draws_of_feature))
         lacks: FloatArray = self.search.shortfalls(moved)
         below: BoolArray = lacks <= limit
         self.rows[below], self.lacks[below] = moved[below], lacks[below]

@@ -54,9 +54,9 @@ def tilts_for(
     `plain` of the draws is left to the measure itself. Left by `OutOfTime` if the work around it has to end.
     """
     weights = np.minimum(weights, weights.sum() * max(_MOST_PART, 2 / len(weights)))
-    known = float(weights.sum() ** 2 / (weights**2).sum())
-    weights = weights / weights.sum() * known
-    groups = [_groups(measure.shares(f), known) for f in range(len(measure.weights))]
+    sample_size = float(weights.sum() ** 2 / (weights**2).sum())
+    weights = weights / weights.sum() * sample_size
+    groups = [_groups(measure.shares(f), sample_size) for f in range(len(measure.weights))]
     random = np.random.default_rng(seed)
     belongs = random.dirichlet(np.ones(count), len(rows)) if count > 1 else np.ones((len(rows), 1))
     for _ in range(_STEPS if count > 1 else 1):
@@ -66,16 +66,18 @@ def tilts_for(
             check_in()
             ratios.append(_fitted(groups, varied, rows, belongs[:, k] * weights))
         check_in()
-        logs = np.array([sum(np.log(r[rows[:, f]]) for f, r in enumerate(mine)) for mine in ratios]).T
+        logs = np.array(
+            [sum(np.log(r[rows[:, f]]) for f, r in enumerate(ratios_of_tilt)) for ratios_of_tilt in ratios]
+        ).T
         logs = logs + np.log(np.maximum(parts, 1e-9))
         belongs = np.exp(logs - logs.max(axis=1, keepdims=True))
         belongs /= belongs.sum(axis=1, keepdims=True)
     parts = np.maximum(parts / parts.sum(), 0.05)
     parts /= parts.sum()
     found = []
-    for part, mine in zip(parts.tolist(), ratios, strict=True):
+    for part, ratios_of_tilt in zip(parts.tolist(), ratios, strict=True):
         for power, share in _POWERS:
-            found.append(_tilt(measure, part * share * (1 - plain), tuple(r**power for r in mine)))
+            found.append(_tilt(measure, part * share * (1 - plain), tuple(r**power for r in ratios_of_tilt)))
     return found
 
 
@@ -87,9 +89,9 @@ class _Groups:
     shares: FloatArray
 
 
-def _groups(shares: FloatArray, known: float) -> _Groups:
+def _groups(shares: FloatArray, sample_size: float) -> _Groups:
     """Finer ones if more is known; cells of their own if there are few."""
-    count = int(np.clip(known**0.5, 8, 64))
+    count = int(np.clip(sample_size**0.5, 8, 64))
     if len(shares) <= count:
         return _Groups(np.arange(len(shares), dtype=np.int32), shares)
     middle = np.cumsum(shares) - shares / 2
@@ -104,14 +106,14 @@ def _fitted(
     total = float(weights.sum())
     believed = _BELIEVED + _BELIEVED_PART * total
     found = []
-    for f, mine in enumerate(groups):
+    for f, bins_of_feature in enumerate(groups):
         if f in varied:
-            found.append(np.ones(len(mine.of)))
+            found.append(np.ones(len(bins_of_feature.of)))
             continue
-        seen = np.bincount(mine.of[rows[:, f]], weights, minlength=len(mine.shares))
-        frequent = (seen + believed * mine.shares) / (total + believed)
-        ratio = np.where(mine.shares > 0, frequent / np.maximum(mine.shares, 1e-300), 1.0)
-        found.append(np.maximum(ratio, 1e-6)[mine.of])
+        seen = np.bincount(bins_of_feature.of[rows[:, f]], weights, minlength=len(bins_of_feature.shares))
+        frequent = (seen + believed * bins_of_feature.shares) / (total + believed)
+        ratio = np.where(bins_of_feature.shares > 0, frequent / np.maximum(bins_of_feature.shares, 1e-300), 1.0)
+        found.append(np.maximum(ratio, 1e-6)[bins_of_feature.of])
     return tuple(found)
 
 
@@ -124,10 +126,10 @@ def _tilt(measure: Measure, part: float, ratios: tuple[FloatArray, ...]) -> Tilt
         tilted = np.where(before > 0, np.maximum(1, np.rint(raised * scale)), 0).astype(np.int64)
         # Weights are whole numbers: what they are after rounding is what counts.
         unit = ratio.max() / scale
-        mine = np.where(before > 0, tilted / np.maximum(before, 1) * unit, 1.0)
+        factor = np.where(before > 0, tilted / np.maximum(before, 1) * unit, 1.0)
         inside = np.bincount(bins, before.astype(np.float64))
-        of_bin = np.bincount(bins, before * mine) / np.maximum(inside, 1)
+        of_bin = np.bincount(bins, before * factor) / np.maximum(inside, 1)
         weights.append(tilted)
-        exact.append(mine)
+        exact.append(factor)
         tables.append(measure.tables[f] * np.where(inside > 0, of_bin, 1.0))
     return Tilt(part, tuple(weights), tuple(exact), tuple(tables))

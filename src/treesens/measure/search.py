@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from treesens._engine import ShareSearch as EngineSearch
-from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.measure.measure import Measure
 from treesens.measure.proposal import Tilt
 from treesens.measure.sides import Row, Sides
@@ -131,7 +131,7 @@ class ShareSearch:
         found = self._engine.largest_full(count)
         return [(np.array(low, np.int32), np.array(high, np.int32), mass) for low, high, mass in found]
 
-    def answers(self, cells: Int32Array) -> Any:
+    def answers(self, cells: Int32Array) -> NDArray[np.uint8]:
         """NONE, CONCERNED or open for every row of cells, uint8[rows]."""
         out = np.empty(len(cells), np.uint8)
         self._engine.answers(np.ascontiguousarray(cells, np.int32), self._cells, out)
@@ -147,9 +147,9 @@ class ShareSearch:
         """The mass of a box, not rounded outwards."""
         return float(self._engine.mass(low, high, self._cells))
 
-    def _rows(self, flat: Any) -> Int32Array:
+    def _rows(self, flat: ArrayLike) -> Int32Array:
         return np.array(flat, np.int32).reshape(-1, self.features)
 
 
-def _matrix(rows: list[Row]) -> Any:
+def _matrix(rows: list[Row]) -> Int64Array:
     return np.array([[r.table, r.sign, r.possible, r.certain] for r in rows], np.int64).reshape(-1, 4)

@@ -148,9 +148,9 @@ class _Scores:
             for output, weight in enumerate(weights):
                 if weight == 0:
                     continue
-                mine = np.flatnonzero((owner == output) | (owner == -1))
-                column = scaled.values[mine, output if width > 1 else 0].astype(object)
-                exact[mine, number] += column * (weight << (shift - scaled.shift))
+                leaves_of_output = np.flatnonzero((owner == output) | (owner == -1))
+                column = scaled.values[leaves_of_output, output if width > 1 else 0].astype(object)
+                exact[leaves_of_output, number] += column * (weight << (shift - scaled.shift))
         raw = [int(v) * ensemble.average << (shift - bases.shift) for v in bases.values.tolist()]
         base = [sum(w * b for w, b in zip(weights, raw, strict=True)) for weights in tables]
         most = max(map(abs, exact.ravel().tolist()), default=0) * (trees + 1) + max(map(abs, base))

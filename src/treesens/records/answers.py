@@ -17,7 +17,7 @@ from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict
-from treesens.solve.unsat_core import diagnostic_of
+from treesens.solve.tasks.unsat_core import diagnostic_of
 from treesens.values.witness import Witness
 
 SCHEMA_VERSION = 1

@@ -130,7 +130,7 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
         if result.ranked.answers:
             say_wrapped(f"  {_how_many(result.ranked)}")
     if result.core is not None:
-        from treesens.solve.unsat_core import diagnostic_of
+        from treesens.solve.tasks.unsat_core import diagnostic_of
 
         say(diagnostic_of(result.core).render())
     for note in result.notes:

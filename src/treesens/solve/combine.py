@@ -13,10 +13,27 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.errors import InternalError
 from treesens.solve.bounds import consistent
-from treesens.solve.conclude import IN_BAND
+from treesens.solve.conclude import IN_BAND, leave_open
 
 _PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
 """The weakest first."""
+
+TWO_ARITHMETICS = (
+    "numerical band: some parts have no answer in the library's arithmetic alone, others in exact arithmetic alone; "
+    "neither rules out all of them"
+)
+
+
+def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
+    """What proves that there is nothing in any of several parts, each of which has such a proof: the weakest of the proofs.
+
+    None if they are about two arithmetics: an input near a tie may be in one part for the library, in another one in exact
+    arithmetic, and so be missed by both.
+    """
+    known = {proof or Proof.BOUND for proof in proofs}
+    if Proof.LIBRARY in known and len(known) > 1:
+        return None
+    return min(known, key=_PROOFS.index)
 
 
 def combine(one: Result, other: Result) -> Result:
@@ -55,23 +72,25 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
     Raises `ContradictoryBound` if the value is better than the other bound by more than rounding.
     """
-    known = None if old is None or old.objective is None else old.objective.bound
-    if old is None or known is None or new.objective is None:
+    old_bound = None if old is None or old.objective is None else old.objective.bound
+    if old is None or old_bound is None or new.objective is None:
         return new
     goal = new.objective
-    tighter = goal.bound is not None and (goal.bound <= known if goal.sense == Sense.MAXIMIZE else goal.bound >= known)
+    tighter = goal.bound is not None and (
+        goal.bound <= old_bound if goal.sense == Sense.MAXIMIZE else goal.bound >= old_bound
+    )
     if tighter:
         return new
     # The other runner may be one that rounds.
-    known = consistent(
-        known, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
+    old_bound = consistent(
+        old_bound, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
     )
-    return replace(new, objective=replace(goal, bound=known), proof_dependencies=old.proof_dependencies)
+    return replace(new, objective=replace(goal, bound=old_bound), proof_dependencies=old.proof_dependencies)
 
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
     """The results of all cases of a disjunction as that of the whole: the best answer of all cases; `none` if no case has one,
-    with the weakest of their proofs.
+    with the weakest of their proofs, if these are about one arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
@@ -79,8 +98,9 @@ def combine_cases(query: Query, results: list[Result]) -> Result:
         kept = _best(query, found, results)
     elif unknown:
         kept = unknown[0]
+    elif (proof := proof_of_parts(result.proof for result in results)) is None:
+        kept = leave_open(query.name, TWO_ARITHMETICS, backend=results[0].backend, pipeline=results[0].pipeline)
     else:
-        proof = min((result.proof or Proof.BOUND for result in results), key=_PROOFS.index)
         premises = dict.fromkeys(premise for result in results for premise in result.proof_dependencies)
         kept = replace(results[0], proof=proof, proof_dependencies=tuple(premises))
     attempts = tuple(attempt for result in results for attempt in result.attempts)

@@ -68,14 +68,16 @@ def leave_rejected(query: str, rejected: Rejected) -> Result:
 
 def decided_by_compiler(compilation: Compilation) -> Result | None:
     """`none` if the compiler itself has found a contradiction."""
-    known = decide_at_compile_time(compilation)
-    return None if known is None else conclude_contradiction(compilation.query.name, known)
+    contradiction = decide_at_compile_time(compilation)
+    return None if contradiction is None else conclude_contradiction(compilation.query.name, contradiction)
 
 
-def conclude_contradiction(query: str, known: Contradiction) -> Result:
+def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
     """`none`, because constraints contradict each other."""
     return conclude_none(
-        leave_open(query, backend=known.backend, proof_dependencies=known.proof_dependencies), known.reason, Proof.EXACT
+        leave_open(query, backend=contradiction.backend, proof_dependencies=contradiction.proof_dependencies),
+        contradiction.reason,
+        Proof.EXACT,
     )
 
 
@@ -85,12 +87,12 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
 
-# --- facts of a search on the trees themselves ----------------------------------------------------------------------------
+# --- facts of the tree path -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class TreeFacts:
-    """What a search on the trees themselves tells: `cells` int32[points, features] of a point, or the proof that there is
+    """What a search on the tree path tells: `cells` int32[points, features] of a point, or the proof that there is
     `none`. `rounded` if only rounded rows let the point pass. `ended` is in the words of a termination.
     """
 
@@ -136,7 +138,7 @@ def conclude_tree_search(
 
 
 def attempt_of(facts: TreeFacts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
-    """A search of the native engine on the trees themselves, for records."""
+    """A search of the native engine on the tree path, for records."""
     verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
     return Attempt("native", options.pipeline, facts.ended, verdict, "", seconds, statistics=facts.statistics)
 
@@ -184,7 +186,7 @@ class Incumbent:
             self.witness, self.value = verdict, value
 
 
-def judge(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
+def verify_assignment(compilation: Compilation, assignment: BoolArray, options: Options) -> Witness | Rejected:
     """A solver's point as a witness of the question it was compiled from."""
     cells = compilation.compiled.source.cells(compilation.compiled.recover(assignment))
     return verify_cells(compilation.query, cells, near=options.near, library_predict=options.library_predict)
@@ -206,7 +208,7 @@ def conclude(
     """
     query, compiled = compilation.query, compilation.compiled
     if outcome.assignment is not None and compiled.found_survives:
-        best.offer(query, judge(compilation, outcome.assignment, options))
+        best.offer(query, verify_assignment(compilation, outcome.assignment, options))
     if best.witness is not None:
         return _found_result(
             compilation,

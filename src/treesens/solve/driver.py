@@ -41,14 +41,14 @@ NOT_WRITTEN = "the model was not written by then"
 class Ledger:
     """What is known of one question while backends work on it: the incumbent, and an attempt per outcome.
 
-    A single backend and the portfolio enter their outcomes here, and nowhere else.
+    A single backend and the portfolio record the facts of their outcomes here, and nowhere else.
     """
 
     options: Options
     best: Incumbent = field(default_factory=Incumbent)
     attempts: list[Attempt] = field(default_factory=list)
 
-    def enter(
+    def record_facts(
         self,
         compilation: Compilation,
         backend: Backend,
@@ -57,9 +57,9 @@ class Ledger:
         seconds: dict[str, float],
         *,
         restricted: bool = False,
-        known: Result | None = None,
+        earlier: Result | None = None,
     ) -> Result | None:
-        """The result that an outcome supports, with the tighter of its bound and that of a result that is `known`.
+        """The result that an outcome supports, with the tighter of its bound and that of an `earlier` result.
 
         Raises `InternalError` if a verified witness meets an exact proof that there is none.
         """
@@ -71,15 +71,15 @@ class Ledger:
                 raise _disagreement(backend.name, compilation.query.name)
             words = "infeasible within its tolerances, and a witness is verified"
         try:
-            if known is None or outcome.assignment is not None:
+            if earlier is None or outcome.assignment is not None:
                 result = conclude(
                     compilation, backend, artifact, outcome, self.options, self.best, restricted=restricted
                 )
             if result is not None:
                 # What a solver cannot find within its tolerances may be there: a verified witness stands.
-                if known is not None and known.proof is Proof.EXACT and result.verdict is Verdict.FOUND:
-                    check_agreement(known, result)
-                result = with_tighter_bound(result, known)
+                if earlier is not None and earlier.proof is Proof.EXACT and result.verdict is Verdict.FOUND:
+                    check_agreement(earlier, result)
+                result = with_tighter_bound(result, earlier)
         except ContradictoryBound as error:
             # Who is wrong is not known: there is no answer.
             result, words = leave_open(compilation.query.name, error.reason), error.reason
@@ -174,7 +174,7 @@ def _refine(
         limits = limits_of(compilation.query, options, left)
         outcome = solve_outcome(backend, artifact, limits, budget.stop)
         seconds = {"emit": emitted - start, "solve": time.perf_counter() - emitted}
-        result = ledger.enter(compilation, backend, artifact, outcome, seconds, restricted=restricted)
+        result = ledger.record_facts(compilation, backend, artifact, outcome, seconds, restricted=restricted)
         if result is not None:
             return result
         inexact = artifact.relaxed or outcome.termination is Termination.NUMERICAL

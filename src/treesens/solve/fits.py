@@ -1,4 +1,4 @@
-"""Which methods fit a question: what can be read off it in no time. The methods are listed in `solve/methods.py`."""
+"""Which methods fit a question: what can be read off it in no time. The methods are listed in `solve/methods/registry.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def by_engine(options: Options) -> bool:
 
 
 def on_trees(options: Options) -> bool:
-    """Whether the engine may work on the trees themselves: a pipeline that is named is run."""
+    """Whether the tree path is open: a pipeline that is named is run."""
     return by_engine(options) and options.pipeline == "default" and not options.verify_each
 
 
@@ -106,5 +106,5 @@ def _first_tree_is_small(model: CellEnsemble) -> bool:
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)
-    asked = model.feature[int(model.root[0]) : last]
-    return len(set(asked[asked >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE
+    features = model.feature[int(model.root[0]) : last]
+    return len(set(features[features >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE

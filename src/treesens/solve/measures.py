@@ -13,7 +13,7 @@ from treesens.measure.groups import Groups, groups_of
 from treesens.measure.learnt import chow_liu, marginals
 from treesens.measure.measure import Measure
 from treesens.measure.uniform import all_cells, uniform
-from treesens.solve.data_rows import legal_rows, table_in_play
+from treesens.solve.tasks.data_rows import legal_rows, table_in_play
 
 MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)

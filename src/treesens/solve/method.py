@@ -1,4 +1,4 @@
-"""What a method of answering is: when it fits, what part of the time it gets, what it proves. `solve/methods.py` lists them."""
+"""What a method of answering is: when it fits, its part of the time, what it proves. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from importlib import import_module
 from math import inf
-from typing import Any
+from typing import TypeAlias
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
@@ -19,7 +19,7 @@ from treesens.values.witness import Witness
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class OpenQuestion:
     """A question as a method gets it.
 
     `ask` answers other questions, such as a case of this one: by a query, options, a budget, and `on_better` by name.
@@ -50,13 +50,17 @@ class Stage(Enum):
     """A search over cells alone; refinement asks such searches, too."""
 
 
+MethodRecord: TypeAlias = dict[str, str | float | None]
+"""A method as `treesens explain --json` shows it; times in seconds."""
+
+
 @dataclass(frozen=True)
 class Method:
     """One way to answer a question, as data.
 
     It fits if `fits` says so, which looks at the question alone; `questions` says the same in words, `proves` what its answers
     state. `run` is "module:function" below `treesens.solve`, imported when it is asked for the first time. The function takes
-    `Asked` and a `Budget`, and returns a result, or None if it has nothing to say.
+    `OpenQuestion` and a `Budget`, and returns a result, or None if it has nothing to say.
     """
 
     name: str
@@ -85,13 +89,14 @@ class Method:
             return part
         return part.within(self.most + (self.per_leaf * leaves(query) if self.per_leaf else 0.0))
 
-    def function(self) -> Any:
+    def function(self) -> Callable[[OpenQuestion, Budget], Result | None]:
         """What runs it."""
         module, _, name = self.run.partition(":")
-        return getattr(import_module(f"treesens.solve.{module}"), name)
+        run: Callable[[OpenQuestion, Budget], Result | None] = getattr(import_module(f"treesens.solve.{module}"), name)
+        return run
 
-    def record(self) -> dict[str, Any]:
-        """As `treesens explain --json` shows it; times in seconds."""
+    def record(self) -> MethodRecord:
+        """The method as a record."""
         most = None if self.most == inf else self.most
         return {
             "method": self.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
@@ -53,7 +53,16 @@ class Options:
         return replace(self, tolerance=closeness.relative, absolute_tolerance=closeness.absolute)
 
 
-def for_engine(options: Options) -> dict[str, Any]:
+class EngineOptions(TypedDict):
+    """What a search of the native engine takes by name."""
+
+    hints: Int32Array | None
+    seed: int
+    memory_limit: int | None
+    verify_each: bool
+
+
+def for_engine(options: Options) -> EngineOptions:
     """The options that `IncrementalSearch` takes."""
     return {
         "hints": options.hints,

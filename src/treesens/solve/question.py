@@ -1,4 +1,4 @@
-"""Answers one question: rows of tables first, then the methods that fit (`solve/methods.py`), second opinions last."""
+"""Answers one question: rows of tables first, then the methods that fit (`solve/methods/registry.py`), second opinions last."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import join_opinions
 from treesens.solve.conclude import leave_open
-from treesens.solve.data_rows import among_rows, locate
-from treesens.solve.in_library import LIBRARY, confirm_in_library
-from treesens.solve.method import Asked
-from treesens.solve.methods import as_asked, ask_methods, note_on_cases
+from treesens.solve.dispatch import as_asked, ask_methods, note_on_cases
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
+from treesens.solve.tasks.data_rows import among_rows, locate
+from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
 from treesens.values.witness import Witness
 
 CORE_SECONDS = 2.0
@@ -52,10 +52,10 @@ def answer(
 ) -> Result:
     """Answers one typed question that wants one answer, by the methods that fit it.
 
-    The budget is by default the time limit of the options. `solve/methods.py` lists the methods.
+    The budget is by default the time limit of the options. `solve/methods/registry.py` lists the methods.
     """
     budget = budget or Budget.of(options.time_limit)
-    result = ask_methods(Asked(as_asked(query), options, answer, on_better), budget)
+    result = ask_methods(OpenQuestion(as_asked(query), options, answer, on_better), budget)
     note = note_on_cases(query)
     if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
         result = replace(result, notes=(*result.notes, note))
@@ -75,21 +75,21 @@ def answer_question(
     """The answer to one question of a file; `progress` is told of long work.
 
     `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must stand
-    whatever the library rounds (solve/in_library.py). The budget is by default the time limit of the options.
+    whatever the library rounds (solve/tasks/in_library.py). The budget is by default the time limit of the options.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or Budget.of(options.time_limit)
-    plain, asked = replace(options, certificates=None), query.query.share is not None
+    plain, wants_share = replace(options, certificates=None), query.query.share is not None
     with reused() if options.certificates is not None else nullcontext():
-        result = _without_certificates(query, plain, budget.share(0.5) if asked else budget, confirm, progress)
+        result = _without_certificates(query, plain, budget.share(0.5) if wants_share else budget, confirm, progress)
         result = with_certificates(query.query, result, options)
-    return _with_share(query.query, result, budget, progress) if asked else result
+    return _with_share(query.query, result, budget, progress) if wants_share else result
 
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    from treesens.solve.shares import share_of
+    from treesens.solve.tasks.shares import share_of
 
     start = time.perf_counter()
 
@@ -107,14 +107,16 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
     from treesens.certificates.attach import certified
 
     folder, seconds, required = options.certificates, options.time_limit, options.require_certificate
-    made = afterwards(
+    with_files = afterwards(
         result, "certificate", lambda: certified(query, result, folder, seconds=seconds, required=required)
     )
-    rests_on_proof = made.verdict is Verdict.NONE or any((made.count, made.ranked, made.explanation))
-    if required and rests_on_proof and not (made.certificates and all(c.path for c in made.certificates)):
-        missing = next((c.reason for c in made.certificates if not c.path), "making it failed")
-        return replace(made, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
-    return made
+    rests_on_proof = with_files.verdict is Verdict.NONE or any(
+        (with_files.count, with_files.ranked, with_files.explanation)
+    )
+    if required and rests_on_proof and not (with_files.certificates and all(c.path for c in with_files.certificates)):
+        missing = next((c.reason for c in with_files.certificates if not c.path), "making it failed")
+        return replace(with_files, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
+    return with_files
 
 
 def _without_certificates(
@@ -125,7 +127,7 @@ def _without_certificates(
     progress: Callable[[str], None] | None,
 ) -> Result:
     if query.query.rows is not None and query.pinned is not None:
-        from treesens.solve.count_rows import count_rows
+        from treesens.solve.tasks.count_rows import count_rows
 
         counted = count_rows(
             query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
@@ -133,10 +135,10 @@ def _without_certificates(
         notes = ("a count is not confirmed",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
-        from treesens.solve.top_n import answer_top
+        from treesens.solve.tasks.top_n import answer_top
 
-        def one(asked: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=asked), options, part, confirm=confirm)
+        def one(one_query: Query, part: Budget) -> Result:
+            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
 
         return answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget)
@@ -162,8 +164,8 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     if result is None or options.backend != "auto":
         result = answer(query.query, options, budget)
     result = located(query, result, options)
-    known = sum(result.seconds.values())
-    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - known)})
+    counted_seconds = sum(result.seconds.values())
+    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - counted_seconds)})
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
@@ -189,12 +191,12 @@ def explain_none(
         return result
     start = time.perf_counter()
     budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
-    from treesens.solve.unsat_core import core_of
+    from treesens.solve.tasks.unsat_core import core_of
 
-    mine = replace(options, hints=None)
+    without_hints = replace(options, hints=None)
 
     def work() -> Result:
-        core = core_of(query, lambda q, part: answer(q, mine, part), budget)
+        core = core_of(query, lambda q, part: answer(q, without_hints, part), budget)
         return replace(result, core=core, seconds={**result.seconds, "core": time.perf_counter() - start})
 
     return afterwards(result, "core", work)

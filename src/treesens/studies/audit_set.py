@@ -26,10 +26,10 @@ from treesens.errors import DataError
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
-from treesens.solve.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
+from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.decisions import Asked, Between, Kind
 from treesens.studies.questions import Gap, Questions

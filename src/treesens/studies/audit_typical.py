@@ -12,9 +12,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.records.answers import record
-from treesens.solve.data_rows import hints_of, witness_among_rows
 from treesens.solve.options import Options
 from treesens.solve.question import answer
+from treesens.solve.tasks.data_rows import hints_of, witness_among_rows
 from treesens.studies.typicality import TypicalLevel
 
 _TOLD = ("verdict", "reason", "proof", "points", "scores")

@@ -1,6 +1,6 @@
 """Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-Reasons are those of `solve/row_reason.py`. Beside them stand, if asked for, the box around the values of a reason in which the
+Reasons are those of `solve/reasons/reason.py`. Beside them stand, if asked, the box around the values of a reason in which the
 class stands, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
 """
 
@@ -25,8 +25,8 @@ from treesens.records.answers import label_of, points_of, region_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons import Features, RowDecisions
-from treesens.solve.row_reason import RowReason, Wanted, reason_of
+from treesens.solve.reasons.decisions import Features, RowDecisions
+from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
 from treesens.studies.robustness import RobustOptions, RowQuestions, nearest_input
 from treesens.values.verify import verify_cells

@@ -29,9 +29,9 @@ from treesens.measure.sampler import Precision
 from treesens.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.measure.share import Share, ShareRun
 from treesens.solve.afterwards import answered
-from treesens.solve.data_rows import table_in_play
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
+from treesens.solve.tasks.data_rows import table_in_play
 from treesens.studies.concerned import traits_of, where
 from treesens.studies.decisions import Asked, Decision, decisions_of
 from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, sets_of

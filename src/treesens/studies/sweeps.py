@@ -13,7 +13,7 @@ from treesens.compiler.query.query import OneHot, Query, SameExcept
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
 from treesens.data.joint_flips import joint_flips, two_class_swing
 from treesens.data.rows import cells_of_rows
-from treesens.solve.data_rows import legal_rows, sweep_rows
+from treesens.solve.tasks.data_rows import legal_rows, sweep_rows
 from treesens.studies.decisions import Between, Decision
 from treesens.studies.questions import Gap
 

@@ -19,8 +19,8 @@ from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.pipeline import pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.records.installation import package_version
+from treesens.solve.methods.portfolio import RACERS
 from treesens.solve.options import Options
-from treesens.solve.portfolio import RACERS
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
 from treesens.sweeps.order import Plan

@@ -259,11 +259,11 @@ class Combinations:
         for term in terms:
             table = self._table(term, upwards)
             at = tuple(self.chosen[:, p, f] for p, f in term.places)
-            known = np.array([v is not None for v in table.ravel()], bool).reshape(table.shape)
-            possible &= known[at]
-            denominator = lcm(*(v.denominator for v in table[known]), 1)
+            has_value = np.array([v is not None for v in table.ravel()], bool).reshape(table.shape)
+            possible &= has_value[at]
+            denominator = lcm(*(v.denominator for v in table[has_value]), 1)
             whole = np.zeros(table.shape, object)
-            whole[known] = [int(v * denominator) for v in table[known]]
+            whole[has_value] = [int(v * denominator) for v in table[has_value]]
             parts.append((_fitting(whole)[at], Fraction(1, denominator)))
         total, denominator = _summed(parts, self.count)
         return total, denominator, possible
@@ -327,9 +327,9 @@ class _Enumeration:
         shared = [f for f in range(self.features) if self.roots[0, f] == self.roots[1, f]]
         both = np.concatenate([left.chosen[:, 0, shared], right.chosen[:, 1, shared]])
         groups = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(both), int)
-        mine, theirs = groups[: left.count], groups[left.count :]
-        order = np.argsort(theirs, kind="stable")
-        first, last = (np.searchsorted(theirs[order], mine, side) for side in ("left", "right"))
+        left_groups, right_groups = groups[: left.count], groups[left.count :]
+        order = np.argsort(right_groups, kind="stable")
+        first, last = (np.searchsorted(right_groups[order], left_groups, side) for side in ("left", "right"))
         lengths = last - first
         if int(lengths.sum()) > self.most:
             return None

@@ -201,10 +201,10 @@ class _Concrete:
             return None
         ways: list[tuple[ValueSum, ...]] = []
         for part in constraint.parts:
-            asked = self._asked(part)
-            if asked == [()]:
+            ways_of_part = self._asked(part)
+            if ways_of_part == [()]:
                 return None
-            ways += asked
+            ways += ways_of_part
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:

@@ -53,10 +53,10 @@ def without_clashes(query: Query) -> Query:
     if not any(_has_choice(constraint) for constraint in constraints):
         return query
     while True:
-        known = _joined([], stated_relations(constraints))
-        if known is None:
+        sums = _joined([], stated_relations(constraints))
+        if sums is None:
             return replace(query, constraints=(NEVER,))
-        fewer = tuple(_reduced(constraint, known) for constraint in constraints)
+        fewer = tuple(_reduced(constraint, sums) for constraint in constraints)
         if all(new is old for new, old in zip(fewer, constraints, strict=True)):
             return query if constraints is query.constraints else replace(query, constraints=constraints)
         constraints = fewer
@@ -68,32 +68,32 @@ def _has_choice(constraint: Constraint) -> bool:
     )
 
 
-def _reduced(constraint: Constraint, known: list[_Sum]) -> Constraint:
+def _reduced(constraint: Constraint, sums: list[_Sum]) -> Constraint:
     match constraint:
         case AnyOf(parts):
-            left = tuple(part for part in parts if _joined(known, stated_relations((part,))) is not None)
+            left = tuple(part for part in parts if _joined(sums, stated_relations((part,))) is not None)
             return constraint if len(left) == len(parts) else left[0] if len(left) == 1 else AnyOf(left)
         case AllOf(parts):
-            reduced = tuple(_reduced(part, known) for part in parts)
+            reduced = tuple(_reduced(part, sums) for part in parts)
             same = all(new is old for new, old in zip(reduced, parts, strict=True))
             return constraint if same else AllOf(reduced)
     return constraint
 
 
-def _joined(known: list[_Sum], relations: Iterable[ValueSum]) -> list[_Sum] | None:
+def _joined(sums: list[_Sum], relations: Iterable[ValueSum]) -> list[_Sum] | None:
     """What is known with more relations; None if they leave nothing for a sum."""
-    known = list(known)
+    sums = list(sums)
     for relation in relations:
         factors = factors_of(relation.terms)
         if not factors:
             continue
-        for place, one in enumerate(known):
+        for place, one in enumerate(sums):
             ratio = one.ratio(factors)
             if ratio is not None:
-                known[place] = one.narrowed(ratio, relation)
-                if known[place].empty:
+                sums[place] = one.narrowed(ratio, relation)
+                if sums[place].empty:
                     return None
                 break
         else:
-            known.append(_Sum(factors).narrowed(Fraction(1), relation))
-    return known
+            sums.append(_Sum(factors).narrowed(Fraction(1), relation))
+    return sums

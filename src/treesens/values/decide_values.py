@@ -131,21 +131,21 @@ class _System:
             return False
         total = self._largest(parts) if goal.largest else self.z3.Sum(parts) if parts else self.z3.RealVal(0)
         handle = (solver.maximize if goal.maximize else solver.minimize)(total)
-        known: tuple[Fraction, _Floats | None] | None = None
+        best: tuple[Fraction, _Floats | None] | None = None
         while (model := self._checked(solver)) is not None:
             if model is False:
                 return False
             # Multiples of infinity, of 1, and of what a strict limit keeps away.
             endless, limit, _ = solver.upper_values(handle) if goal.maximize else solver.lower_values(handle)
             if self._fraction(endless) != 0:
-                return known
+                return best
             found = self._rounded(model)
-            known = self._fraction(limit), found if found is not None or known is None else known[1]
+            best = self._fraction(limit), found if found is not None or best is None else best[1]
             lemmas = [lemma for square in self.squares.values() for lemma in square.refuting(model)]
-            if not lemmas or (found is not None and abs(_value(terms, goal, found) - known[0]) <= CLOSE):
+            if not lemmas or (found is not None and abs(_value(terms, goal, found) - best[0]) <= CLOSE):
                 break
             solver.add(*lemmas)
-        return known
+        return best
 
     def _checked(self, solver: Any) -> Any:
         """A model; False where there is none, None if that is not known in time."""

@@ -144,8 +144,8 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
     """Least (greatest) distances of all pairs of cells; cells without values get those of a neighbour."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
-    known = [i for i, r in enumerate(ranges) if r is not None]
-    for i in known:
+    present = [i for i, r in enumerate(ranges) if r is not None]
+    for i in present:
         reach = ranges[i]
         assert reach is not None
         low[i] = Unit(shift).floor(Fraction(reach.low) / width)

@@ -63,8 +63,8 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
             heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
             return
         own = Fraction(int(keys[0][group].max() if goal.maximize else keys[0][group].min()), keys[1])
-        known = own if best is None else min(own, best) if goal.maximize else max(own, best)
-        heapq.heappush(queue, (-known if goal.maximize else known, len(group), next(number), group))
+        bound = own if best is None else min(own, best) if goal.maximize else max(own, best)
+        heapq.heappush(queue, (-bound if goal.maximize else bound, len(group), next(number), group))
 
     push(np.flatnonzero(alive), None)
     while queue:
@@ -99,8 +99,8 @@ def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):
         return False, ranges
-    asked = relaxation_of(walk.better_question(), ranges)
-    return walk.decide(asked, _SECONDS).none, None
+    relaxed = relaxation_of(walk.better_question(), ranges)
+    return walk.decide(relaxed, _SECONDS).none, None
 
 
 def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:

@@ -109,8 +109,8 @@ class Enumeration:
         pins = self.combinations.pins(number)
         alive[number] = False
         if self.combinations.leaves_ranges and self.value is not None:
-            asked = alternatives_of(self.better_question(), cells, self.near, pins)
-            if self.decide(asked).none:
+            better_values = alternatives_of(self.better_question(), cells, self.near, pins)
+            if self.decide(better_values).none:
                 return
         verdict = verify_cells(
             self.query,
@@ -162,18 +162,18 @@ class Enumeration:
             if self.on_better is not None:
                 self.on_better(witness)
 
-    def _improve_inside(self, goal: Objective, number: int, known: Witness, key: Fraction) -> None:
+    def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
         """Better values in the same cells, as long as there are any; what stays possible is a bound."""
-        value = objective_value(goal, inputs_of(self.query, known.values))
+        value = objective_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
             if not self.better(goal, key, value):
                 return
             wanted = value if step < _STEPS else value + sign * _CLOSE
             better = better_than(goal, wanted, strict=step < _STEPS)
-            asked = replace(self.query, constraints=(*self.query.constraints, better))
+            wanted_query = replace(self.query, constraints=(*self.query.constraints, better))
             pins = self.combinations.pins(number)
-            found = concretise(asked, self.combinations.cells[number], self.near, pins, _CHOICES)
+            found = concretise(wanted_query, self.combinations.cells[number], self.near, pins, _CHOICES)
             if isinstance(found, NoValues) and found.proved:
                 # Nothing is as good as `wanted`.
                 self.stays_possible(goal, wanted)
@@ -212,8 +212,8 @@ class Enumeration:
                 self.stays_possible(goal, key)
                 return
             middle = (self.value + key) / 2
-            asked = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
-            inside = self.decide(alternatives_of(asked, cells, self.near, pins))
+            upper_half = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
+            inside = self.decide(alternatives_of(upper_half, cells, self.near, pins))
             if inside.none:
                 key = middle
                 inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))

@@ -86,18 +86,18 @@ class _Table:
         parts = [self._part(term) for term in relation.terms]
         if any(part is None for part in parts):
             return False  # a linear term of a missing value
-        known = [part for part in parts if part is not None]
-        scale = lcm(relation.limit.denominator, *(unit.denominator for _, unit in known))
-        factors = [int(unit * scale) for _, unit in known]
+        present = [part for part in parts if part is not None]
+        scale = lcm(relation.limit.denominator, *(unit.denominator for _, unit in present))
+        factors = [int(unit * scale) for _, unit in present]
         limit = int(relation.limit * scale)
-        sizes = [float(abs(f)) * float(np.abs(t).max(initial=0)) for (t, _), f in zip(known, factors, strict=True)]
+        sizes = [float(abs(f)) * float(np.abs(t).max(initial=0)) for (t, _), f in zip(present, factors, strict=True)]
         total: Any = np.zeros((), np.int64)
         if sum(sizes) + abs(limit) >= _SAFE:
             if prod(len(v) for v in self.lists.values()) > _MOST_LONG:
                 return None
             total = np.zeros((), object)
-            known = [(t.astype(object), unit) for t, unit in known]
-        for (values, _), factor in zip(known, factors, strict=True):
+            present = [(t.astype(object), unit) for t, unit in present]
+        for (values, _), factor in zip(present, factors, strict=True):
             total = total + values * factor
         return np.asarray(total < limit if relation.strict else total <= limit, bool)
 

@@ -55,12 +55,16 @@ def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
     """
     if goal.largest:
         return
-    mine = factors_of(goal.values)
+    own_factors = factors_of(goal.values)
     for relation in stated_relations(query.constraints):
-        theirs = factors_of(relation.terms)
-        ratios = {theirs[key] / mine[key] for key in theirs} if theirs.keys() == mine.keys() else set()
+        stated_factors = factors_of(relation.terms)
+        ratios = (
+            {stated_factors[key] / own_factors[key] for key in stated_factors}
+            if stated_factors.keys() == own_factors.keys()
+            else set()
+        )
         if len(ratios) == 1 and (ratio := ratios.pop()):
-            yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in mine.values()))
+            yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in own_factors.values()))
 
 
 def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:

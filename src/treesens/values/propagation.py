@@ -161,13 +161,13 @@ def _keep(
     low_open: bool = False,
     high_open: bool = False,
 ) -> bool | None:
-    known = ranges[place]
-    assert known is not None
-    found = known.narrowed(low, high, low_open, high_open)
+    before = ranges[place]
+    assert before is not None
+    found = before.narrowed(low, high, low_open, high_open)
     if found is None:
         return None
     ranges[place] = found
-    return found is not known
+    return found is not before
 
 
 # --- choosing values ----------------------------------------------------------------------------------------------------------

@@ -37,14 +37,14 @@ _REACHES: WeakKeyDictionary[Space, dict[int, _Reach]] = WeakKeyDictionary()
 
 
 def reach_of(space: Space, feature: int) -> _Reach:
-    known = _REACHES.setdefault(space, {})
-    if feature not in known:
+    kept = _REACHES.setdefault(space, {})
+    if feature not in kept:
         each = cell_reaches(space, feature)
         low = np.array([np.nan if r is None else r.low for r in each])
         high = np.array([np.nan if r is None else r.high for r in each])
         dense = np.array([r is not None and r.values is None and not r.whole for r in each], bool)
-        known[feature] = _Reach(each, low, high, dense)
-    return known[feature]
+        kept[feature] = _Reach(each, low, high, dense)
+    return kept[feature]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,11 @@ _LAYOUTS: WeakKeyDictionary[Space, dict[tuple[int, ...], Layout]] = WeakKeyDicti
 
 
 def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
-    known = _LAYOUTS.setdefault(space, {})
-    if features not in known:
+    kept = _LAYOUTS.setdefault(space, {})
+    if features not in kept:
         reaches = [reach_of(space, f) for f in features]
         counts = [len(r.each) for r in reaches]
-        known[features] = Layout(
+        kept[features] = Layout(
             np.cumsum([0, *counts]).astype(np.int64),
             np.repeat(np.arange(len(features)), counts).astype(np.int64),
             np.concatenate([np.arange(n) for n in counts]).astype(np.int64),
@@ -79,7 +79,7 @@ def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
             np.concatenate([r.dense for r in reaches]),
             np.concatenate([space.legal[f] for f in features]),
         )
-    return known[features]
+    return kept[features]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
     """The radii for terms of one place each, at most one per place, that are to be small."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     distance, exact = _distances(space, terms, layout)
-    known = np.flatnonzero(~np.isnan(distance))
-    order = known[np.argsort(distance[known], kind="stable")]
+    present = np.flatnonzero(~np.isnan(distance))
+    order = present[np.argsort(distance[present], kind="stable")]
     first = begins_run(distance[order])
     if not exact:
         order, first = _resolved(space, terms, layout, distance, order)

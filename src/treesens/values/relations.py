@@ -72,8 +72,8 @@ def places_named(constraint: Constraint) -> set[Place] | None:
             return set(constraint.places)
         case AllOf(parts) | AnyOf(parts):
             named = [places_named(part) for part in parts]
-            known = [n for n in named if n is not None]
-            return set[Place]().union(*known) if len(known) == len(named) else None
+            with_names = [n for n in named if n is not None]
+            return set[Place]().union(*with_names) if len(with_names) == len(named) else None
         case _:
             return None
 

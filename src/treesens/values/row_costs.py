@@ -39,15 +39,15 @@ def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | N
     """The costs of terms of one place each, at most one per place, with factors > 0; None if floats cannot hold them."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     least = _least(space, terms, layout)
-    known = ~np.isnan(least)
-    if not np.isfinite(least[known]).all():
+    present = ~np.isnan(least)
+    if not np.isfinite(least[present]).all():
         return None
-    largest = np.fmax.reduceat(np.where(known, least, 0.0), layout.offset[:-1]) if len(terms) else np.zeros(0)
+    largest = np.fmax.reduceat(np.where(present, least, 0.0), layout.offset[:-1]) if len(terms) else np.zeros(0)
     total = float(largest.sum())
     if not total < 2.0**_BITS:
         return None
     shift = min(_FINEST, _BITS - 1 - frexp(total)[1]) if total > 0 else 0
-    whole = np.where(known, np.floor(Unit(shift).counts(np.where(known, least, 0.0))), -1.0).astype(np.int64)
+    whole = np.where(present, np.floor(Unit(shift).counts(np.where(present, least, 0.0))), -1.0).astype(np.int64)
     offset = layout.offset.tolist()
     return CellCosts({t.places[0]: whole[offset[i] : offset[i + 1]] for i, t in enumerate(terms)}, shift)
 

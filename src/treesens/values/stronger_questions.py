@@ -61,15 +61,15 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
     """The points agree on what the distance counts, but for the features that move: each has an equal share of the limit."""
     counted = {term.feature for term in terms}
-    mine = [term for term in terms if term.feature in moving]
-    if not mine or relation.limit < 0:
+    moving_terms = [term for term in terms if term.feature in moving]
+    if not moving_terms or relation.limit < 0:
         return AnyOf(())
     other = terms[0].other
     assert other is not None
     free = frozenset(range(len(query.space.names))) - counted
-    parts: list[Constraint] = [SameExcept(terms[0].point, other, free | {term.feature for term in mine})]
-    for term in mine:
-        share = relation.limit / len(mine) / term.factor
+    parts: list[Constraint] = [SameExcept(terms[0].point, other, free | {term.feature for term in moving_terms})]
+    for term in moving_terms:
+        share = relation.limit / len(moving_terms) / term.factor
         strict = relation.strict
         if term.unordered:
             if share > 1 or (share == 1 and not strict):

@@ -129,12 +129,12 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
     """A point that a constraint asks the class of, and of which the library predicts another class than its margins say."""
-    asked = {
+    points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
         if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
     }
-    for number in sorted(asked):
+    for number in sorted(points_asked):
         own, ensemble = said[number], query.models[query.points[number].model].ensemble
         if own is None or own.classes is None:
             continue
@@ -177,10 +177,10 @@ def _margins(query: Query, values: FloatArray, library_predict: Sequence[Library
     # A model is asked once for all of its points.
     rows: dict[int, NDArray[Any]] = {}
     for model in {point.model for point in query.points}:
-        mine = [number for number, point in enumerate(query.points) if point.model == model]
+        points_of_model = [number for number, point in enumerate(query.points) if point.model == model]
         predict = query.models[model].ensemble.margins_emulated if library_predict is None else library_predict[model]
-        margins = np.asarray(predict(values[mine])).reshape(len(mine), -1)
-        rows.update(zip(mine, margins, strict=True))
+        margins = np.asarray(predict(values[points_of_model])).reshape(len(points_of_model), -1)
+        rows.update(zip(points_of_model, margins, strict=True))
     return [rows[number] for number in range(len(query.points))]
 
 

@@ -13,8 +13,6 @@
 
 namespace treesens::modules {
 
-using namespace search;
-
 using Arrays = std::map<std::string, std::vector<std::int64_t>>;
 
 inline bool read(std::istream& in, Arrays& arrays) {

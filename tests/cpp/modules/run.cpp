@@ -17,7 +17,6 @@
 #include "search.hpp"
 
 using namespace treesens;
-using namespace treesens::search;
 using namespace treesens::modules;
 
 namespace {

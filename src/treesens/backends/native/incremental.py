@@ -103,11 +103,11 @@ class IncrementalSearch:
             if f not in self.variable:
                 continue
             variable, cells = self.variable[f]
-            mine = of_cell[cells]
-            allowed[start[variable] : start[variable + 1]] = mine <= most
-            if not (mine <= most).any():
+            cell_costs = of_cell[cells]
+            allowed[start[variable] : start[variable + 1]] = cell_costs <= most
+            if not (cell_costs <= most).any():
                 return GroupOutcome(None, math.inf, True, True)
-            units = -np.floor(np.where(np.isfinite(mine), mine, 0.0) * (1 << _SHIFT)).astype(np.int64)
+            units = -np.floor(np.where(np.isfinite(cell_costs), cell_costs, 0.0) * (1 << _SHIFT)).astype(np.int64)
             unary.append((np.flatnonzero(units), variable, units[units != 0]))
         changed = replace(
             problem,
@@ -122,9 +122,11 @@ class IncrementalSearch:
             unary_cell=np.concatenate([problem.unary_cell[kept], *(c.astype(np.int32) for c, _, _ in unary)]),
             unary_value=np.concatenate([problem.unary_value[kept], *(u for _, _, u in unary)]),
         )
-        asked = replace(adapted, problem=changed, objective_shift=_SHIFT, objective_constant=0, objective_dropped=0)
+        with_costs = replace(
+            adapted, problem=changed, objective_shift=_SHIFT, objective_constant=0, objective_dropped=0
+        )
         limits = Limits(seconds, self.memory_limit, 1, self.seed, Tolerance(_CLOSE))
-        outcome = self.backend.solve(replace(self.artifact, adapted=asked), limits, stop=stop)
+        outcome = self.backend.solve(replace(self.artifact, adapted=with_costs), limits, stop=stop)
         if outcome.termination is Termination.INFEASIBLE:
             return GroupOutcome(None, math.inf, True, True)
         found = None

@@ -1,4 +1,4 @@
-"""The least level of a solution of a question about scores, on the trees themselves (`engine/levels/level_search.hpp`)."""
+"""The least level of a solution of a question about scores, by the tree path (`engine/levels/level_search.hpp`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from treesens._engine import LevelSearch
-from treesens.backends.native.direct import Known, known_question
-from treesens.backends.native.nested import LevelOutcome, run_search
+from treesens.backends.native.boxed_question import LevelOutcome, run_search
 from treesens.backends.native.question_cells import QuestionCells
+from treesens.backends.native.tree_question import BoundQuestion, bound_question
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import every_case
@@ -17,7 +17,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.query.values import Place
 
 
-def least_level_directly(
+def least_level_on_trees(
     query: Query,
     levels: Mapping[Place, Int32Array],
     budget: Budget,
@@ -28,25 +28,25 @@ def least_level_directly(
 ) -> LevelOutcome | None:
     """The level of a solution is that of its cell of highest level: int32[n_cells] per place, -1 forbids a cell.
 
-    None where the question has to take the way through the IR, after an internal error of the engine, and where a domain is
+    None if the question needs the compiled path, after an internal error of the engine, and where a domain is
     empty: the compiler says that better. Alternatives between bounds are asked one after the other, each for less than the
     best so far.
     """
-    asked = every_case(query)
-    known = [known_question(alternative) for alternative in asked]
+    cases = every_case(query)
+    questions = [bound_question(alternative) for alternative in cases]
     best: Int32Array | None = None
     high, nodes, decisions, lows, reasons = -1, 0, 0, list[int](), list[str]()
-    for number, question in enumerate(known):
+    for number, question in enumerate(questions):
         if question is None:
             return None
-        made = _search(asked[number], question, levels, high, hints, seed, memory)
-        if made is None:
+        search_of_case = _search(cases[number], question, levels, high, hints, seed, memory)
+        if search_of_case is None:
             if best is None:
                 return None
             lows.append(high)  # no cell has less
             continue
-        cells, search = made
-        facts = run_search(search, budget.share(1 / (len(known) - number)))
+        cells, search = search_of_case
+        facts = run_search(search, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
             return None  # the engine contradicts itself: nothing that it has proved is believed
         nodes, decisions = nodes + facts["nodes"], decisions + facts["decisions"]
@@ -64,7 +64,7 @@ def least_level_directly(
 
 def _search(
     query: Query,
-    known: Known,
+    question: BoundQuestion,
     levels: Mapping[Place, Int32Array],
     end: int,
     hints: Int32Array | None,
@@ -72,7 +72,7 @@ def _search(
     memory: int | None,
 ) -> tuple[QuestionCells, LevelSearch] | None:
     """The engine's search for a level below `end` (-1: for any); None if a domain is empty."""
-    cells = known.cells(query)
+    cells = question.cells(query)
     allowed = cells.allowed()
     if allowed is None:
         return None
@@ -86,5 +86,5 @@ def _search(
     if not np.logical_or.reduceat(level >= 0, cells.start[:-1]).all():
         return None
     coarse, limit = cells.coarse_costs(level).astype(np.int32), -1 if memory is None else memory
-    problem, starts = known.question.shared, cells.of_hints(hints)
-    return cells, LevelSearch(problem, coarse, known.bound, starts, seed, limit)
+    problem, starts = question.trees.shared, cells.of_hints(hints)
+    return cells, LevelSearch(problem, coarse, question.bound, starts, seed, limit)

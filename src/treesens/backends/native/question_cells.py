@@ -19,7 +19,7 @@ class QuestionCells:
     """The cells of a question's own grid, and the ones of the grid that is searched in which they lie.
 
     Arrays over all variables have the cells of one after those of the other. Scores see coarse cells only, and everything else
-    that a direct question says is about one variable: it has a solution in coarse cells exactly if these hold allowed cells of
+    that a tree question says is about one variable: it has a solution in coarse cells exactly if these hold allowed cells of
     one.
     """
 

@@ -18,18 +18,6 @@ namespace treesens {
 
 namespace {
 
-using search::Cell;
-using search::CostSearch;
-using search::LevelSearch;
-using search::Mode;
-using search::Problem;
-using search::Reason;
-using search::RestrictedSearch;
-using search::Restrictor;
-using search::Search;
-using search::SharedProblem;
-using search::Status;
-
 // Nodes of trees from which on it is worthwhile to look for memory that is not used.
 constexpr std::size_t kLarge = 200'000;
 
@@ -47,7 +35,7 @@ std::vector<std::int64_t> bounds(const Problem& p, const Vector<std::int64_t>& b
     require(static_cast<std::int64_t>(bound.size()) == p.constraints, "one bound per constraint is needed");
     std::vector<std::int64_t> result = copied(bound);
     if (p.has_objective) result.push_back(0);
-    search::validate_bounds(p, result);
+    validate_bounds(p, result);
     return result;
 }
 
@@ -84,7 +72,7 @@ void construct_restricted(RestrictedSearch* self, const SharedProblem& whole, Ve
 // The problem and the trees of `CellProblem`.
 struct CellProblem {
     Problem problem;
-    search::Forest forest;
+    Forest forest;
 };
 
 struct PointArrays {
@@ -96,9 +84,9 @@ struct PointArrays {
     }
 };
 
-search::PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing_cell, std::int32_t variables,
-                            std::int32_t rows) {
-    search::PointTrees point;
+PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing_cell, std::int32_t variables,
+                    std::int32_t rows) {
+    PointTrees point;
     const Ints feature = a.get<Ints>("feature");
     const Ints leaf = a.get<Ints>("leaf");
     point.trees = checked_trees(a.get<Ints>("root"), feature, a.get<Ints>("cut"), a.get<Ints>("left"),
@@ -160,16 +148,16 @@ void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints miss
     for (std::size_t i = 0; i < clause_variable.size(); ++i) {
         p.clause_literals.push_back({clause_variable(i), clause_low(i), clause_high(i)});
     }
-    std::vector<search::PointTrees> seen;
+    std::vector<PointTrees> seen;
     for (nb::handle item : points) {
         seen.push_back(point_of({nb::cast<nb::dict>(item)}, cells, missing_cell, p.variables(), p.rows));
         for (std::size_t f = 0; f < cells.size(); ++f) {
             require(p.size[seen.back().variable[f]] == cells(f), "a variable has other cells than its feature");
         }
     }
-    made.forest = search::add_points(p, seen);
+    made.forest = add_points(p, seen);
     seen.clear();
-    if (made.forest.nodes.size() > kLarge) search::release_unused_memory();
+    if (made.forest.nodes.size() > kLarge) release_unused_memory();
     new (self) CellProblem(std::move(made));
 }
 
@@ -207,8 +195,8 @@ nb::dict restricted_result(const RestrictedSearch& s) {
 // What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
 nb::dict restricted_left(const RestrictedSearch& s) {
     nb::dict out;
-    const search::Restricted& part = s.part();
-    out["problem"] = part.left == search::Left::problem;
+    const Restricted& part = s.part();
+    out["problem"] = part.left == Left::problem;
     out["failing_row"] = part.failing_row;
     out["variable"] = part.variable;
     out["cell_offset"] = part.cell_offset;
@@ -218,8 +206,8 @@ nb::dict restricted_left(const RestrictedSearch& s) {
 }
 
 nb::dict certify_restricted(RestrictedSearch& s, double seconds, std::int64_t node_limit) {
-    require(s.part().left == search::Left::problem, "nothing is left of the box that a proof could be about");
-    search::Proof proof;
+    require(s.part().left == Left::problem, "nothing is left of the box that a proof could be about");
+    Proof proof;
     {
         nb::gil_scoped_release release;
         proof = s.certify(seconds, node_limit);

@@ -14,7 +14,6 @@ namespace treesens {
 
 namespace {
 
-using namespace measure;
 using Longs = Vector<std::int64_t>;
 
 constexpr Wide kMostThreshold = std::int64_t{1} << 62;
@@ -38,9 +37,9 @@ Choices choices_of(const Ints& varied, const Matrix<std::int32_t>& choices, cons
     return found;
 }
 
-std::vector<Row> rows_of(const Matrix<std::int64_t>& given, std::size_t tables) {
+std::vector<ShareRow> rows_of(const Matrix<std::int64_t>& given, std::size_t tables) {
     require(given.shape(1) == 4, "a row is table, sign, possible, certain");
-    std::vector<Row> rows;
+    std::vector<ShareRow> rows;
     for (std::size_t i = 0; i < given.shape(0); ++i) {
         require(given(i, 0) >= 0 && static_cast<std::size_t>(given(i, 0)) < tables, "no such table");
         require(given(i, 1) == 1 || given(i, 1) == -1, "a sign is 1 or -1");
@@ -123,7 +122,7 @@ void construct(ShareSearch* self, Ints root, Ints feature, Ints cut, Ints left, 
     check_values(values, base, trees.trees);
     require(values.shape(1) == base.size() && base.size() >= 1, "every table needs a base");
     const Choices chosen = choices_of(varied, choices, cell_count);
-    Question question;
+    ShareQuestion question;
     question.first = rows_of(first, base.size());
     question.second = rows_of(second, base.size());
     require(compared.size() == 2 && apart.size() == 2, "two tables and two bounds are compared");
@@ -215,7 +214,7 @@ void propose(ShareSearch& self, Vector<double> part, Ints cell_count, Ints bin, 
 
 nb::list largest_full(const ShareSearch& self, std::size_t count) {
     nb::list found;
-    for (const Part& part : self.largest_full(count)) {
+    for (const OpenPart& part : self.largest_full(count)) {
         found.append(nb::make_tuple(part.box.low, part.box.high, part.mass));
     }
     return found;
@@ -233,7 +232,7 @@ void check_rows(const ShareSearch& self, const Matrix<std::int32_t>& cells, cons
 void answers(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<std::uint8_t> out) {
     check_rows(self, cells, cell_count, out.size());
     nb::gil_scoped_release release;
-    std::vector<Answer> found(cells.shape(0));
+    std::vector<ShareAnswer> found(cells.shape(0));
     self.answer(cells.data(), found.size(), found.data());
     for (std::size_t r = 0; r < found.size(); ++r) out(r) = static_cast<std::uint8_t>(found[r]);
 }

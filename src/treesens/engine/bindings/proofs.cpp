@@ -5,7 +5,7 @@
 
 namespace treesens {
 
-nanobind::dict proof_arrays(const search::Proof& proof) {
+nanobind::dict proof_arrays(const Proof& proof) {
     nanobind::dict out;
     out["complete"] = proof.complete;
     out["reason"] = proof.reason;

@@ -7,6 +7,6 @@
 
 namespace treesens {
 
-nanobind::dict proof_arrays(const search::Proof& proof);
+nanobind::dict proof_arrays(const Proof& proof);
 
 }  // namespace treesens

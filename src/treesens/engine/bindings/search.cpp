@@ -16,11 +16,6 @@ namespace treesens {
 
 namespace {
 
-using search::Literal;
-using search::Mode;
-using search::Problem;
-using search::Search;
-
 std::vector<Literal> literals(const Vector<std::int32_t>& variable, const Vector<std::int32_t>& low,
                               const Vector<std::int32_t>& high) {
     require(variable.size() == low.size() && low.size() == high.size(), "literal arrays differ in length");
@@ -102,41 +97,41 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
     new (self) Search(std::move(p), chosen, seed, max_bytes);
 }
 
-search::Method method_named(const std::string& name) {
-    if (name == "auto") return search::Method::automatic;
-    if (name == "messages") return search::Method::messages;
-    if (name == "overlap") return search::Method::overlap;
-    if (name == "both") return search::Method::both;
+Method method_named(const std::string& name) {
+    if (name == "auto") return Method::automatic;
+    if (name == "messages") return Method::messages;
+    if (name == "overlap") return Method::overlap;
+    if (name == "both") return Method::both;
     throw nb::value_error("method must be auto, messages, overlap or both");
 }
 
-const char* name(search::Status status) {
+const char* name(Status status) {
     switch (status) {
-        case search::Status::open:
+        case Status::open:
             return "open";
-        case search::Status::witness:
+        case Status::witness:
             return "witness";
-        case search::Status::infeasible:
+        case Status::infeasible:
             return "infeasible";
-        case search::Status::optimal:
+        case Status::optimal:
             return "optimal";
     }
     return "";
 }
 
-const char* name(search::Reason reason) {
+const char* name(Reason reason) {
     switch (reason) {
-        case search::Reason::none:
+        case Reason::none:
             return "";
-        case search::Reason::time:
+        case Reason::time:
             return "time";
-        case search::Reason::nodes:
+        case Reason::nodes:
             return "nodes";
-        case search::Reason::memory:
+        case Reason::memory:
             return "memory";
-        case search::Reason::stopped:
+        case Reason::stopped:
             return "stopped";
-        case search::Reason::internal:
+        case Reason::internal:
             return "internal";
     }
     return "";
@@ -161,9 +156,9 @@ nb::dict result(const Search& s) {
     out["peak_bytes"] = s.memory().peak();
     out["entries"] = s.factor_entries();
     nb::dict bound_levels;
-    const search::Prover* prover = s.prover();
+    const Prover* prover = s.prover();
     if (prover != nullptr || s.overlap() != nullptr) {
-        const search::ProverStatistics n = s.statistics();
+        const ProverStatistics n = s.statistics();
         out["nodes"] = n.nodes;
         out["closed"] = n.closed;
         out["pruned_by_clauses"] = n.pruned_by_clauses;
@@ -176,9 +171,9 @@ nb::dict result(const Search& s) {
         for (std::size_t i = 0; i < prover->bounds().levels().size(); ++i) {
             const std::string label =
                 i == 0 && prover->bounds().collapsed() != nullptr ? "collapsed" : "full" + std::to_string(i);
-            search::BoundLevelStatistics sum;
-            for (const search::Prover* p : s.provers()) {
-                const search::BoundLevelStatistics& one = p->bounds().levels()[i]->statistics;
+            BoundLevelStatistics sum;
+            for (const Prover* p : s.provers()) {
+                const BoundLevelStatistics& one = p->bounds().levels()[i]->statistics;
                 sum.tried += one.tried;
                 sum.pruned += one.pruned;
                 sum.sweeps += one.sweeps;
@@ -191,7 +186,7 @@ nb::dict result(const Search& s) {
 }
 
 nb::dict certify(Search& s, std::int64_t level, double seconds, std::int64_t node_limit) {
-    search::Proof proof;
+    Proof proof;
     {
         nb::gil_scoped_release release;
         proof = s.certify(level, seconds, node_limit);
@@ -206,7 +201,7 @@ void bind_search(nb::module_& m) {
         [](const std::exception_ptr& error, void*) {
             try {
                 std::rethrow_exception(error);
-            } catch (const search::MemoryLimit& limit) {
+            } catch (const MemoryLimit& limit) {
                 PyErr_SetString(PyExc_MemoryError, limit.what());
             }
         },
@@ -237,7 +232,7 @@ void bind_search(nb::module_& m) {
         .def(
             "set_together",
             [](Search& s, std::int64_t entries) {
-                require(0 <= entries && entries <= search::kLargestFactor, "too many entries for a factor");
+                require(0 <= entries && entries <= kLargestFactor, "too many entries for a factor");
                 s.set_together(entries);
             },
             "entries"_a)
@@ -269,7 +264,7 @@ void bind_search(nb::module_& m) {
         .def(
             "fix",
             [](Search& s, std::int64_t work, bool probe) {
-                search::Fixing f;
+                Fixing f;
                 {
                     nb::gil_scoped_release release;
                     f = s.fix(work, probe);

@@ -8,7 +8,7 @@
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -184,4 +184,4 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     return false;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

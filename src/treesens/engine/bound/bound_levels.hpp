@@ -12,7 +12,7 @@
 #include "bound/messages.hpp"
 #include "problem/goal.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // The grid shift of every row: rows of about the same magnitude share one, so that equal multipliers mean equal
 // weights.
@@ -73,4 +73,4 @@ private:
     std::vector<double> kept_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -5,7 +5,7 @@
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::int64_t BoundStack::work() const {
     return sum;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -8,7 +8,7 @@
 
 #include "bound/bound_levels.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // The factor sets of one problem; independent of bounds, so a sweep over bounds builds them once.
 struct FactorSets {
@@ -75,4 +75,4 @@ private:
     std::vector<BoundLevel*> full_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 BundleBoxes::BundleBoxes(const Problem& p, const Forest& f) : p_(p), f_(f), column_(p.variables(), -1) {
     for (const std::int32_t n : p.size) path_.push_back({0, n - 1});
@@ -114,4 +114,4 @@ void BundleBoxes::add(std::int32_t group) {
     if (!ranges_.empty()) size_ = static_cast<std::int64_t>(ranges_[0].size());
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

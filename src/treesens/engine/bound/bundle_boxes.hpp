@@ -11,7 +11,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class BundleBoxes {
 public:
@@ -48,4 +48,4 @@ private:
     std::int64_t counted_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

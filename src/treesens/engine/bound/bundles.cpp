@@ -6,7 +6,7 @@
 #include "bound/bundle_boxes.hpp"
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::vector<std::vector<std::int32_t>> bundle_trees(const Problem& p, const Fore
     return bundles;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

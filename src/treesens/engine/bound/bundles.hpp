@@ -10,10 +10,10 @@
 
 #include "bound/join.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // The groups of every factor: all copies of a tree, or with `most` above 0 those of several trees as long as they have
 // no more than `most` entries together.
 std::vector<std::vector<std::int32_t>> bundle_trees(const Problem& p, const Forest& f, Join& join, std::int64_t most);
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -7,7 +7,7 @@
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -263,4 +263,4 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
     return {};
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

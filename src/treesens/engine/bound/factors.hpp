@@ -13,7 +13,7 @@
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct FactorSet {
     std::vector<RowSum> rows;
@@ -67,4 +67,4 @@ bool cancel(const Problem& problem, const Forest& forest, const RowSum& rows);
 // Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.
 std::int64_t rounding_slop(const Problem& problem, const Forest& forest, const RowSum& rows);
 
-}  // namespace treesens::search
+}  // namespace treesens

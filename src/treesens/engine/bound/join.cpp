@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 constexpr std::int64_t kStepsPerEntry = 16;
@@ -179,4 +179,4 @@ std::map<std::int32_t, std::vector<std::int32_t>> groups_by_tree(const Problem& 
     return trees;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -12,7 +12,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // Rows of the prover: each is a sum of rows of the problem.
 using RowSum = std::vector<std::int32_t>;
@@ -81,4 +81,4 @@ private:
 // The groups of every tree, by the number of the tree.
 std::map<std::int32_t, std::vector<std::int32_t>> groups_by_tree(const Problem& p);
 
-}  // namespace treesens::search
+}  // namespace treesens

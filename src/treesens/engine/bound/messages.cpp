@@ -8,7 +8,7 @@
 #include "bound/messages_numbers.hpp"
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& budget) : problem_(problem), set_(set) {
     const std::int64_t segments = static_cast<std::int64_t>(set.segment_start.size());
@@ -248,4 +248,4 @@ void Messages::sync(const Domains& domains) {
     if (changed) update_unscoped();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

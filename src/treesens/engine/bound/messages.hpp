@@ -17,7 +17,7 @@
 #include "problem/limits.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // What nodes start from: messages, multipliers, and what is left at a node above. Any messages give a bound, so that
 // they are kept rounded to 24 bits; a float of a whole number is whole.
@@ -189,4 +189,4 @@ private:
     std::int64_t removed_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr std::int64_t kEmpty = -(std::int64_t{1} << 61);  // the bound of an empty node
@@ -16,4 +16,4 @@ inline std::int64_t whole(double value) {
     return static_cast<std::int64_t>(value);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -13,7 +13,7 @@
 #include "bound/messages.hpp"
 #include "bound/messages_numbers.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -189,4 +189,4 @@ void Messages::write_reduced(std::int32_t s) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -4,7 +4,7 @@
 
 #include "bound/messages.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 void Messages::decode(std::vector<Cell>& x) const {
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
@@ -77,4 +77,4 @@ std::int64_t Messages::entry_at(std::int32_t factor, const std::vector<Cell>& x)
     return -1;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

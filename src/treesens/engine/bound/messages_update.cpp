@@ -5,7 +5,7 @@
 #include "bound/messages.hpp"
 #include "bound/messages_numbers.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // A_v = unary_v + sum of r over the factors, by differences at the segment borders: all exact integers.
 void Messages::sum_reduced(std::int32_t v) {
@@ -273,4 +273,4 @@ Sweep Messages::sweep(bool forward, Domains& domains, Control& control) {
     return bound() < 0 ? Sweep::pruned : Sweep::open;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -217,4 +217,4 @@ void Certifier::write_leaf(const Weights& weights, int exponent) {
     proof_.cut.push_back(0);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

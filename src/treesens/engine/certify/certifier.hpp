@@ -14,7 +14,7 @@
 #include "problem/limits.hpp"
 #include "prove/branching.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class Certifier {
 public:
@@ -65,4 +65,4 @@ private:
     Proof proof_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

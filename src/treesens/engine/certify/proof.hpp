@@ -8,7 +8,7 @@
 
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct Proof {
     static constexpr std::int32_t kByClauses = -1;
@@ -39,4 +39,4 @@ struct Proof {
     std::int64_t sweeps = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -203,4 +203,4 @@ void RoundedMessages::write(std::int32_t first_factor, Proof& out) const {
     out.message_offset.push_back(static_cast<std::int64_t>(out.message_factor.size()));
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -16,7 +16,7 @@
 #include "certify/proof.hpp"
 #include "problem/domains.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class RoundedMessages {
 public:
@@ -57,4 +57,4 @@ private:
     int exponent_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -28,31 +28,18 @@ void add_profile(const CellTrees& trees, const Tree& tree, std::int32_t node, co
     while (!tree.is_leaf(node)) {
         const std::int32_t source = tree.source(node);
         const std::int32_t f = trees.feature[source];
+        const CellSplit split = trees.split(source);
         if (f != feature) {
-            node = goes_left(trees, source, row[f]) ? tree.left(node) : tree.right(node);
+            node = split.goes_left(row[f]) ? tree.left(node) : tree.right(node);
             continue;
         }
-        if (trees.category_set[source] < 0 && trees.missing_cell[f] < 0) {
-            const std::int32_t cut = trees.cut[source];
-            if (low <= cut && cut < high) {
-                add_profile(trees, tree, tree.left(node), row, feature, low, cut, profile);
-                low = cut + 1;
-            }
-            node = high <= cut ? tree.left(node) : tree.right(node);
-            continue;
+        // One run of cells at a time; the last one goes on in this loop.
+        for (Cell end = split.run_end(low, high); end < high; end = split.run_end(low, high)) {
+            const std::int32_t child = split.goes_left(low) ? tree.left(node) : tree.right(node);
+            add_profile(trees, tree, child, row, feature, low, end, profile);
+            low = end + 1;
         }
-        // Missing and category cells are followed one run at a time.
-        std::int32_t start = low;
-        bool left = goes_left(trees, source, low);
-        for (std::int32_t k = low + 1; k <= high; ++k) {
-            const bool next = goes_left(trees, source, k);
-            if (next == left) continue;
-            add_profile(trees, tree, left ? tree.left(node) : tree.right(node), row, feature, start, k - 1, profile);
-            start = k;
-            left = next;
-        }
-        low = start;
-        node = left ? tree.left(node) : tree.right(node);
+        node = split.goes_left(low) ? tree.left(node) : tree.right(node);
     }
     const std::int64_t value = tree.value(node);
     profile[low] += value;

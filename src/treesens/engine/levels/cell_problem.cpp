@@ -6,7 +6,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -50,22 +50,11 @@ private:
     }
 
     void runs(std::int32_t source) {
-        const CellTrees& trees = point_.trees;
-        const std::int32_t f = trees.feature[source];
-        const Cell last = point_.cells[f] - 1;
+        const CellSplit split = point_.trees.split(source);
+        const Cell last = point_.cells[point_.trees.feature[source]] - 1;
         ends_.clear();
-        if (trees.category_set[source] < 0 && trees.missing_cell[f] < 0) {
-            const Cell cut = trees.cut[source];
-            if (cut >= 0) ends_.emplace_back(std::min(cut, last), true);
-            if (cut < last) ends_.emplace_back(last, false);
-            return;
-        }
-        for (Cell k = 0; k <= last; ++k) {
-            const bool left = goes_left(trees, source, k);
-            if (!ends_.empty() && ends_.back().second == left)
-                ends_.back().first = k;
-            else
-                ends_.emplace_back(k, left);
+        for (Cell first = 0; first <= last; first = ends_.back().first + 1) {
+            ends_.emplace_back(split.run_end(first, last), split.goes_left(first));
         }
     }
 
@@ -105,4 +94,4 @@ Forest add_points(Problem& p, const std::vector<PointTrees>& points) {
     return forest;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

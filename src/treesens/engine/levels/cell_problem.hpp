@@ -9,7 +9,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // What one point sees: the trees of its model, the variable of each feature, and what each leaf adds to some rows.
 struct PointTrees {
@@ -28,4 +28,4 @@ struct PointTrees {
 // The groups and rows of `problem` (variables, bounds and clauses are there) and its trees. Leaves have no boxes.
 Forest add_points(Problem& problem, const std::vector<PointTrees>& points);
 
-}  // namespace treesens::search
+}  // namespace treesens

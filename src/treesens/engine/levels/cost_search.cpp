@@ -5,7 +5,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -326,4 +326,4 @@ void CostSearch::clear_stop() {
     if (prover_) prover_->clear_stop();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -17,7 +17,7 @@
 #include "levels/leaf_moves.hpp"
 #include "levels/level_search.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // Costs are >= 0; a cell with a negative cost is forbidden. Sums over the variables must stay below 2^62.
 class CostSearch {
@@ -97,4 +97,4 @@ private:
     std::int64_t nodes_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

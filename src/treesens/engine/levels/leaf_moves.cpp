@@ -5,7 +5,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 Costs::Costs(const Problem& problem, std::vector<std::int64_t> cost) : problem_(problem), cost_(std::move(cost)) {
     for (std::int32_t v = 0; v < problem.variables(); ++v) {
@@ -278,4 +278,4 @@ void LeafMoves::return_home(std::vector<Cell>& x, std::mt19937_64& random) {
     descend(x);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -12,7 +12,7 @@
 #include "problem/clauses.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // What every cell costs, and the cheapest cell of a range. A negative cost forbids a cell.
 class Costs {
@@ -88,4 +88,4 @@ private:
     std::int64_t work_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -181,4 +181,4 @@ void LevelSearch::clear_stop() {
     if (search_) search_->clear_stop();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

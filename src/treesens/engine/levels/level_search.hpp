@@ -14,7 +14,7 @@
 #include "levels/restricted_search.hpp"
 #include "problem/restricted.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // Levels are >= 0; a cell with a negative level is forbidden.
 class LevelSearch {
@@ -71,4 +71,4 @@ private:
     std::int64_t decisions_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

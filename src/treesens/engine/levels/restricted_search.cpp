@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace treesens::search {
+namespace treesens {
 
 bool SharedProblem::solves(const std::vector<Cell>& x, const std::vector<std::int64_t>& bound) const {
     if (!clauses_.satisfied(x.data())) return false;
@@ -40,4 +40,4 @@ Status RestrictedSearch::run(double slice, double seconds) {
     return status_;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

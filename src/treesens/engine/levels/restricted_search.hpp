@@ -9,7 +9,7 @@
 #include "problem/restricted.hpp"
 #include "search.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // One problem whose trees are built once, for restricted searches. They only read it, so several may run at a time.
 class SharedProblem {
@@ -73,4 +73,4 @@ private:
     Status status_ = Status::open;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 void Moves::choose_privates(std::uint64_t pick) {
     for (Cluster& c : clusters_) {
@@ -515,4 +515,4 @@ void Moves::adopt(std::int64_t cell, std::int64_t here) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

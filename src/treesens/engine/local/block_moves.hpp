@@ -18,7 +18,7 @@
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
 // Above so many cells of a block and the open variable together a move stands on the places between the cuts that its
@@ -151,4 +151,4 @@ private:
     std::vector<std::int32_t> chosen_open_;  // [clusters]: a place
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

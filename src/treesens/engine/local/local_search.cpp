@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -118,4 +118,4 @@ void LocalSearch::polish(std::vector<Cell> x, const Goal& goal, Incumbent& incum
     descend(goal, incumbent, control, false);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

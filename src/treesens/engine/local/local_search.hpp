@@ -10,7 +10,7 @@
 #include "problem/goal.hpp"
 #include "problem/limits.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class LocalSearch {
 public:
@@ -46,4 +46,4 @@ private:
     std::int64_t next_hint_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -5,7 +5,7 @@
 #include "local/block_moves.hpp"
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 Moves::Moves(const Problem& problem, const Forest& forest, const Clauses& clauses)
     : problem_(problem), forest_(forest), clauses_(clauses), is_open_(problem.variables(), 0) {
@@ -75,4 +75,4 @@ void Moves::find_clusters() {
     chosen_open_.assign(clusters_.size(), -1);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
@@ -32,20 +32,20 @@ BoxRanges::BoxRanges(const ChoiceTrees& trees, std::vector<Wide> base, Compared 
     tree_apart_lower_.resize(pairs);
     block_most_.resize(2 * static_cast<std::size_t>(blocks_));
     block_least_.resize(2 * static_cast<std::size_t>(blocks_));
-    for (const Tree& tree : trees.trees()) most_classes_ = std::max(most_classes_, tree.classes);
+    for (const ChoiceTree& tree : trees.trees()) most_classes_ = std::max(most_classes_, tree.classes);
     class_upper_.resize(static_cast<std::size_t>(tables_) * most_classes_);
     class_lower_.resize(class_upper_.size());
     class_value_.resize(class_upper_.size());
 }
 
-const Ranges& BoxRanges::bound_apart(Box& box) {
+const Ranges& BoxRanges::bound_apart(RangeBox& box) {
     cuts_.reset();
     std::fill(result_.upper.begin(), result_.upper.end(), 0);
     std::fill(result_.lower.begin(), result_.lower.end(), 0);
     const Wide apart = base_[compared_.high] - base_[compared_.low];
     std::fill(result_.apart_upper.begin(), result_.apart_upper.end(), apart);
     std::fill(result_.apart_lower.begin(), result_.apart_lower.end(), apart);
-    for (const Tree& tree : trees_.trees()) {
+    for (const ChoiceTree& tree : trees_.trees()) {
         if (tree.tables.empty()) continue;
         if (tree.varied)
             bound_varied(tree, box);
@@ -55,12 +55,12 @@ const Ranges& BoxRanges::bound_apart(Box& box) {
     return result_;
 }
 
-const Ranges& BoxRanges::bound_all(Box& box) {
+const Ranges& BoxRanges::bound_all(RangeBox& box) {
     for (std::int32_t t = 0; t < tables_; ++t) {
         result_.upper[at(t)] += base_[t];
         result_.lower[at(t)] += base_[t];
     }
-    for (const Tree& tree : trees_.trees()) {
+    for (const ChoiceTree& tree : trees_.trees()) {
         if (!tree.tables.empty() && !tree.varied) bound_plain(tree, box);
     }
     for (std::int32_t t = 0; t < tables_; ++t) {
@@ -76,9 +76,9 @@ const Ranges& BoxRanges::bound_all(Box& box) {
 }
 
 // The open splits below a node, with the ranges of the leaves that the box meets.
-std::int32_t BoxRanges::follow(const Box& box, std::int32_t number, const std::vector<std::int32_t>& tables) {
+std::int32_t BoxRanges::follow(const RangeBox& box, std::int32_t number, const std::vector<std::int32_t>& tables) {
     while (true) {
-        const Node& node = trees_.node(number);
+        const ChoiceNode& node = trees_.node(number);
         if (node.feature < 0) {
             const std::int32_t leaf = cuts_.add_leaf();
             for (const std::int32_t t : tables) cuts_.low(leaf, t) = cuts_.high(leaf, t) = trees_.value(node.leaf, t);
@@ -86,8 +86,8 @@ std::int32_t BoxRanges::follow(const Box& box, std::int32_t number, const std::v
         }
         const Cell low = box.low[node.feature];
         const Cell high = box.high[node.feature];
-        const int sides = trees_.sides(node, low, high);
-        if (sides != (kLeft | kRight)) {
+        const Sides sides = trees_.sides(node, low, high);
+        if (sides != kBoth) {
             number = sides == kLeft ? node.left : node.right;
             continue;
         }
@@ -97,7 +97,7 @@ std::int32_t BoxRanges::follow(const Box& box, std::int32_t number, const std::v
     }
 }
 
-void BoxRanges::bound_plain(const Tree& tree, const Box& box) {
+void BoxRanges::bound_plain(const ChoiceTree& tree, const RangeBox& box) {
     cuts_.begin_tree();
     const std::int32_t root = follow(box, tree.root, tree.tables);
     cuts_.end_tree(root, tree.tables, false);
@@ -108,12 +108,12 @@ void BoxRanges::bound_plain(const Tree& tree, const Box& box) {
 }
 
 // What one leaf is worth on one side and on the other, for a tree that no choice changes.
-void BoxRanges::compare_plain(const Tree& tree, const Box& box) {
+void BoxRanges::compare_plain(const ChoiceTree& tree, const RangeBox& box) {
     Wide most = kLeast;
     Wide least = kMost;
     std::vector<std::int32_t> open{tree.root};
     while (!open.empty()) {
-        const Node& node = trees_.node(open.back());
+        const ChoiceNode& node = trees_.node(open.back());
         open.pop_back();
         if (node.feature < 0) {
             const Wide v = trees_.value(node.leaf, compared_.high) - trees_.value(node.leaf, compared_.low);
@@ -121,7 +121,7 @@ void BoxRanges::compare_plain(const Tree& tree, const Box& box) {
             least = std::min(least, v);
             continue;
         }
-        const int sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
+        const Sides sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
         if ((sides & kLeft) != 0) open.push_back(node.left);
         if ((sides & kRight) != 0) open.push_back(node.right);
     }
@@ -129,7 +129,7 @@ void BoxRanges::compare_plain(const Tree& tree, const Box& box) {
     for (Wide& v : result_.apart_lower) v += least;
 }
 
-void BoxRanges::bound_varied(const Tree& tree, Box& box) {
+void BoxRanges::bound_varied(const ChoiceTree& tree, RangeBox& box) {
     std::fill(class_upper_.begin(), class_upper_.end(), kLeast);
     std::fill(class_lower_.begin(), class_lower_.end(), kMost);
     std::fill(tree_apart_upper_.begin(), tree_apart_upper_.end(), kLeast);
@@ -159,7 +159,7 @@ void BoxRanges::bound_varied(const Tree& tree, Box& box) {
 // Splits the classes of an item at a node about a varied feature; the second half becomes an item of its own.
 void BoxRanges::part_classes(std::size_t place) {
     const Item item = items_[place];
-    const Node& node = trees_.node(item.node);
+    const ChoiceNode& node = trees_.node(item.node);
     const std::int32_t start = static_cast<std::int32_t>(classes_.size());
     for (const bool left : {true, false}) {
         const std::int32_t from = static_cast<std::int32_t>(classes_.size());
@@ -178,18 +178,18 @@ void BoxRanges::part_classes(std::size_t place) {
 }
 
 // Takes every item from `first` on down to a leaf or to a split with two sides; the first of those, or the end.
-std::size_t BoxRanges::resolve(const Box& box, std::size_t first) {
+std::size_t BoxRanges::resolve(const RangeBox& box, std::size_t first) {
     std::size_t open = SIZE_MAX;
     for (std::size_t i = first; i < items_.size(); ++i) {
         while (true) {
-            const Node& node = trees_.node(items_[i].node);
+            const ChoiceNode& node = trees_.node(items_[i].node);
             if (node.feature < 0) break;
             if (node.sides >= 0) {
                 part_classes(i);
                 continue;
             }
-            const int sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
-            if (sides == (kLeft | kRight)) {
+            const Sides sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
+            if (sides == kBoth) {
                 open = std::min(open, i);
                 break;
             }
@@ -200,22 +200,22 @@ std::size_t BoxRanges::resolve(const Box& box, std::size_t first) {
 }
 
 // All classes of a tree at one input: splits on features of the box are followed for all of them at once.
-std::int32_t BoxRanges::together(const Tree& tree, Box& box, std::size_t first) {
+std::int32_t BoxRanges::together(const ChoiceTree& tree, RangeBox& box, std::size_t first) {
     const std::size_t open = resolve(box, first);
     if (open == SIZE_MAX) return arrive(tree, first);
     const std::size_t end = items_.size();
     const std::size_t used = classes_.size();
-    const Node& node = trees_.node(items_[open].node);
+    const ChoiceNode& node = trees_.node(items_[open].node);
     const Cell low = box.low[node.feature];
     const Cell high = box.high[node.feature];
     std::int32_t sides[2];
-    for (const int side : {kLeft, kRight}) {
+    for (const Sides side : {kLeft, kRight}) {
         for (std::size_t i = first; i < end; ++i) {
             const Item item = items_[i];
             items_.push_back(item);
         }
         items_[end + (open - first)].node = side == kLeft ? node.left : node.right;
-        trees_.narrow_to(node, side, box.low[node.feature], box.high[node.feature]);
+        trees_.split(node).narrow(side, box.low[node.feature], box.high[node.feature]);
         sides[side == kRight] = together(tree, box, end);
         box.low[node.feature] = low;
         box.high[node.feature] = high;
@@ -227,7 +227,7 @@ std::int32_t BoxRanges::together(const Tree& tree, Box& box, std::size_t first) 
     return cuts_.add_branch(node.feature, trees_.parting(node, low, high), sides[0], sides[1], tree.tables);
 }
 
-std::int32_t BoxRanges::arrive(const Tree& tree, std::size_t first) {
+std::int32_t BoxRanges::arrive(const ChoiceTree& tree, std::size_t first) {
     ++arrivals_;
     const std::int32_t leaf = cuts_.add_leaf();
     for (const std::int32_t t : tree.tables) {
@@ -258,7 +258,7 @@ std::int32_t BoxRanges::arrive(const Tree& tree, std::size_t first) {
 }
 
 // What blocks of choices are apart if classes lie between `least` and `most` [tables][classes].
-void BoxRanges::set_blocks(const Tree& tree, const std::vector<Wide>& most, const std::vector<Wide>& least) {
+void BoxRanges::set_blocks(const ChoiceTree& tree, const std::vector<Wide>& most, const std::vector<Wide>& least) {
     for (int which = 0; which < 2; ++which) {
         const std::int32_t t = which == 0 ? compared_.high : compared_.low;
         const bool has = std::find(tree.tables.begin(), tree.tables.end(), t) != tree.tables.end();
@@ -284,9 +284,9 @@ void BoxRanges::set_blocks(const Tree& tree, const std::vector<Wide>& most, cons
     }
 }
 
-void BoxRanges::each_alone(const Tree& tree, const Box& box, std::int32_t number, std::size_t first,
+void BoxRanges::each_alone(const ChoiceTree& tree, const RangeBox& box, std::int32_t number, std::size_t first,
                            std::size_t count) {
-    const Node& node = trees_.node(number);
+    const ChoiceNode& node = trees_.node(number);
     if (node.feature < 0) {
         for (const std::int32_t t : tree.tables) {
             const Wide v = trees_.value(node.leaf, t);
@@ -299,7 +299,7 @@ void BoxRanges::each_alone(const Tree& tree, const Box& box, std::int32_t number
         return;
     }
     if (node.sides < 0) {
-        const int sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
+        const Sides sides = trees_.sides(node, box.low[node.feature], box.high[node.feature]);
         if ((sides & kLeft) != 0) each_alone(tree, box, node.left, first, count);
         if ((sides & kRight) != 0) each_alone(tree, box, node.right, first, count);
         return;
@@ -316,7 +316,7 @@ void BoxRanges::each_alone(const Tree& tree, const Box& box, std::int32_t number
     }
 }
 
-void BoxRanges::add_tree(const Tree& tree) {
+void BoxRanges::add_tree(const ChoiceTree& tree) {
     for (const std::int32_t t : tree.tables) {
         const Wide* class_upper = class_upper_.data() + of_class(t);
         const Wide* class_lower = class_lower_.data() + of_class(t);
@@ -324,7 +324,7 @@ void BoxRanges::add_tree(const Tree& tree) {
         Wide* lower = result_.lower.data() + at(t);
         Wide before_upper = 0;
         Wide before_lower = 0;
-        for (const Run& run : tree.runs) {
+        for (const ClassRun& run : tree.runs) {
             upper[run.start] += class_upper[run.of_class] - before_upper;
             lower[run.start] += class_lower[run.of_class] - before_lower;
             before_upper = class_upper[run.of_class];
@@ -337,4 +337,4 @@ void BoxRanges::add_tree(const Tree& tree) {
     }
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -7,7 +7,7 @@
 #include "measure/choice_trees.hpp"
 #include "measure/cut_worth.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // Bounds in whole numbers. `upper` and `lower` [tables][choices]; `apart_upper` and `apart_lower` [blocks][blocks]
 // bound table `high` at a choice of one block minus table `low` at a choice of another one, at one input.
@@ -31,11 +31,11 @@ public:
     BoxRanges(const ChoiceTrees& trees, std::vector<Wide> base, Compared compared, std::vector<Wanted> wanted);
 
     // Bounds for a box, in two steps: what choices can be apart, then everything. The box is left as it was.
-    const Ranges& bound_apart(Box& box);
-    const Ranges& bound_all(Box& box);
+    const Ranges& bound_apart(RangeBox& box);
+    const Ranges& bound_all(RangeBox& box);
     // The best cut of the box bounded last (see CutWorth).
     template <typename Share>
-    Cut best_cut(const Box& box, const std::vector<double>& excess, const Share& share) {
+    ValuedCut best_cut(const RangeBox& box, const std::vector<double>& excess, const Share& share) {
         return cuts_.best(box, excess, share);
     }
 
@@ -45,17 +45,18 @@ private:
         std::int32_t first;
         std::int32_t count;
     };
-    std::int32_t follow(const Box& box, std::int32_t node, const std::vector<std::int32_t>& tables);
-    void bound_plain(const Tree& tree, const Box& box);
-    void compare_plain(const Tree& tree, const Box& box);
-    void bound_varied(const Tree& tree, Box& box);
-    std::int32_t together(const Tree& tree, Box& box, std::size_t first);
-    std::size_t resolve(const Box& box, std::size_t first);
+    std::int32_t follow(const RangeBox& box, std::int32_t node, const std::vector<std::int32_t>& tables);
+    void bound_plain(const ChoiceTree& tree, const RangeBox& box);
+    void compare_plain(const ChoiceTree& tree, const RangeBox& box);
+    void bound_varied(const ChoiceTree& tree, RangeBox& box);
+    std::int32_t together(const ChoiceTree& tree, RangeBox& box, std::size_t first);
+    std::size_t resolve(const RangeBox& box, std::size_t first);
     void part_classes(std::size_t item);
-    std::int32_t arrive(const Tree& tree, std::size_t first);
-    void set_blocks(const Tree& tree, const std::vector<Wide>& most, const std::vector<Wide>& least);
-    void each_alone(const Tree& tree, const Box& box, std::int32_t node, std::size_t first, std::size_t count);
-    void add_tree(const Tree& tree);
+    std::int32_t arrive(const ChoiceTree& tree, std::size_t first);
+    void set_blocks(const ChoiceTree& tree, const std::vector<Wide>& most, const std::vector<Wide>& least);
+    void each_alone(const ChoiceTree& tree, const RangeBox& box, std::int32_t node, std::size_t first,
+                    std::size_t count);
+    void add_tree(const ChoiceTree& tree);
     std::size_t at(std::int32_t table) const { return static_cast<std::size_t>(table) * choices_; }
     std::size_t of_class(std::int32_t table) const { return static_cast<std::size_t>(table) * most_classes_; }
 
@@ -80,4 +81,4 @@ private:
     std::int32_t most_classes_ = 1;
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -6,7 +6,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::vector<Wide> values, std::int32_t tables,
                          Choices choices)
@@ -35,7 +35,7 @@ ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::v
         }
     }
     copy_nodes(trees, nodes);
-    for (Tree& tree : trees_) classify(tree);
+    for (ChoiceTree& tree : trees_) classify(tree);
 }
 
 void ChoiceTrees::copy_nodes(const CellTrees& trees, std::int32_t nodes) {
@@ -43,7 +43,7 @@ void ChoiceTrees::copy_nodes(const CellTrees& trees, std::int32_t nodes) {
     std::int64_t members = 0;
     std::int32_t sets = 0;
     for (std::int32_t n = 0; n < nodes; ++n) {
-        Node& node = nodes_[n];
+        ChoiceNode& node = nodes_[n];
         node.feature = trees.feature[n];
         node.leaf = trees.leaf[n];
         if (node.feature < 0) continue;
@@ -67,48 +67,22 @@ void ChoiceTrees::copy_nodes(const CellTrees& trees, std::int32_t nodes) {
     }
 }
 
-int ChoiceTrees::special_sides(const Node& node, Cell low, Cell high) const {
-    if (node.set >= 0) {
-        const std::int64_t start = set_offset_[node.set] + node.set;
-        const std::int32_t inside = set_before_[start + high + 1] - set_before_[start + low];
-        return (inside > 0 ? kLeft : 0) | (inside < high - low + 1 ? kRight : 0);
-    }
-    // The missing cell is the last one of the range.
-    const int absent = node.default_left ? kLeft : kRight;
-    if (low == high) return absent;
-    return absent | (low <= node.cut ? kLeft : 0) | (high - 1 > node.cut ? kRight : 0);
+Sides ChoiceTrees::sides_of_set(const ChoiceNode& node, Cell low, Cell high) const {
+    const std::int64_t start = set_offset_[node.set] + node.set;
+    const std::int32_t inside = set_before_[start + high + 1] - set_before_[start + low];
+    return static_cast<Sides>((inside > 0 ? kLeft : 0) | (inside < high - low + 1 ? kRight : 0));
 }
 
-Cell ChoiceTrees::parting(const Node& node, Cell low, Cell high) const {
-    if (node.set < 0) {
-        const Cell last = high == node.absent ? high - 1 : high;
-        return low <= node.cut && node.cut < last ? node.cut : last;
-    }
-    for (Cell c = low; c < high; ++c) {
-        if (cell_left(node, c) != cell_left(node, c + 1)) return c;
-    }
-    throw InternalError("a split with two sides parts no cells");
-}
-
-void ChoiceTrees::narrow_to(const Node& node, int side, Cell& low, Cell& high) const {
-    if (node.set >= 0) return;
-    const bool absent = high == node.absent;
-    if (absent && node.default_left == (side == kLeft)) {
-        // The missing cell stays. On the right it is next to the others, on the left it is not.
-        if (side == kRight) low = std::max(low, node.cut + 1);
-        return;
-    }
-    if (absent) --high;
-    if (side == kLeft)
-        high = std::min(high, node.cut);
-    else
-        low = std::max(low, node.cut + 1);
+Cell ChoiceTrees::parting(const ChoiceNode& node, Cell low, Cell high) const {
+    const Cell end = split(node).run_end(low, high);
+    ensure(end < high, "a split with two sides parts no cells");
+    return end;
 }
 
 std::vector<std::int32_t> ChoiceTrees::nodes_of(std::int32_t root) const {
     std::vector<std::int32_t> found{root};
     for (std::size_t i = 0; i < found.size(); ++i) {
-        const Node& node = nodes_[found[i]];
+        const ChoiceNode& node = nodes_[found[i]];
         if (node.feature < 0) continue;
         found.push_back(node.left);
         found.push_back(node.right);
@@ -116,7 +90,7 @@ std::vector<std::int32_t> ChoiceTrees::nodes_of(std::int32_t root) const {
     return found;
 }
 
-void ChoiceTrees::find_tables(Tree& tree, const std::vector<std::int32_t>& nodes) const {
+void ChoiceTrees::find_tables(ChoiceTree& tree, const std::vector<std::int32_t>& nodes) const {
     for (std::int32_t table = 0; table < tables_; ++table) {
         const bool some = std::any_of(nodes.begin(), nodes.end(), [&](std::int32_t n) {
             return nodes_[n].feature < 0 && value(nodes_[n].leaf, table) != 0;
@@ -125,7 +99,7 @@ void ChoiceTrees::find_tables(Tree& tree, const std::vector<std::int32_t>& nodes
     }
 }
 
-void ChoiceTrees::classify(Tree& tree) {
+void ChoiceTrees::classify(ChoiceTree& tree) {
     const std::vector<std::int32_t> nodes = nodes_of(tree.root);
     find_tables(tree, nodes);
     std::vector<std::int32_t> asking;
@@ -141,7 +115,7 @@ void ChoiceTrees::classify(Tree& tree) {
         std::string answer;
         for (const std::int32_t n : asking) {
             const Cell cell = choices_.cells[s * width + place_[nodes_[n].feature]];
-            answer.push_back(cell_left(nodes_[n], cell) ? 1 : 0);
+            answer.push_back(split(nodes_[n]).goes_left(cell) ? 1 : 0);
         }
         const auto [entry, fresh] = known.emplace(answer, narrow<std::int32_t>(known.size()));
         if (fresh) answers.push_back(answer);
@@ -156,4 +130,4 @@ void ChoiceTrees::classify(Tree& tree) {
     }
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

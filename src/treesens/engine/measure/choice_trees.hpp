@@ -6,18 +6,17 @@
 
 #include "ensemble/cell_trees.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
-using Cell = std::int32_t;
 using Wide = std::int64_t;
 
 // A box of cells: every feature f has the cells low[f]..high[f]. Those of varied features mean nothing.
-struct Box {
+struct RangeBox {
     std::vector<Cell> low;
     std::vector<Cell> high;
 };
 
-struct Node {
+struct ChoiceNode {
     std::int32_t feature = -1;  // -1: a leaf
     std::int32_t cut = 0;
     std::int32_t left = 0;
@@ -30,17 +29,17 @@ struct Node {
 };
 
 // From this choice on (up to the next run) choices belong to a class: the tree cannot tell them apart.
-struct Run {
+struct ClassRun {
     std::int32_t start;
     std::int32_t of_class;
 };
 
-struct Tree {
+struct ChoiceTree {
     std::int32_t root = 0;
     bool varied = false;
     std::vector<std::int32_t> tables;  // in which some leaf is not 0
     std::int32_t classes = 1;
-    std::vector<Run> runs;
+    std::vector<ClassRun> runs;
     std::vector<std::vector<std::int32_t>> block_classes;  // the classes that each block of choices meets
 };
 
@@ -51,8 +50,6 @@ struct Choices {
     std::int32_t count = 0;
 };
 
-constexpr int kLeft = 1;
-constexpr int kRight = 2;
 // Blocks of choices that are compared with each other; up to so many choices stand for themselves.
 constexpr std::int32_t kBlocks = 16;
 // Into so many blocks more choices are put.
@@ -71,39 +68,35 @@ public:
     const std::vector<Cell>& cells() const { return cells_; }
     const Choices& varied() const { return choices_; }
     bool is_varied(std::int32_t feature) const { return place_[feature] >= 0; }
-    const std::vector<Tree>& trees() const { return trees_; }
-    const Node& node(std::int32_t number) const { return nodes_[number]; }
+    const std::vector<ChoiceTree>& trees() const { return trees_; }
+    const ChoiceNode& node(std::int32_t number) const { return nodes_[number]; }
     Wide value(std::int32_t leaf, std::int32_t table) const {
         return values_[static_cast<std::size_t>(leaf) * tables_ + table];
     }
     // Whether a class of choices goes left at a node about a varied feature.
-    bool goes_left(const Node& node, std::int32_t of_class) const { return goes_left_[node.sides + of_class] != 0; }
-    // Whether a cell goes left at any node.
-    bool cell_left(const Node& node, Cell cell) const {
-        if (node.set >= 0) return set_member_[set_offset_[node.set] + cell] != 0;
-        return cell == node.absent ? node.default_left : cell <= node.cut;
+    bool goes_left(const ChoiceNode& node, std::int32_t of_class) const {
+        return goes_left_[node.sides + of_class] != 0;
     }
-    // The sides (kLeft, kRight) that some cell of low..high takes.
-    int sides(const Node& node, Cell low, Cell high) const {
-        if (node.set < 0 && high != node.absent) {
-            return (low <= node.cut ? kLeft : 0) | (high > node.cut ? kRight : 0);
-        }
-        return special_sides(node, low, high);
+    CellSplit split(const ChoiceNode& node) const {
+        return {node.cut, node.absent, node.default_left,
+                node.set < 0 ? nullptr : set_member_.data() + set_offset_[node.set]};
     }
-    // The last cell c of low..high such that c and c + 1 part; both sides are taken.
-    Cell parting(const Node& node, Cell low, Cell high) const;
-    // What is left of low..high on a side, as a range that may hold more.
-    void narrow_to(const Node& node, int side, Cell& low, Cell& high) const;
+    // The sides that some cell of low..high takes. Ranges of categories are long, so members are counted beforehand.
+    Sides sides(const ChoiceNode& node, Cell low, Cell high) const {
+        return node.set < 0 ? split(node).sides(low, high) : sides_of_set(node, low, high);
+    }
+    // A cell c of low..high such that c and c + 1 part; both sides are taken.
+    Cell parting(const ChoiceNode& node, Cell low, Cell high) const;
     std::int32_t block_of(std::int32_t choice) const {
         return static_cast<std::int32_t>(static_cast<Wide>(choice) * blocks_ / choices_.count);
     }
 
 private:
-    int special_sides(const Node& node, Cell low, Cell high) const;
+    Sides sides_of_set(const ChoiceNode& node, Cell low, Cell high) const;
     void copy_nodes(const CellTrees& trees, std::int32_t nodes);
-    void classify(Tree& tree);
+    void classify(ChoiceTree& tree);
     std::vector<std::int32_t> nodes_of(std::int32_t root) const;
-    void find_tables(Tree& tree, const std::vector<std::int32_t>& nodes) const;
+    void find_tables(ChoiceTree& tree, const std::vector<std::int32_t>& nodes) const;
 
     std::vector<Cell> cells_;
     std::vector<Wide> values_;
@@ -111,12 +104,12 @@ private:
     Choices choices_;
     std::int32_t blocks_;
     std::vector<std::int32_t> place_;  // of a feature among the varied ones, -1
-    std::vector<Node> nodes_;
-    std::vector<Tree> trees_;
+    std::vector<ChoiceNode> nodes_;
+    std::vector<ChoiceTree> trees_;
     std::vector<std::uint8_t> goes_left_;
     std::vector<std::int64_t> set_offset_;
     std::vector<std::uint8_t> set_member_;
     std::vector<std::int32_t> set_before_;  // members before each cell of a set
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace treesens::measure {
+namespace treesens {
 
 CutWorth::CutWorth(std::vector<Cell> cells, std::int32_t tables, std::vector<Wanted> wanted)
     : tables_(tables), wanted_(std::move(wanted)), is_touched_(cells.size(), 0) {
@@ -86,4 +86,4 @@ void CutWorth::end_tree(std::int32_t root, const std::vector<std::int32_t>& tabl
     }
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -12,10 +12,10 @@
 
 #include "measure/choice_trees.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // A cut of the box: cells up to `cut` of a feature, and those beyond. Without one the feature is -1.
-struct Cut {
+struct ValuedCut {
     std::int32_t feature = -1;
     Cell cut = 0;
 };
@@ -55,7 +55,7 @@ public:
     // The best cut, if wanted i lies `excess[i]` above what would exclude the box. `share(f, c)` is how much of the box
     // lies at or below a cut.
     template <typename Share>
-    Cut best(const Box& box, const std::vector<double>& excess, const Share& share);
+    ValuedCut best(const RangeBox& box, const std::vector<double>& excess, const Share& share);
 
 private:
     std::size_t place(std::int32_t branch, std::int32_t table) const {
@@ -84,9 +84,9 @@ private:
 };
 
 template <typename Share>
-Cut CutWorth::best(const Box& box, const std::vector<double>& excess, const Share& share) {
+ValuedCut CutWorth::best(const RangeBox& box, const std::vector<double>& excess, const Share& share) {
     const std::size_t count = wanted_.size();
-    Cut found;
+    ValuedCut found;
     double most = -1.0;
     for (const std::int32_t f : touched_) {
         const Cell low = box.low[f];
@@ -118,4 +118,4 @@ Cut CutWorth::best(const Box& box, const std::vector<double>& excess, const Shar
     return found;
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
@@ -20,7 +20,7 @@ struct Extremes {
 };
 
 Extremes extremes(const ChoiceTrees& trees, std::int32_t root, std::int32_t table) {
-    const Node& node = trees.node(root);
+    const ChoiceNode& node = trees.node(root);
     if (node.feature < 0) return {trees.value(node.leaf, table), trees.value(node.leaf, table)};
     const Extremes left = extremes(trees, node.left, table);
     const Extremes right = extremes(trees, node.right, table);
@@ -28,15 +28,15 @@ Extremes extremes(const ChoiceTrees& trees, std::int32_t root, std::int32_t tabl
 }
 
 // One choice of each class.
-std::vector<std::int32_t> choice_of_classes(const Tree& tree) {
+std::vector<std::int32_t> choice_of_classes(const ChoiceTree& tree) {
     std::vector<std::int32_t> found(tree.classes);
-    for (const Run& run : tree.runs) found[run.of_class] = run.start;
+    for (const ClassRun& run : tree.runs) found[run.of_class] = run.start;
     return found;
 }
 
 }  // namespace
 
-PointScores::PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const Question& question)
+PointScores::PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const ShareQuestion& question)
     : trees_(trees),
       base_(std::move(base)),
       question_(question),
@@ -44,9 +44,9 @@ PointScores::PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const
       width_(trees.cells().size()),
       packed_(trees) {
     const std::int32_t tables = trees.tables();
-    for (const Tree& tree : trees.trees()) {
+    for (const ChoiceTree& tree : trees.trees()) {
         if (tree.tables.empty()) continue;
-        const Way way = packed_.pack(tree.root);
+        const PackedWay way = packed_.pack(tree.root);
         if (tree.varied)
             varied_.push_back({&tree, packed_.part(way), choice_of_classes(tree)});
         else
@@ -77,15 +77,15 @@ PointScores::PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const
     scores_.resize(wide);
 }
 
-void PointScores::answer(const Cell* rows, std::size_t count, Answer* out) {
+void PointScores::answer(const Cell* rows, std::size_t count, ShareAnswer* out) {
     for (std::size_t i = 0; i < count; i += block_) {
         answer_block(rows + i * width_, std::min(block_, count - i), out + i);
     }
 }
 
-void PointScores::answer_block(const Cell* rows, std::size_t count, Answer* out) {
+void PointScores::answer_block(const Cell* rows, std::size_t count, ShareAnswer* out) {
     begin(rows, count);
-    std::fill_n(out, count, Answer::kNone);
+    std::fill_n(out, count, ShareAnswer::kNone);
     const auto drop = [&](const auto& is_out) {
         alive_.erase(std::remove_if(alive_.begin(), alive_.end(), is_out), alive_.end());
     };
@@ -123,9 +123,9 @@ void PointScores::shortfall_block(const Cell* rows, std::size_t count, double* o
 }
 
 // What the rows of a side lack at best, each by itself.
-double PointScores::lacking(const std::vector<Row>& rows, std::size_t i) const {
+double PointScores::lacking(const std::vector<ShareRow>& rows, std::size_t i) const {
     double sum = 0.0;
-    for (const Row& row : rows) {
+    for (const ShareRow& row : rows) {
         const std::size_t place = at(row.table, i);
         const Wide most = row.sign > 0 ? highest_[place] + moved_[place] : -lowest_[place] - moved_[place];
         sum += std::max(0.0, static_cast<double>(row.possible) - static_cast<double>(most));
@@ -164,7 +164,7 @@ void PointScores::begin(const Cell* rows, std::size_t count) {
 void PointScores::add_varied(const Varied& varied) {
     const Choices& choices = trees_.varied();
     const std::size_t varying = choices.features.size();
-    const Tree& tree = *varied.tree;
+    const ChoiceTree& tree = *varied.tree;
     packed_.descend(varied.parted.until, cells_.data(), width_, alive_, arrivals_);
     parted_.clear();
     parted_at_.clear();
@@ -213,7 +213,7 @@ bool PointScores::too_near(std::size_t i) const {
 // Whether a row fails for every choice, whatever trees from `next` on add.
 bool PointScores::out_of_reach(std::size_t next, std::size_t i) const {
     const std::size_t tables = static_cast<std::size_t>(trees_.tables());
-    const auto fails = [&](const Row& row) {
+    const auto fails = [&](const ShareRow& row) {
         const std::size_t place = at(row.table, i);
         const std::size_t left = next * tables + static_cast<std::size_t>(row.table);
         const Wide most = row.sign > 0 ? highest_[place] + moved_[place] + most_left_[left]
@@ -224,4 +224,4 @@ bool PointScores::out_of_reach(std::size_t next, std::size_t i) const {
            std::any_of(question_.second.begin(), question_.second.end(), fails);
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

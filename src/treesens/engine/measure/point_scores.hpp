@@ -4,38 +4,38 @@
 #include <cstdint>
 #include <vector>
 
-#include "measure/point_trees.hpp"
+#include "measure/packed_trees.hpp"
 #include "measure/question.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 class PointScores {
 public:
-    PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const Question& question);
+    PointScores(const ChoiceTrees& trees, std::vector<Wide> base, const ShareQuestion& question);
 
     // What each of `count` inputs is, rows [count][features]. Open only where rounded scores leave it open.
-    void answer(const Cell* rows, std::size_t count, Answer* out);
+    void answer(const Cell* rows, std::size_t count, ShareAnswer* out);
     // How much scores lack, added up, for each input to be concerned: 0 if it is, and perhaps if it nearly is.
     void shortfall(const Cell* rows, std::size_t count, double* out);
 
 private:
     // A tree that choices change.
     struct Varied {
-        const Tree* tree;
+        const ChoiceTree* tree;
         Parted parted;
         std::vector<std::int32_t> choice;  // one of each class
     };
     struct Plain {
-        const Tree* tree;
-        Way way;
+        const ChoiceTree* tree;
+        PackedWay way;
     };
 
     void begin(const Cell* rows, std::size_t count);
     void add_varied(const Varied& varied);
     void add_plain(const Plain& plain);
-    void answer_block(const Cell* rows, std::size_t count, Answer* out);
+    void answer_block(const Cell* rows, std::size_t count, ShareAnswer* out);
     void shortfall_block(const Cell* rows, std::size_t count, double* out);
-    double lacking(const std::vector<Row>& rows, std::size_t i) const;
+    double lacking(const std::vector<ShareRow>& rows, std::size_t i) const;
     bool too_near(std::size_t i) const;
     bool out_of_reach(std::size_t next, std::size_t i) const;
     std::size_t at(std::int32_t table, std::size_t i) const { return static_cast<std::size_t>(table) * block_ + i; }
@@ -45,11 +45,11 @@ private:
 
     const ChoiceTrees& trees_;
     std::vector<Wide> base_;
-    const Question& question_;
+    const ShareQuestion& question_;
     std::int32_t choices_;
     std::size_t width_;
     std::size_t block_;  // inputs at a time
-    PointTrees packed_;
+    PackedTrees packed_;
     std::vector<Varied> varied_;
     std::vector<Plain> plain_;     // those with the greatest range first
     std::vector<Wide> most_left_;  // [plain trees + 1][tables]: the most that trees from here on can add
@@ -67,4 +67,4 @@ private:
     std::vector<Wide> scores_;  // [tables][choices] of one input
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

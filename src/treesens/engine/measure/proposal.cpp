@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::measure {
+namespace treesens {
 
 void Proposal::set(std::vector<Tilt> tilts) {
     tilts_ = std::move(tilts);
@@ -10,16 +10,16 @@ void Proposal::set(std::vector<Tilt> tilts) {
     for (const Tilt& tilt : tilts_) plain_ -= tilt.part;
 }
 
-std::vector<double> Proposal::tilted(const Box& box) {
+std::vector<double> Proposal::tilted(const RangeBox& box) {
     std::vector<double> found;
     for (Tilt& tilt : tilts_) found.push_back(tilt.measure.mass(box, free_));
     return found;
 }
 
-void Proposal::restrict_to(const std::vector<const Part*>& parts) {
+void Proposal::restrict_to(const std::vector<const OpenPart*>& parts) {
     mass_ = 0.0;
     tilted_mass_.assign(tilts_.size(), 0.0);
-    for (const Part* part : parts) {
+    for (const OpenPart* part : parts) {
         mass_ += part->mass;
         for (std::size_t k = 0; k < tilts_.size(); ++k) tilted_mass_[k] += part->tilted[k];
     }
@@ -27,7 +27,7 @@ void Proposal::restrict_to(const std::vector<const Part*>& parts) {
     for (std::size_t k = 0; k < tilts_.size(); ++k) total_ += tilted_mass_[k] > 0.0 ? tilts_[k].part : 0.0;
 }
 
-double Proposal::rate(const Part& part) const {
+double Proposal::rate(const OpenPart& part) const {
     double rate = mass_ > 0.0 ? plain_ * part.mass / mass_ : 0.0;
     for (std::size_t k = 0; k < tilts_.size(); ++k) {
         if (tilted_mass_[k] > 0.0) rate += tilts_[k].part * part.tilted[k] / tilted_mass_[k];
@@ -48,7 +48,7 @@ double Proposal::weight(const Cell* cells) const {
     return total_ / density;
 }
 
-void Proposal::enter(const Part& part) {
+void Proposal::enter(const OpenPart& part) {
     at_ = &part;
     ready_.assign(tilts_.size() + 1, 0);
     ends_.clear();
@@ -71,4 +71,4 @@ void Proposal::draw(std::mt19937_64& random, Cell* cells) {
     measure.draw(at_->box, free_, random, cells);
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -12,13 +12,13 @@
 #include "measure/cut_worth.hpp"
 #include "measure/tree_measure.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // A box that is decided, or waits for its cut.
-struct Part {
-    Box box;
+struct OpenPart {
+    RangeBox box;
     double mass = 0.0;
-    Cut cut;
+    ValuedCut cut;
     std::vector<double> tilted;  // its masses by the tilts
     double need = 0.0;           // the share of draws that fall into it, when it was last asked for
 };
@@ -37,16 +37,16 @@ public:
 
     void set(std::vector<Tilt> tilts);
     // The mass of a box by every tilt.
-    std::vector<double> tilted(const Box& box);
+    std::vector<double> tilted(const RangeBox& box);
     // Restricts all draws to these boxes.
-    void restrict_to(const std::vector<const Part*>& parts);
+    void restrict_to(const std::vector<const OpenPart*>& parts);
     // The share of draws that fall into a box.
-    double rate(const Part& part) const;
+    double rate(const OpenPart& part) const;
     // The mass that one draw of an input stands for, times the number of draws; at most `heaviest`.
     double weight(const Cell* cells) const;
     double heaviest() const { return total_ * mass_ / plain_; }
     // Draws come from this box from now on.
-    void enter(const Part& part);
+    void enter(const OpenPart& part);
     void draw(std::mt19937_64& random, Cell* cells);
 
 private:
@@ -57,10 +57,10 @@ private:
     double mass_ = 0.0;
     double total_ = 1.0;  // parts of the measure and of the tilts that have any mass in the open boxes
     std::vector<double> tilted_mass_;
-    const Part* at_ = nullptr;
+    const OpenPart* at_ = nullptr;
     std::vector<double> ends_;  // of the tilts of its box, in a row
     double rate_ = 0.0;         // of its box
     std::vector<std::uint8_t> ready_;
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

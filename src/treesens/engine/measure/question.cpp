@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
@@ -11,10 +11,10 @@ constexpr std::uint8_t kPossible = 1;
 constexpr std::uint8_t kCertain = 2;
 
 // What is known of all rows of a side at a choice.
-std::uint8_t state_of(const std::vector<Row>& rows, std::int32_t choices, const std::vector<Wide>& upper,
+std::uint8_t state_of(const std::vector<ShareRow>& rows, std::int32_t choices, const std::vector<Wide>& upper,
                       const std::vector<Wide>& lower, std::int32_t s) {
     std::uint8_t state = kPossible | kCertain;
-    for (const Row& row : rows) {
+    for (const ShareRow& row : rows) {
         const std::size_t place = static_cast<std::size_t>(row.table) * choices + s;
         const Wide most = row.sign > 0 ? upper[place] : -lower[place];
         const Wide least = row.sign > 0 ? lower[place] : -upper[place];
@@ -24,14 +24,14 @@ std::uint8_t state_of(const std::vector<Row>& rows, std::int32_t choices, const 
     return state;
 }
 
-struct Sides {
+struct SideStates {
     std::vector<std::uint8_t> first;
     std::vector<std::uint8_t> second;
 };
 
-Sides sides_of(const Question& q, std::int32_t choices, const std::vector<Wide>& upper,
-               const std::vector<Wide>& lower) {
-    Sides sides{std::vector<std::uint8_t>(choices), std::vector<std::uint8_t>(choices)};
+SideStates states_of(const ShareQuestion& q, std::int32_t choices, const std::vector<Wide>& upper,
+                     const std::vector<Wide>& lower) {
+    SideStates sides{std::vector<std::uint8_t>(choices), std::vector<std::uint8_t>(choices)};
     for (std::int32_t s = 0; s < choices; ++s) {
         sides.first[s] = state_of(q.first, choices, upper, lower, s);
         sides.second[s] = state_of(q.second, choices, upper, lower, s);
@@ -43,29 +43,29 @@ bool any(const std::vector<std::uint8_t>& states, std::uint8_t wanted) {
     return std::any_of(states.begin(), states.end(), [&](std::uint8_t s) { return (s & wanted) != 0; });
 }
 
-bool may_pair(const Question& q, std::int32_t choices, std::int32_t s, std::int32_t other) {
+bool may_pair(const ShareQuestion& q, std::int32_t choices, std::int32_t s, std::int32_t other) {
     return q.allowed.empty() || q.allowed[static_cast<std::size_t>(s) * choices + other] != 0;
 }
 
 }  // namespace
 
-std::vector<Wanted> wanted_by(const Question& q) {
+std::vector<Wanted> wanted_by(const ShareQuestion& q) {
     std::vector<Wanted> wanted;
-    for (const std::vector<Row>* rows : {&q.first, &q.second}) {
-        for (const Row& row : *rows) wanted.push_back({row.table, row.sign});
+    for (const std::vector<ShareRow>* rows : {&q.first, &q.second}) {
+        for (const ShareRow& row : *rows) wanted.push_back({row.table, row.sign});
     }
     wanted.push_back({});
     return wanted;
 }
 
-bool never_apart(const Question& q, const Ranges& ranges) {
+bool never_apart(const ShareQuestion& q, const Ranges& ranges) {
     return *std::max_element(ranges.apart_upper.begin(), ranges.apart_upper.end()) < q.apart_possible;
 }
 
-void excess_of(const Question& q, std::int32_t choices, const Ranges& ranges, std::vector<double>& excess) {
+void excess_of(const ShareQuestion& q, std::int32_t choices, const Ranges& ranges, std::vector<double>& excess) {
     excess.clear();
-    for (const std::vector<Row>* rows : {&q.first, &q.second}) {
-        for (const Row& row : *rows) {
+    for (const std::vector<ShareRow>* rows : {&q.first, &q.second}) {
+        for (const ShareRow& row : *rows) {
             const std::vector<Wide>& bounds = row.sign > 0 ? ranges.upper : ranges.lower;
             Wide most = std::numeric_limits<Wide>::min();
             for (std::int32_t s = 0; s < choices; ++s) {
@@ -79,12 +79,12 @@ void excess_of(const Question& q, std::int32_t choices, const Ranges& ranges, st
     excess.push_back(std::max(1.0, static_cast<double>(apart) - static_cast<double>(q.apart_possible)));
 }
 
-Answer answer_of(const Question& q, const ChoiceTrees& trees, const Ranges& ranges) {
+ShareAnswer answer_of(const ShareQuestion& q, const ChoiceTrees& trees, const Ranges& ranges) {
     const std::int32_t choices = trees.choices();
-    const Sides sides = sides_of(q, choices, ranges.upper, ranges.lower);
-    if (!any(sides.first, kPossible) || !any(sides.second, kPossible)) return Answer::kNone;
+    const SideStates sides = states_of(q, choices, ranges.upper, ranges.lower);
+    if (!any(sides.first, kPossible) || !any(sides.second, kPossible)) return ShareAnswer::kNone;
     if (q.allowed.empty() && !q.apart_counts && any(sides.first, kCertain) && any(sides.second, kCertain)) {
-        return Answer::kAll;
+        return ShareAnswer::kAll;
     }
     const std::int32_t blocks = trees.blocks();
     std::vector<std::uint8_t> first(blocks);
@@ -104,16 +104,16 @@ Answer answer_of(const Question& q, const ChoiceTrees& trees, const Ranges& rang
             if (ranges.apart_upper[place] < q.apart_possible) continue;
             possible = true;
             const bool both = (first[g] & second[h] & kCertain) != 0;
-            if (both && (!q.apart_counts || ranges.apart_lower[place] >= q.apart_certain)) return Answer::kAll;
+            if (both && (!q.apart_counts || ranges.apart_lower[place] >= q.apart_certain)) return ShareAnswer::kAll;
         }
     }
-    return possible ? Answer::kOpen : Answer::kNone;
+    return possible ? ShareAnswer::kOpen : ShareAnswer::kNone;
 }
 
-Answer answer_at(const Question& q, const ChoiceTrees& trees, const std::vector<Wide>& scores) {
+ShareAnswer answer_at(const ShareQuestion& q, const ChoiceTrees& trees, const std::vector<Wide>& scores) {
     const std::int32_t choices = trees.choices();
-    const Sides sides = sides_of(q, choices, scores, scores);
-    if (!any(sides.first, kPossible) || !any(sides.second, kPossible)) return Answer::kNone;
+    const SideStates sides = states_of(q, choices, scores, scores);
+    if (!any(sides.first, kPossible) || !any(sides.second, kPossible)) return ShareAnswer::kNone;
     const Wide* high = scores.data() + static_cast<std::size_t>(q.compared.high) * choices;
     const Wide* low = scores.data() + static_cast<std::size_t>(q.compared.low) * choices;
     if (!q.allowed.empty()) {
@@ -124,16 +124,16 @@ Answer answer_at(const Question& q, const ChoiceTrees& trees, const std::vector<
                 if (q.apart_counts && high[s] - low[t] < q.apart_possible) continue;
                 possible = true;
                 const bool both = (sides.first[s] & sides.second[t] & kCertain) != 0;
-                if (both && (!q.apart_counts || high[s] - low[t] >= q.apart_certain)) return Answer::kAll;
+                if (both && (!q.apart_counts || high[s] - low[t] >= q.apart_certain)) return ShareAnswer::kAll;
             }
         }
-        return possible ? Answer::kOpen : Answer::kNone;
+        return possible ? ShareAnswer::kOpen : ShareAnswer::kNone;
     }
     if (!q.apart_counts) {
         const bool certain = any(sides.first, kCertain) && any(sides.second, kCertain);
-        return certain ? Answer::kAll : Answer::kOpen;
+        return certain ? ShareAnswer::kAll : ShareAnswer::kOpen;
     }
-    Answer answer = Answer::kNone;
+    ShareAnswer answer = ShareAnswer::kNone;
     for (const std::uint8_t wanted : {kPossible, kCertain}) {
         Wide most = std::numeric_limits<Wide>::min();
         Wide least = std::numeric_limits<Wide>::max();
@@ -144,9 +144,9 @@ Answer answer_at(const Question& q, const ChoiceTrees& trees, const std::vector<
         // Scores stay below 2^62, so that only a side without any choice could overflow.
         if (!any(sides.first, wanted) || !any(sides.second, wanted)) break;
         if (most - least < (wanted == kCertain ? q.apart_certain : q.apart_possible)) break;
-        answer = wanted == kCertain ? Answer::kAll : Answer::kOpen;
+        answer = wanted == kCertain ? ShareAnswer::kAll : ShareAnswer::kOpen;
     }
     return answer;
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

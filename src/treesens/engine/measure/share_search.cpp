@@ -5,14 +5,14 @@
 #include <cmath>
 #include <numeric>
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
 // Draws that are looked at together.
 constexpr std::size_t kDraws = 256;
 
-bool less_needed(const Part& a, const Part& b) {
+bool less_needed(const OpenPart& a, const OpenPart& b) {
     return a.need < b.need;
 }
 
@@ -34,15 +34,15 @@ struct Place {
     bool fresh = true;
 };
 
-double mass_of(const std::vector<Part>& parts) {
+double mass_of(const std::vector<OpenPart>& parts) {
     double total = 0.0;
-    for (const Part& part : parts) total += part.mass;
+    for (const OpenPart& part : parts) total += part.mass;
     return total;
 }
 
 }  // namespace
 
-ShareSearch::ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question question, MeasureData measure)
+ShareSearch::ShareSearch(ChoiceTrees trees, std::vector<Wide> base, ShareQuestion question, MeasureData measure)
     : trees_(std::make_unique<ChoiceTrees>(std::move(trees))),
       question_(std::move(question)),
       measure_(std::move(measure)),
@@ -50,7 +50,7 @@ ShareSearch::ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question que
       point_(*trees_, std::move(base), question_),
       free_(trees_->features(), 0),
       proposal_(measure_, free_) {
-    Part whole;
+    OpenPart whole;
     for (std::int32_t f = 0; f < trees_->features(); ++f) {
         free_[f] = trees_->is_varied(f) ? 1 : 0;
         whole.box.low.push_back(measure_.first_cell(f));
@@ -62,22 +62,22 @@ ShareSearch::ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question que
 }
 
 // Decides a box of known mass, or puts it among the open ones.
-void ShareSearch::settle(Part part) {
+void ShareSearch::settle(OpenPart part) {
     if (part.mass == 0.0) return;
     ++nodes_;
     if (never_apart(question_, ranges_.bound_apart(part.box))) return;
     const Ranges& ranges = ranges_.bound_all(part.box);
-    Answer answer = answer_of(question_, *trees_, ranges);
-    if (answer == Answer::kNone) return;
-    if (answer == Answer::kOpen && ranges.settled) {
+    ShareAnswer answer = answer_of(question_, *trees_, ranges);
+    if (answer == ShareAnswer::kNone) return;
+    if (answer == ShareAnswer::kOpen && ranges.settled) {
         answer = answer_at(question_, *trees_, ranges.upper);
-        if (answer == Answer::kNone) return;
-        if (answer == Answer::kOpen) {
+        if (answer == ShareAnswer::kNone) return;
+        if (answer == ShareAnswer::kOpen) {
             stuck_.push_back(std::move(part));
             return;
         }
     }
-    if (answer == Answer::kAll) {
+    if (answer == ShareAnswer::kAll) {
         part.tilted.clear();
         full_.push_back(std::move(part));
         return;
@@ -90,7 +90,7 @@ void ShareSearch::settle(Part part) {
 }
 
 // The cut whose sides come nearest to being excluded, by the mass of each.
-Cut ShareSearch::choose_cut(const Box& box, const Ranges& ranges) {
+ValuedCut ShareSearch::choose_cut(const RangeBox& box, const Ranges& ranges) {
     excess_of(question_, trees_->choices(), ranges, excess_);
     const auto share = [&](std::int32_t f, Cell c) { return measure_.share_below(f, box.low[f], box.high[f], c); };
     return ranges_.best_cut(box, excess_, share);
@@ -113,15 +113,15 @@ void ShareSearch::run(double enough, std::int64_t most_boxes, std::int64_t most_
 void ShareSearch::cut_first() {
     fresh_ = false;
     std::pop_heap(open_.begin(), open_.end(), less_needed);
-    const Part whole = std::move(open_.back());
+    const OpenPart whole = std::move(open_.back());
     open_.pop_back();
     open_mass_ -= whole.mass;
-    Part lower;
-    Part upper;
+    OpenPart lower;
+    OpenPart upper;
     lower.box = upper.box = whole.box;
     lower.box.high[whole.cut.feature] = whole.cut.cut;
     upper.box.low[whole.cut.feature] = whole.cut.cut + 1;
-    for (Part* side : {&lower, &upper}) {
+    for (OpenPart* side : {&lower, &upper}) {
         side->mass = measure_.mass(side->box, free_);
         side->tilted = proposal_.tilted(side->box);
         settle(std::move(*side));
@@ -139,17 +139,17 @@ Progress ShareSearch::progress() const {
     return found;
 }
 
-std::vector<const Part*> ShareSearch::undecided() const {
-    std::vector<const Part*> parts;
-    for (const Part& part : open_) parts.push_back(&part);
-    for (const Part& part : stuck_) parts.push_back(&part);
+std::vector<const OpenPart*> ShareSearch::undecided() const {
+    std::vector<const OpenPart*> parts;
+    for (const OpenPart& part : open_) parts.push_back(&part);
+    for (const OpenPart& part : stuck_) parts.push_back(&part);
     return parts;
 }
 
 void ShareSearch::propose(std::vector<Tilt> tilts) {
     proposal_.set(std::move(tilts));
-    for (std::vector<Part>* parts : {&open_, &stuck_}) {
-        for (Part& part : *parts) part.tilted = proposal_.tilted(part.box);
+    for (std::vector<OpenPart>* parts : {&open_, &stuck_}) {
+        for (OpenPart& part : *parts) part.tilted = proposal_.tilted(part.box);
     }
     fresh_ = false;
     refresh();
@@ -160,7 +160,7 @@ void ShareSearch::refresh() {
     if (fresh_) return;
     fresh_ = true;
     proposal_.restrict_to(undecided());
-    for (Part& part : open_) part.need = proposal_.rate(part);
+    for (OpenPart& part : open_) part.need = proposal_.rate(part);
     std::make_heap(open_.begin(), open_.end(), less_needed);
 }
 
@@ -173,9 +173,9 @@ double ShareSearch::heaviest() {
 // of them.
 void ShareSearch::draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void()>& take) {
     refresh();
-    const std::vector<const Part*> parts = undecided();
+    const std::vector<const OpenPart*> parts = undecided();
     std::vector<double> rates;
-    for (const Part* part : parts) rates.push_back(proposal_.rate(*part));
+    for (const OpenPart* part : parts) rates.push_back(proposal_.rate(*part));
     const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
     const std::size_t width = static_cast<std::size_t>(trees_->features());
     Place place(rates);
@@ -195,7 +195,7 @@ Sampled ShareSearch::sample(std::int64_t count, std::int64_t most_hits, std::uin
     std::mt19937_64 random(seed);
     Sampled found;
     const std::size_t width = static_cast<std::size_t>(trees_->features());
-    std::vector<Answer> answers(kDraws);
+    std::vector<ShareAnswer> answers(kDraws);
     const auto keep = [&](const Cell* cells, double weight) {
         if (static_cast<std::int64_t>(found.concerned.size()) <= most_hits) {
             found.hits.insert(found.hits.end(), cells, cells + width);
@@ -213,11 +213,11 @@ Sampled ShareSearch::sample(std::int64_t count, std::int64_t most_hits, std::uin
         found.drawn += static_cast<std::int64_t>(rows);
         answer(drawn_.data(), rows, answers.data());
         for (std::size_t i = 0; i < rows; ++i) {
-            if (answers[i] == Answer::kNone) continue;
+            if (answers[i] == ShareAnswer::kNone) continue;
             const Cell* cells = drawn_.data() + i * width;
             const double weight = proposal_.weight(cells) / static_cast<double>(count);
-            (answers[i] == Answer::kAll ? found.concerned : found.maybe).push_back(weight);
-            if (answers[i] == Answer::kAll) keep(cells, weight);
+            (answers[i] == ShareAnswer::kAll ? found.concerned : found.maybe).push_back(weight);
+            if (answers[i] == ShareAnswer::kAll) keep(cells, weight);
         }
     });
     return found;
@@ -226,7 +226,7 @@ Sampled ShareSearch::sample(std::int64_t count, std::int64_t most_hits, std::uin
 std::vector<Cell> ShareSearch::draw_full(std::int64_t count, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::vector<double> masses;
-    for (const Part& part : full_) masses.push_back(part.mass);
+    for (const OpenPart& part : full_) masses.push_back(part.mass);
     const double total = mass_of(full_);
     std::vector<Cell> cells(trees_->features());
     std::vector<Cell> drawn;
@@ -240,13 +240,13 @@ std::vector<Cell> ShareSearch::draw_full(std::int64_t count, std::uint64_t seed)
     return drawn;
 }
 
-std::vector<Part> ShareSearch::largest_full(std::size_t count) const {
-    std::vector<Part> found = full_;
+std::vector<OpenPart> ShareSearch::largest_full(std::size_t count) const {
+    std::vector<OpenPart> found = full_;
     const std::size_t wanted = std::min(count, found.size());
     std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end(),
-                      [](const Part& a, const Part& b) { return a.mass > b.mass; });
+                      [](const OpenPart& a, const OpenPart& b) { return a.mass > b.mass; });
     found.resize(wanted);
     return found;
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -11,7 +11,7 @@
 #include "measure/question.hpp"
 #include "measure/tree_measure.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // Sums of masses, before anything is rounded outwards.
 struct Progress {
@@ -34,7 +34,7 @@ struct Sampled {
 
 class ShareSearch {
 public:
-    ShareSearch(ChoiceTrees trees, std::vector<Wide> base, Question question, MeasureData measure);
+    ShareSearch(ChoiceTrees trees, std::vector<Wide> base, ShareQuestion question, MeasureData measure);
 
     // Goes on until the open mass is at most `enough`, there are `most_boxes` boxes, `most_nodes` more were looked at,
     // or `seconds` are over.
@@ -49,24 +49,24 @@ public:
     // Draws inputs of full boxes, [rows][features].
     std::vector<Cell> draw_full(std::int64_t count, std::uint64_t seed);
     // The full boxes, the largest mass first.
-    std::vector<Part> largest_full(std::size_t count) const;
+    std::vector<OpenPart> largest_full(std::size_t count) const;
     // What inputs are, rows [count][features].
-    void answer(const Cell* rows, std::size_t count, Answer* out) { point_.answer(rows, count, out); }
+    void answer(const Cell* rows, std::size_t count, ShareAnswer* out) { point_.answer(rows, count, out); }
     void shortfall(const Cell* rows, std::size_t count, double* out) { point_.shortfall(rows, count, out); }
-    double mass(const Box& box) { return measure_.mass(box, free_); }
+    double mass(const RangeBox& box) { return measure_.mass(box, free_); }
     double relative_error() const { return measure_.relative_error(); }
     std::int32_t features() const { return trees_->features(); }
 
 private:
-    void settle(Part part);
+    void settle(OpenPart part);
     void cut_first();
-    Cut choose_cut(const Box& box, const Ranges& ranges);
-    std::vector<const Part*> undecided() const;
+    ValuedCut choose_cut(const RangeBox& box, const Ranges& ranges);
+    std::vector<const OpenPart*> undecided() const;
     void refresh();
     void draw_open(std::int64_t count, std::mt19937_64& random, const std::function<void()>& take);
 
     std::unique_ptr<ChoiceTrees> trees_;
-    Question question_;
+    ShareQuestion question_;
     TreeMeasure measure_;
     BoxRanges ranges_;
     PointScores point_;
@@ -74,12 +74,12 @@ private:
     std::vector<Cell> drawn_;  // [rows][features]: draws that wait to be looked at together
     std::vector<std::uint8_t> free_;
     Proposal proposal_;
-    std::vector<Part> open_;  // a heap by need
-    std::vector<Part> full_;
-    std::vector<Part> stuck_;
+    std::vector<OpenPart> open_;  // a heap by need
+    std::vector<OpenPart> full_;
+    std::vector<OpenPart> stuck_;
     double open_mass_ = 0.0;
     bool fresh_ = false;  // whether draws and needs are those of what is open now
     std::int64_t nodes_ = 0;
 };
 
-}  // namespace treesens::measure
+}  // namespace treesens

@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 namespace {
 
@@ -66,7 +66,7 @@ TreeMeasure::TreeMeasure(MeasureData data) : data_(std::move(data)) {
     relative_error_ = static_cast<double>(roundings) * 0x1p-52;
 }
 
-double TreeMeasure::mass(const Box& box, const std::vector<std::uint8_t>& free) {
+double TreeMeasure::mass(const RangeBox& box, const std::vector<std::uint8_t>& free) {
     for (std::size_t f = 0; f < inside_.size(); ++f) {
         const std::vector<Cell>& start = bin_start_[f];
         for (std::size_t b = 0; b < inside_[f].size(); ++b) {
@@ -107,7 +107,8 @@ double TreeMeasure::share_below(std::int32_t f, Cell low, Cell high, Cell cut) c
     return all == 0 ? 0.5 : static_cast<double>(weight_between(f, low, cut)) / static_cast<double>(all);
 }
 
-void TreeMeasure::draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells) {
+void TreeMeasure::draw(const RangeBox& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random,
+                       Cell* cells) {
     for (const std::int32_t f : data_.order) {
         const std::size_t bins = inside_[f].size();
         const std::int32_t parent = data_.parent[f];
@@ -135,4 +136,4 @@ void TreeMeasure::draw(const Box& box, const std::vector<std::uint8_t>& free, st
     }
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

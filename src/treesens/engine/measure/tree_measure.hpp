@@ -7,7 +7,7 @@
 
 #include "measure/choice_trees.hpp"
 
-namespace treesens::measure {
+namespace treesens {
 
 // Per feature: `bin` of every cell (bins are runs of cells, in order), whole `weight` of every cell. `order` has
 // parents before children, `parent` is -1 at roots. `table` of a feature is P(bin | bin of the parent)
@@ -27,11 +27,11 @@ public:
 
     std::int32_t features() const { return static_cast<std::int32_t>(data_.parent.size()); }
     // The mass of a box. Features of which `free` is set count with all their cells.
-    double mass(const Box& box, const std::vector<std::uint8_t>& free);
+    double mass(const RangeBox& box, const std::vector<std::uint8_t>& free);
     // How much of a range of cells lies at or below `cut`, by the weights of cells alone.
     double share_below(std::int32_t feature, Cell low, Cell high, Cell cut) const;
     // Draws one input of a box into `cells`, by the measure. The box has to be that of the last call of `mass`.
-    void draw(const Box& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells);
+    void draw(const RangeBox& box, const std::vector<std::uint8_t>& free, std::mt19937_64& random, Cell* cells);
     // The first and the last cell with any weight.
     Cell first_cell(std::int32_t feature) const { return first_[feature]; }
     Cell last_cell(std::int32_t feature) const { return last_[feature]; }
@@ -57,4 +57,4 @@ inline double uniform(std::mt19937_64& random) {
     return static_cast<double>(random() >> 11) * 0x1p-53;
 }
 
-}  // namespace treesens::measure
+}  // namespace treesens

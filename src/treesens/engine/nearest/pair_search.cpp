@@ -254,12 +254,7 @@ void PairSearch::count_cut(const PairLevel& level, std::int32_t source, bool low
     const std::int32_t f = trees_.feature[source];
     const std::int32_t low = lower ? level.box.lower_low[f] : level.box.low[f];
     const std::int32_t high = lower ? level.box.lower_high[f] : level.box.high[f];
-    std::int32_t last = trees_.cut[source];
-    if (trees_.category_set[source] >= 0 || last < low || last >= high) {
-        last = low;
-        const bool left = goes_left(trees_, source, low);
-        while (last + 1 < high && goes_left(trees_, source, last + 1) == left) ++last;
-    }
+    const Cell last = std::min(trees_.split(source).run_end(low, high), high - 1);
     const std::int64_t copy = lower ? 1 : 0;
     // Small enough to be added up over all trees. A test that is worth nothing still is one that the box does not
     // decide.
@@ -285,11 +280,11 @@ void PairSearch::count(const PairLevel& level, std::int32_t node, std::int64_t d
     }
     std::uint8_t upper = 0;
     std::uint8_t lower = 0;
-    if (points & kUpperPoint) upper = specialiser_.sides(here.source, level.box.low[f], level.box.high[f]);
-    if (points & kLowerPoint) lower = specialiser_.sides(here.source, level.box.lower_low[f], level.box.lower_high[f]);
-    if (upper == (kLeft | kRight)) count_cut(level, here.source, false, std::abs(one[0] - other[0]) / divisor);
-    if (lower == (kLeft | kRight)) count_cut(level, here.source, true, std::abs(one[1] - other[1]) / divisor);
-    for (const std::uint8_t side : {kLeft, kRight}) {
+    if (points & kUpperPoint) upper = trees_.split(here.source).sides(level.box.low[f], level.box.high[f]);
+    if (points & kLowerPoint) lower = trees_.split(here.source).sides(level.box.lower_low[f], level.box.lower_high[f]);
+    if (upper == kBoth) count_cut(level, here.source, false, std::abs(one[0] - other[0]) / divisor);
+    if (lower == kBoth) count_cut(level, here.source, true, std::abs(one[1] - other[1]) / divisor);
+    for (const Sides side : {kLeft, kRight}) {
         const bool up = (upper & side) != 0;
         const bool down = (lower & side) != 0;
         if (!up && !down) continue;

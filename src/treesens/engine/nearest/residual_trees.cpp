@@ -33,25 +33,6 @@ TreeSpecialiser::TreeSpecialiser(const CellTrees& trees, std::int64_t nodes, con
     whole_.roots.assign(trees.root, trees.root + trees.trees);
 }
 
-std::uint8_t TreeSpecialiser::sides(std::int32_t source, std::int32_t low, std::int32_t high) const {
-    if (low == high) return goes_left(trees_, source, low) ? kLeft : kRight;
-    if (trees_.category_set[source] >= 0) {
-        std::uint8_t found = 0;
-        for (std::int32_t k = low; k <= high && found != (kLeft | kRight); ++k)
-            found |= goes_left(trees_, source, k) ? kLeft : kRight;
-        return found;
-    }
-    // The missing cell is the last one.
-    std::uint8_t found = 0;
-    if (high == trees_.missing_cell[trees_.feature[source]]) {
-        found = trees_.default_left[source] != 0 ? kLeft : kRight;
-        --high;
-    }
-    if (low <= trees_.cut[source]) found |= kLeft;
-    if (high > trees_.cut[source]) found |= kRight;
-    return found;
-}
-
 std::int32_t TreeSpecialiser::leaf(std::int32_t source, Residual& to) const {
     const std::int64_t value = leaf_value_[trees_.leaf[source]];
     PairBounds bounds;
@@ -67,18 +48,18 @@ std::int32_t TreeSpecialiser::copy(const Residual& from, std::int32_t node, cons
     const Residual::Node here = from.nodes[node];
     const std::int32_t f = here.feature;
     if (f < 0) return leaf(here.source, to);
-    std::uint8_t upper = sides_of(here, box.low[f], box.high[f]);
-    std::uint8_t lower = upper;
+    Sides upper = sides_of(here, box.low[f], box.high[f]);
+    Sides lower = upper;
     if (varied_[f]) {
         upper = (points & kUpper) ? upper : 0;
         lower = (points & kLower) ? sides_of(here, box.lower_low[f], box.lower_high[f]) : 0;
     }
-    const std::uint8_t both = upper | lower;
-    const auto comes = [&](std::uint8_t side) -> std::uint8_t {
+    const Sides both = upper | lower;
+    const auto comes = [&](Sides side) -> std::uint8_t {
         if (!varied_[f]) return points;
         return static_cast<std::uint8_t>(((upper & side) ? kUpper : 0) | ((lower & side) ? kLower : 0));
     };
-    if (both != (kLeft | kRight)) return copy(from, both == kLeft ? here.left : here.right, box, comes(both), to);
+    if (both != kBoth) return copy(from, both == kLeft ? here.left : here.right, box, comes(both), to);
     const std::int32_t left = copy(from, here.left, box, comes(kLeft), to);
     const std::int32_t right = copy(from, here.right, box, comes(kRight), to);
     PairBounds bounds{};
@@ -120,16 +101,16 @@ void TreeSpecialiser::shrink(const Residual& from, const PairBox& box, Residual&
             to.lower += value;
         } else {
             const std::int32_t f = trees_.feature[top.source];
-            std::uint8_t upper = 0;
-            std::uint8_t lower = 0;
+            Sides upper = 0;
+            Sides lower = 0;
             if (varied_[f]) {
-                upper = sides(top.source, box.low[f], box.high[f]);
-                lower = sides(top.source, box.lower_low[f], box.lower_high[f]);
+                upper = trees_.split(top.source).sides(box.low[f], box.high[f]);
+                lower = trees_.split(top.source).sides(box.lower_low[f], box.lower_high[f]);
             }
             const auto is_leaf = [&](std::int32_t n) { return to.nodes[n].left < 0 && to.nodes[n].right < 0; };
             // Each point goes to one side, and there to one leaf.
-            const bool decided = varied_[f] && upper != (kLeft | kRight) && lower != (kLeft | kRight) &&
-                                 is_leaf(top.left) && is_leaf(top.right);
+            const bool decided =
+                varied_[f] && upper != kBoth && lower != kBoth && is_leaf(top.left) && is_leaf(top.right);
             if (!decided) {
                 to.roots.push_back(node);
                 for (int k = 0; k < kWeights; ++k) to.total[k] += to.bounds[node][k];

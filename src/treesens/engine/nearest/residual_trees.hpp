@@ -49,9 +49,6 @@ struct Residual {
     void clear();
 };
 
-constexpr std::uint8_t kLeft = 1;
-constexpr std::uint8_t kRight = 2;
-
 class TreeSpecialiser {
 public:
     // `varied` [features] flags the features in which the points may differ. All arrays must outlive the object; the
@@ -63,15 +60,13 @@ public:
     const Residual& whole() const { return whole_; }
     // What is left of `from` inside a box that lies within the box of `from`.
     void shrink(const Residual& from, const PairBox& box, Residual& to) const;
-    // Which children of a node the cells low..high of its feature go to.
-    std::uint8_t sides(std::int32_t source, std::int32_t low, std::int32_t high) const;
 
 private:
     std::int32_t copy(const Residual& from, std::int32_t node, const PairBox& box, std::uint8_t points,
                       Residual& to) const;
-    std::uint8_t sides_of(const Residual::Node& node, std::int32_t low, std::int32_t high) const {
-        if (!node.plain) return sides(node.source, low, high);
-        return static_cast<std::uint8_t>((low <= node.cut ? kLeft : 0) | (high > node.cut ? kRight : 0));
+    Sides sides_of(const Residual::Node& node, Cell low, Cell high) const {
+        // A plain test has all that it needs in the node, which is at hand.
+        return (node.plain ? CellSplit{node.cut, -1, false, nullptr} : trees_.split(node.source)).sides(low, high);
     }
     std::int32_t leaf(std::int32_t source, Residual& to) const;
 

@@ -5,7 +5,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 ActiveBoxes::ActiveBoxes(const BoxLayer& layer, MemoryBudget& budget)
     : layer_(layer), total_(layer.constant), is_changed_(layer.uses.size(), 0) {
@@ -125,4 +125,4 @@ void ActiveBoxes::undo(const Mark& mark) {
     arena_at_mark_ = mark.arena;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

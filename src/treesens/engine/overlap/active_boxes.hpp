@@ -6,7 +6,7 @@
 
 #include "overlap/box_layer.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class ActiveBoxes {
 public:
@@ -35,7 +35,7 @@ public:
     std::int32_t active(std::int32_t factor) const { return list_[factor].count; }
     // The entries of a factor that are left, the most valuable first; numbers within the factor.
     const std::int32_t* begin(std::int32_t factor) const { return arena_.data() + list_[factor].begin; }
-    BoxRanges ranges(std::int32_t factor, std::int32_t entry) const {
+    EntryRanges ranges(std::int32_t factor, std::int32_t entry) const {
         return {layer_.range.data() + layer_.range_offset[factor] +
                     static_cast<std::int64_t>(entry) * layer_.stride[factor],
                 layer_.place.data() + layer_.scope_offset[factor]};
@@ -90,4 +90,4 @@ private:
     std::vector<std::uint8_t> is_changed_;  // [variables]
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -9,7 +9,7 @@
 #include "problem/leaf_boxes.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -299,4 +299,4 @@ BoxLayer build_row_layer(const Problem& p, const Forest& f, std::int32_t row, Me
     return LayerBuilder(p, f, {row}, budget).row();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -16,7 +16,7 @@
 #include "problem/growing.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct CellRange {
     std::uint16_t low;
@@ -50,7 +50,7 @@ struct RangePlace {
 };
 
 // The ranges of one entry.
-struct BoxRanges {
+struct EntryRanges {
     const std::uint8_t* entry;
     const RangePlace* place;  // [scope of the factor]
 
@@ -91,4 +91,4 @@ BoxLayer build_difference_layer(const Problem& problem, const Forest& forest, co
 // One row, exactly: where no variable of the problem has more than one cell left, the bound is the value.
 BoxLayer build_row_layer(const Problem& problem, const Forest& forest, std::int32_t row, MemoryBudget& budget);
 
-}  // namespace treesens::search
+}  // namespace treesens

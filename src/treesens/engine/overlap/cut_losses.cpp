@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -36,7 +36,7 @@ void CutLosses::look_at_factor(const ActiveBoxes& boxes, std::int32_t factor) {
     const std::int32_t* scope = layer.scope.data() + layer.scope_offset[factor];
     const std::int32_t* entry = boxes.begin(factor);
     const std::int64_t best = boxes.best(factor);
-    BoxRanges ranges = boxes.ranges(factor, *entry);
+    EntryRanges ranges = boxes.ranges(factor, *entry);
     open_.clear();
     for (std::int32_t s = 0; s < layer.scope_size(factor); ++s) {
         const std::int32_t v = scope[s];
@@ -124,4 +124,4 @@ void CutLosses::read_cuts(std::int32_t v, double spare) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -11,7 +11,7 @@
 
 #include "overlap/active_boxes.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct OverlapCut {
     std::int32_t variable = -1;  // -1: none
@@ -66,4 +66,4 @@ private:
     std::int64_t work_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -264,4 +264,4 @@ void evaluate(const Problem& p, const Forest& forest, const std::vector<std::int
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -9,7 +9,7 @@
 
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // A child < 0 is the leaf ~child (its number in the problem).
 struct TreeNode {
@@ -59,4 +59,4 @@ void index_users(const Problem& problem, Forest& forest);
 void evaluate(const Problem& problem, const Forest& forest, const std::vector<std::int64_t>& bound, const Cell* x,
               std::int64_t* slack);
 
-}  // namespace treesens::search
+}  // namespace treesens

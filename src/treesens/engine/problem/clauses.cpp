@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 Clauses::Clauses(const Problem& problem) : problem_(problem), queued_(problem.variables(), 0) {
     std::vector<std::vector<std::int64_t>> users(problem.variables());
@@ -125,4 +125,4 @@ bool Clauses::repair(std::vector<Cell>& x, std::mt19937_64& random) const {
     return false;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -9,7 +9,7 @@
 #include "problem/domains.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class Clauses {
 public:
@@ -40,4 +40,4 @@ private:
     std::vector<std::uint8_t> queued_;  // [variables]
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -108,4 +108,4 @@ void Domains::copy(const Domains& other, std::int32_t v) {
     std::copy(other.word(v), other.word(v) + words(v), word(v));
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -7,7 +7,7 @@
 
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class Domains {
 public:
@@ -40,4 +40,4 @@ private:
     std::vector<std::uint64_t> bits_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

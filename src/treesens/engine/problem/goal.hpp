@@ -11,7 +11,7 @@
 
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 enum class Mode { decide = 0, objective = 1, slack = 2 };
 
@@ -68,4 +68,4 @@ struct Incumbent {
     }
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace treesens::search {
+namespace treesens {
 
 template <typename T>
 class Growing {
@@ -64,4 +64,4 @@ private:
     std::size_t room_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

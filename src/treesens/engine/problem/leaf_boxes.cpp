@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 void LeafBoxes::load(std::int32_t group) {
     first_leaf_ = problem_.group_offset[group];
@@ -76,4 +76,4 @@ bool LeafBoxes::same(const LeafBoxes& one, std::int64_t leaf, const LeafBoxes& o
     return true;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

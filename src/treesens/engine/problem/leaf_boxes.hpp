@@ -10,7 +10,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class LeafBoxes {
 public:
@@ -55,4 +55,4 @@ private:
     std::vector<Cell> high_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace treesens::search {
+namespace treesens {
 
 class Control {
 public:
@@ -56,4 +56,4 @@ private:
     Clock::time_point deadline_ = Clock::time_point::max();
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -144,4 +144,4 @@ void validate(Problem& p, const Forest& forest) {
     validate_bounds(p, p.bound);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

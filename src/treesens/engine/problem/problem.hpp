@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-namespace treesens::search {
+#include "ensemble/cell_split.hpp"
 
-using Cell = std::int32_t;
+namespace treesens {
 
 // Raised when max_bytes would be passed; becomes the answer "open, reason memory" and never leaves the engine.
 struct MemoryLimit : std::runtime_error {
@@ -145,4 +145,4 @@ void validate(Problem& problem, const Forest& forest);
 // The sums and the new bounds must stay below 2^62 together.
 void validate_bounds(const Problem& problem, const std::vector<std::int64_t>& bound);
 
-}  // namespace treesens::search
+}  // namespace treesens

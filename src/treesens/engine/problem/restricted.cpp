@@ -4,7 +4,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 std::vector<Cell> widened(const Restricted& part, const std::vector<Cell>& x) {
     std::vector<Cell> point = part.rest;
@@ -350,4 +350,4 @@ void Restrictor::write_hints(Restricted& part, const std::vector<std::vector<Cel
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -11,7 +11,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 enum class Left {
     nothing,  // no solution: a variable or a clause has no cell, or a row fails with every tree at its best
@@ -89,4 +89,4 @@ private:
     std::vector<std::uint8_t> used_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -19,7 +19,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace treesens::search {
+namespace treesens {
 
 inline constexpr int kRowBits = 35;
 inline constexpr int kMultiplierBits = 11;
@@ -52,4 +52,4 @@ inline double round_up_quotient(double a, double inverse) {
     return nearest + 1.0;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -5,7 +5,7 @@
 #include <malloc.h>
 #endif
 
-namespace treesens::search {
+namespace treesens {
 
 void release_unused_memory() {
 #ifdef __GLIBC__
@@ -13,4 +13,4 @@ void release_unused_memory() {
 #endif
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 Branching::Branching(const Problem& problem, const Clauses& clauses)
     : problem_(problem), clauses_(clauses), total_(problem.variables(), 0), vote_(problem.cells() + 1, 0) {}
@@ -111,4 +111,4 @@ Split Branching::by_spread(const Messages& messages, const Domains& domains) {
     return {};
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -8,7 +8,7 @@
 #include "problem/domains.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct Split {
     std::int32_t variable = -1;  // -1: nothing left to split
@@ -38,4 +38,4 @@ private:
     std::vector<double> vote_;   // [cells + 1]: differences of the votes for "cut after this cell"
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent) {
     if (goal.mode == Mode::decide) return 0;
@@ -28,4 +28,4 @@ std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap&
     return std::max(better, gap.least);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct ProverStatistics {
     std::int64_t nodes = 0;
@@ -27,4 +27,4 @@ struct Gap {
 // The least value of the soft rows that is of interest: what is below is pruned.
 std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent);
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -97,4 +97,4 @@ bool OpenNodes::give(OpenNode& out) {
     return true;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -14,7 +14,7 @@
 #include "problem/domains.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class Subproblem;
 
@@ -75,4 +75,4 @@ private:
     std::int64_t bytes_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -5,7 +5,7 @@
 #include "prove/prover.hpp"
 #include "prove/subproblem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 void Prover::split(const Split& cut) {
     const Cell last = problem_.size[cut.variable] - 1;
@@ -90,4 +90,4 @@ void Prover::adopt(OpenNode subtree) {
     visit(std::move(subtree));
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -274,4 +274,4 @@ void OverlapProver::next() {
     begin_node(std::move(frame.other), frame.upper);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -12,7 +12,7 @@
 #include "overlap/cut_losses.hpp"
 #include "prove/tree_search.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // The layers of one problem; independent of bounds.
 struct BoxLayers {
@@ -83,4 +83,4 @@ private:
     std::int64_t point_work_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

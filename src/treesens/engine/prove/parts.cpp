@@ -7,7 +7,7 @@
 #include "prove/prover.hpp"
 #include "prove/subproblem.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 void Prover::set_parts(const Parts& parts) {
     parts_ = parts;
@@ -113,4 +113,4 @@ void Prover::run_part(std::int64_t node_limit, Incumbent& incumbent, Control& co
     next();
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

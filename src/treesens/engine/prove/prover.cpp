@@ -7,7 +7,7 @@
 #include "problem/rounding.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -293,4 +293,4 @@ void Prover::branch(Incumbent& incumbent) {
     split(cut);
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -11,7 +11,7 @@
 #include "prove/open_nodes.hpp"
 #include "prove/tree_search.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // How a long search goes on in parts (ADR 0016).
 struct Parts {
@@ -110,4 +110,4 @@ private:
     std::int64_t audited_in_parts_ = 0;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -5,7 +5,7 @@
 #include "problem/checked.hpp"
 #include "problem/rounding.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -236,4 +236,4 @@ void PruneAudit::check_some(std::int64_t level) {
     }
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

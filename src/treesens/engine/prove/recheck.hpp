@@ -12,7 +12,7 @@
 #include "problem/clauses.hpp"
 #include "problem/goal.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class PruneAudit {
 public:
@@ -55,4 +55,4 @@ bool refutes(const Problem& problem, const Messages& messages, const Domains& do
 bool stays_below(const Problem& problem, const Forest& forest, const Domains& domains, const RowSum& rows,
                  std::int64_t needed);
 
-}  // namespace treesens::search
+}  // namespace treesens

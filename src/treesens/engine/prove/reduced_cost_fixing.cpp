@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -210,4 +210,4 @@ bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t bo
     return false;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -14,7 +14,7 @@
 #include "problem/clauses.hpp"
 #include "problem/limits.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 struct Fixing {
     bool infeasible = false;
@@ -60,4 +60,4 @@ private:
     Fixing result_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

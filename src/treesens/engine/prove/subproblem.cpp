@@ -5,7 +5,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -79,4 +79,4 @@ Domains Subproblem::widened_domains(const Domains& node, const Domains& inner) c
     return domains;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

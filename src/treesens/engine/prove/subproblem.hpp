@@ -11,7 +11,7 @@
 #include "problem/restricted.hpp"
 #include "prove/prover.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class Subproblem {
 public:
@@ -44,4 +44,4 @@ private:
     Incumbent incumbent_;
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -6,7 +6,7 @@
 #include "problem/checked.hpp"
 #include "problem/schedule.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 TreeSearch::TreeSearch(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
                        const Polishing& polishing)
@@ -100,4 +100,4 @@ void TreeSearch::polish(Incumbent& incumbent, LocalSearch& polisher, Control& co
     misses_ = old < incumbent.score ? 0 : misses_ + 1;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

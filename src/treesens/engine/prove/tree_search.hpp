@@ -17,7 +17,7 @@
 #include "prove/gap.hpp"
 #include "prove/recheck.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 // What of the work of a search polishing of its points may take: one part in `part`, so much `first` in any case, and
 // less after so many polished points in a row that were no better.
@@ -105,4 +105,4 @@ private:
     std::int64_t misses_ = 0;  // polished points in a row that were no better
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -7,7 +7,7 @@
 
 #include "problem/checked.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 namespace {
 
@@ -163,4 +163,4 @@ std::vector<const Prover*> WorkSharing::helpers() const {
     return list;
 }
 
-}  // namespace treesens::search
+}  // namespace treesens

@@ -17,7 +17,7 @@
 #include "problem/schedule.hpp"
 #include "prove/prover.hpp"
 
-namespace treesens::search {
+namespace treesens {
 
 class WorkSharing {
 public:
@@ -77,4 +77,4 @@ private:
     std::atomic<bool> over_{false};
 };
 
-}  // namespace treesens::search
+}  // namespace treesens

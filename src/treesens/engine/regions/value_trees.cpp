@@ -80,9 +80,9 @@ bool ValueTrees::meets(const Node& node, bool left, const CellBox& box, const Wa
         return here || (node.default_left == left && cells.missing && box.has_missing(node.feature));
     }
     const std::uint8_t* mask = cells.mask < 0 ? box.mask(node.feature) : walk.masks_.data() + cells.mask;
-    const std::uint8_t* member = set_member_.data() + set_offset_[node.set];
+    const CellSplit split = this->split(node);
     for (std::int32_t k = 0; k < cells_[node.feature]; ++k) {
-        if (mask[k] && (member[k] != 0) == left) return true;
+        if (mask[k] && split.goes_left(k) == left) return true;
     }
     return false;
 }
@@ -102,8 +102,9 @@ void ValueTrees::narrow(const Node& node, bool left, const CellBox& box, Walk& w
     const std::size_t end = walk.masks_.size();
     walk.masks_.resize(end + count);
     const std::uint8_t* mask = cells.mask < 0 ? box.mask(node.feature) : walk.masks_.data() + cells.mask;
-    const std::uint8_t* member = set_member_.data() + set_offset_[node.set];
-    for (std::size_t k = 0; k < count; ++k) walk.masks_[end + k] = mask[k] && (member[k] != 0) == left;
+    const CellSplit split = this->split(node);
+    for (std::size_t k = 0; k < count; ++k)
+        walk.masks_[end + k] = mask[k] && split.goes_left(static_cast<Cell>(k)) == left;
     cells.mask = static_cast<std::int64_t>(end);
 }
 
@@ -151,11 +152,12 @@ void ValueTrees::keep_leaves(const std::int32_t* point, std::uint8_t* masks) con
         while (nodes_[at].feature >= 0) {
             const Node& node = nodes_[at];
             const std::int32_t f = node.feature;
-            const bool left = goes_left(node, point[f]);
+            const CellSplit split = this->split(node);
+            const bool left = split.goes_left(point[f]);
             at = left ? node.left : node.right;
             if (node.set >= 0) {
                 for (std::int32_t k = 0; k < cells_[f]; ++k) {
-                    if (goes_left(node, k) != left) masks[offset[f] + k] = 0;
+                    if (split.goes_left(k) != left) masks[offset[f] + k] = 0;
                 }
                 continue;
             }

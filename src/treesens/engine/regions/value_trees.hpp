@@ -98,9 +98,9 @@ private:
         bool default_left = false;
     };
 
-    bool goes_left(const Node& node, std::int32_t cell) const {
-        if (node.set >= 0) return set_member_[set_offset_[node.set] + cell] != 0;
-        return cell == missing_cell_[node.feature] ? node.default_left : cell <= node.cut;
+    CellSplit split(const Node& node) const {
+        return {node.cut, missing_cell_[node.feature], node.default_left,
+                node.set < 0 ? nullptr : set_member_.data() + set_offset_[node.set]};
     }
     void narrow(const Node& node, bool left, const CellBox& box, Walk& walk) const;
     bool meets(const Node& node, bool left, const CellBox& box, const Walk& walk) const;

@@ -89,12 +89,12 @@ def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Fa
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables):
             engine = int(adapted.places.variable[block.variables[0]])
-            mine = allowed[start[engine] : start[engine + 1]]
+            allowed_cells = allowed[start[engine] : start[engine + 1]]
             p = block.variables
-            for low, high in zip(*(x.tolist() for x in runs_of(~mine)), strict=True):
+            for low, high in zip(*(x.tolist() for x in runs_of(~allowed_cells)), strict=True):
                 if low == 0:
                     literals.append(int(p[high]) * 2 + 1)
-                elif high == len(mine) - 1:
+                elif high == len(allowed_cells) - 1:
                     literals.append(int(p[low - 1]) * 2)
                 else:
                     holes.append((int(p[low - 1]) * 2, int(p[high]) * 2 + 1))

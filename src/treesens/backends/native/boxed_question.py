@@ -1,0 +1,198 @@
+"""One question, compiled once, asked in many boxes of cells: what is left in a box is all that the engine sees of it.
+
+Cells are those of the question's grid; nothing is lowered again, dead leaves are dropped in the engine
+(`engine/problem/restricted.hpp`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treesens._engine import CostSearch, LevelSearch, RestrictedSearch, SharedProblem
+from treesens.backends.native.backend import NativeArtifact, NativeBackend
+from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.solver import SLICE, Solver
+from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.compilation import compile_query, decide_at_compile_time
+from treesens.compiler.ir import Equal, Order
+from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
+from treesens.compiler.query.values import Place
+from treesens.errors import BackendError
+
+_KEPT = 16
+"""Compiled questions that are kept for the next one of the same shape."""
+
+
+@dataclass(frozen=True)
+class LevelOutcome:
+    """The least level with a solution: no solution has one below `low`, that of `cells` has `high`. `none`: there is none
+    at all."""
+
+    cells: Int32Array | None
+    low: int
+    high: int
+    none: bool
+    reason: str = ""
+    nodes: int = 0
+    decisions: int = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.none or (self.cells is not None and self.low == self.high)
+
+
+class BoxedQuestion:
+    """A question without an objective, whose cells at some places can be restricted anew each time.
+
+    `decided` is the answer if the compiler finds a contradiction, `only` the one combination of cells if nothing is left to
+    search. Raises `BackendError` for what the engine takes in pieces only.
+    """
+
+    def __init__(self, query: Query, places: Sequence[Place], *, verify_each: bool = False) -> None:
+        grid = query.space.grid
+        # Every cell has its own cost, so that no pass may take two of them for the same.
+        steps = tuple(CellCost(p, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for p, f in places)
+        self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
+        self.places = tuple(places)
+        self.compilation = compile_query(self.query, "native", verify_each=verify_each)
+        self.decided = decide_at_compile_time(self.compilation)
+        self.only: Int32Array | None = None
+        if self.decided is None:
+            self._emit()
+
+    def _emit(self) -> None:
+        module = self.compilation.module
+        if not self.compilation.compiled.found_survives or not self.compilation.compiled.none_survives:
+            raise BackendError("a question that is asked in boxes needs a pipeline that keeps its answers")
+        if any(True for _ in module.ops_of(Equal)):
+            raise BackendError("a question that is asked in boxes needs copies of a feature merged")
+        orders = [block for block in module.blocks if isinstance(block, Order)]
+        self._variable = {(p, b.feature): (i, b.cells) for i, b in enumerate(orders) for p in b.points}
+        if module.variables == 0:
+            self.only = self._cells_of(np.zeros(0, bool))
+            return
+        artifact = NativeBackend().emit(module)
+        assert isinstance(artifact, NativeArtifact)
+        assert artifact.adapted is not None
+        self._artifact, self._adapted = artifact, artifact.adapted
+        self.problem = _without_objective(artifact.adapted.problem)
+        self._start = np.concatenate(([0], np.cumsum(self.problem.size)))
+        self._shared = SharedProblem(Solver(self.problem)._engine)
+
+    def fixed_cells(self) -> dict[Place, int]:
+        """The cells of the places that the question leaves no choice."""
+        fixed = [place for place in self.places if place not in self._variable]
+        if not fixed:
+            return {}
+        cells = self.only if self.only is not None else self._recovered(np.zeros(len(self.problem.size), np.int32))
+        return {place: int(cells[place]) for place in fixed}
+
+    def least_level(
+        self,
+        levels: Mapping[Place, Int32Array],
+        budget: Budget,
+        *,
+        seed: int = 0,
+        memory: int | None = None,
+    ) -> LevelOutcome:
+        """The least level of a solution: that of its cell of highest level, over int32[n_cells] per place (-1: forbidden).
+
+        Places without choice count too: `low` and `high` are never below them.
+        """
+        base = max((int(levels[place][cell]) for place, cell in self.fixed_cells().items()), default=0)
+        if self.only is not None:
+            high = max([base, *(int(of_cell[self.only[place]]) for place, of_cell in levels.items())])
+            return LevelOutcome(self.only, high, high, False)
+        level = np.zeros(int(self._start[-1]), np.int32)
+        for place, of_cell in levels.items():
+            if place in self._variable:
+                variable, cells = self._variable[place]
+                here = level[self._start[variable] : self._start[variable + 1]]
+                wanted = of_cell[cells]
+                here[:] = np.where((here < 0) | (wanted < 0), -1, np.maximum(here, np.maximum(wanted, base)))
+        search = LevelSearch(
+            self._shared, level, self.problem.bound, self.problem.hints, seed, -1 if memory is None else memory
+        )
+        facts = run_search(search, budget)
+        cells_found = self._recovered(np.array(facts["point"], np.int32)) if facts["point"] else None
+        return LevelOutcome(
+            cells_found,
+            max(base, facts["low"]),
+            max(base, facts["high"]),
+            facts["status"] == "infeasible",
+            _words(facts),
+            facts["nodes"],
+            facts["decisions"],
+        )
+
+    def _recovered(self, assignment: Int32Array) -> Int32Array:
+        point = self._adapted.assignment(assignment, self._artifact.merged_variables)
+        assert self._artifact.postsolve is not None
+        return self._cells_of(self._artifact.postsolve.recover(point))
+
+    def _cells_of(self, point: BoolArray) -> Int32Array:
+        compiled = self.compilation.compiled
+        return compiled.source.cells(compiled.recover(point))
+
+
+def _without_objective(problem: SearchProblem) -> SearchProblem:
+    """The constraints alone."""
+    row = problem.constraints
+    unary, leaf = problem.unary_row != row, problem.coefficient_row != row
+    before = np.concatenate(([0], np.cumsum(leaf)))
+    return replace(
+        problem,
+        objective=False,
+        coefficient_offset=before[problem.coefficient_offset],
+        coefficient_row=problem.coefficient_row[leaf],
+        coefficient_value=problem.coefficient_value[leaf],
+        unary_row=problem.unary_row[unary],
+        unary_variable=problem.unary_variable[unary],
+        unary_cell=problem.unary_cell[unary],
+        unary_value=problem.unary_value[unary],
+    )
+
+
+def run_search(search: RestrictedSearch | LevelSearch | CostSearch, budget: Budget) -> dict[str, Any]:
+    """Runs in slices, so that an interruption or the time limit takes effect at once."""
+    while True:
+        search.run(slice=min(SLICE, budget.left()), seconds=budget.left())
+        facts: dict[str, Any] = search.result()
+        if facts["status"] != "open" or facts["reason"] not in {"time", ""} or budget.over:
+            return facts
+
+
+def _words(facts: dict[str, Any]) -> str:
+    if facts["reason"] == "internal":
+        return f"internal error of the native engine: {facts['fault']}"
+    return "" if facts["status"] != "open" else str(facts["reason"] or "time")
+
+
+# --- questions of one shape ---------------------------------------------------------------------------------------------------
+
+_COMPILED: OrderedDict[Any, BoxedQuestion] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
+    """The compiled question, the one that was made before if it differs in nothing but its name and its objective."""
+    key = (id(query.space), tuple(map(id, query.models)), query.points, query.constraints, tuple(places))
+    with _LOCK:
+        compiled = _COMPILED.get(key)
+        if compiled is not None and not verify_each:
+            _COMPILED.move_to_end(key)
+            return compiled
+    compiled = BoxedQuestion(query, places, verify_each=verify_each)
+    with _LOCK:
+        # It holds the query, so that nothing else can get the identities of the key while it is kept.
+        _COMPILED[key] = compiled
+        while len(_COMPILED) > _KEPT:
+            _COMPILED.popitem(last=False)
+    return compiled

@@ -1,0 +1,107 @@
+"""The cheapest solution of a question about scores, where cells have costs that add up (`engine/levels/cost_search.hpp`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treesens._engine import CostSearch
+from treesens.backends.native.boxed_question import run_search
+from treesens.backends.native.question_cells import QuestionCells
+from treesens.backends.native.tree_question import BoundQuestion, bound_question
+from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.cases import every_case
+from treesens.compiler.query.query import Query
+from treesens.compiler.query.values import Place
+
+
+@dataclass(frozen=True)
+class CostOutcome:
+    """The cheapest point of cells int32[points, features], None if none is known, and the `low` that none costs less than.
+
+    `closed` if that has been proved as far as the engine's units go; then there is no point at all if `cells` is None.
+    """
+
+    cells: Int32Array | None
+    low: int
+    closed: bool
+    reason: str
+    statistics: dict[str, float]
+
+
+def least_cost_on_trees(
+    query: Query,
+    costs: Mapping[Place, Int64Array],
+    budget: Budget,
+    *,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+) -> CostOutcome | None:
+    """The solution whose cells cost least in sum, whatever the objective of the question says.
+
+    Costs are int64[n_cells] per place, -1 forbids a cell. None if the question needs the compiled path, after an
+    internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
+    asked one after the other, each for what is better than the best so far.
+    """
+    cases = every_case(query)
+    questions = [bound_question(alternative) for alternative in cases]
+    best: Int32Array | None = None
+    most, nodes, lows, reasons = -1, 0, list[int](), list[str]()
+    for number, question in enumerate(questions):
+        if question is None:
+            return None
+        search = _search(cases[number], question, costs, most, hints, seed, memory)
+        if search is None:
+            continue
+        # What one of them needs is not known: each gets an equal part of what is left.
+        cells, found = search
+        facts = run_search(found, budget.share(1 / (len(questions) - number)))
+        if facts["fault"]:
+            return None  # the engine contradicts itself: nothing that it has proved is believed
+        nodes += facts["nodes"]
+        lows.append(facts["low"])
+        if facts["status"] == "open":
+            reasons.append(facts["reason"] or "time")
+        if facts["point"]:
+            best, most = cells.of_point(facts["point"]), facts["high"]
+    if not lows:
+        return None
+    return CostOutcome(best, min(lows), not reasons, ", ".join(reasons), {"nodes": float(nodes)})
+
+
+def is_rounded(query: Query) -> bool:
+    """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
+    questions = [bound_question(alternative) for alternative in every_case(query)]
+    return any(row.rounded for question in questions if question is not None for row in question.rows)
+
+
+def _search(
+    query: Query,
+    question: BoundQuestion,
+    costs: Mapping[Place, Int64Array],
+    most: int,
+    hints: Int32Array | None,
+    seed: int,
+    memory: int | None,
+) -> tuple[QuestionCells, CostSearch] | None:
+    """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
+    cells = question.cells(query)
+    allowed = cells.allowed()
+    if allowed is None:
+        return None
+    start = cells.start
+    cost = np.zeros(len(allowed), np.int64)
+    for (point, feature), of_cell in costs.items():
+        v = cells.variable[point, feature]
+        cost[start[v] : start[v + 1]] += np.maximum(of_cell, 0)
+        allowed[start[v] : start[v + 1]] &= of_cell >= 0
+    if not np.logical_or.reduceat(allowed, start[:-1]).all():
+        return None
+    cost[~allowed] = -1
+    coarse, limit = cells.coarse_costs(cost), -1 if memory is None else memory
+    problem, starts = question.trees.shared, cells.of_hints(hints)
+    return cells, CostSearch(problem, coarse, question.bound, starts, most, seed, limit)

@@ -1,0 +1,603 @@
+"""Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
+
+Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
+optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/levels`). Scores whose
+sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the
+compiled path, which means the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from treesens._engine import SCORE_BITS, CellProblem, RestrictedSearch, SharedProblem
+from treesens.backends.native.boxed_question import run_search
+from treesens.backends.native.question_cells import QuestionCells
+from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.reuse import is_reused, reuse
+from treesens.compiler.base.tolerance import EXACT, Tolerance
+from treesens.compiler.base.units import Unit, nearest_double
+from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model.scores import base_units, leaf_values
+from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.forest import Forest
+from treesens.compiler.query.query import (
+    AllOf,
+    AtLeast,
+    AvoidBoxes,
+    CellSet,
+    Coarse,
+    Constraint,
+    LinearForm,
+    Objective,
+    Query,
+    SameExcept,
+)
+from treesens.compiler.result import NearMiss
+
+_MOST_DROPPED = 20
+"""Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
+_KEPT = 32
+_MOST_NODES = 1 << 19
+"""Most questions that are kept, and nodes of the trees of all of them but the last: they take some 50 bytes per node."""
+_UNKNOWN = (1 << 63) - 1
+"""At least as much is said of a level that is not known."""
+_LOOK = 12
+"""Work of the local search before the first proof, per node of the trees. Most answers turn up at once, and a proof that there
+is none often takes less time than a longer search for one.
+"""
+_TREES = 1 << 20
+"""Most trees of a model."""
+_ALL = -1
+"""The local search takes the turn that it wants."""
+_SHOWN = 1e-6
+"""Of a relative tolerance: a little less than is allowed, since what is shown of it is rounded."""
+_MOST = 1 << 62
+"""Absolute gaps and references of relative ones stay within this."""
+
+
+@dataclass(frozen=True)
+class TreeOutcome:
+    """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures.
+
+    With neither the `reason` says why: `time`, `memory`, `stopped`, `internal`, or `rounding` if only rounded rows let the
+    point pass that was found. `near` is how near the search has come, if all rows count in the same units.
+    """
+
+    cells: Int32Array | None
+    none: bool
+    reason: str
+    statistics: dict[str, float]
+    near: NearMiss | None = None
+
+
+@dataclass(frozen=True)
+class TreeOptimum:
+    """The best point that was found, cells int32[points, features], and what is proved of an objective.
+
+    No point has a better value than `bound`, before unit and offset (None: nothing is proved), and where there is `none` there
+    is no point at all. `ended` says how the search did: `optimal`, `infeasible`, or the reason why it is open, as in
+    `TreeOutcome`; with `rounding` only rounded rows let the point pass.
+    """
+
+    cells: Int32Array | None
+    bound: Fraction | None
+    ended: str
+    statistics: dict[str, float]
+
+    @property
+    def none(self) -> bool:
+        return self.ended == "infeasible"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreConstraints:
+    """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
+
+    rows: list[AtLeast]
+    sets: list[CellSet]
+    avoided: list[AvoidBoxes]
+    same: SameExcept | None
+
+
+def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
+    """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
+    parts = ScoreConstraints([], [], [], None)
+    same: list[SameExcept] = []
+
+    def sort(constraints: tuple[Constraint, ...]) -> bool:
+        for constraint in constraints:
+            match constraint:
+                case AllOf():
+                    if not sort(constraint.parts):
+                        return False
+                case SameExcept():
+                    same.append(constraint)
+                case CellSet():
+                    parts.sets.append(constraint)
+                case AvoidBoxes():
+                    parts.avoided.append(constraint)
+                case AtLeast(form=form) if (form.scores or form.forests) and not (
+                    form.costs or form.changes or form.pairs or form.levels
+                ):
+                    parts.rows.append(constraint)
+                case _:
+                    return False
+        return True
+
+    if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not (parts.rows or optimises):
+        return None
+    return ScoreConstraints(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
+
+
+class TreeQuestion:
+    """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
+
+    They stand on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
+    the same one.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        coarse: Coarse,
+        parts: ScoreConstraints,
+        rows: list[IntegerRow],
+        goal: IntegerRow | None = None,
+    ) -> None:
+        """With a `goal` the sum of its values is maximised."""
+        points = range(len(query.points))
+        features = len(query.space.names)
+        varied = frozenset(range(features)) if parts.same is None else parts.same.varied
+        self.coarse = coarse
+        # Every point has the trees of every forest, so that their numbers are the same for all points of a model.
+        self.forests = [forest.on(coarse.grid) for forest in forests_of(parts.rows)]
+        self.optimises = goal is not None
+        self.constraints = max(1, len(rows))  # the engine wants something to decide: 0 >= 0
+        units = {(row.scale, row.shift) for row in rows}
+        self.unit = None
+        if len(units) == 1 and not any(row.rounded for row in rows):
+            self.unit = rows[0].unit
+        self.variable = np.zeros((len(points), features), np.int32)
+        owner: list[int] = []
+        for f in range(features):
+            for p in points:
+                if p == 0 or f in varied:
+                    owner.append(f)
+                self.variable[p, f] = len(owner) - 1
+        self.feature = np.array(owner, np.int32)
+        counts = coarse.grid.n_cells
+        self.size = counts[owner]
+        others = sum(len(forest.feature) for forest in self.forests)
+        self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
+        clauses = _clauses(parts.avoided, self.variable, counts)
+        self._problem = CellProblem(
+            points=[self._point(query, p, rows, goal) for p in points],
+            cells=counts,
+            missing_cell=coarse.grid.missing_cells,
+            size=self.size.astype(np.int32),
+            feature=self.feature,
+            bound=np.zeros(self.constraints, np.int64),
+            objective=self.optimises,
+            **clauses,
+        )
+        self.shared = SharedProblem(self._problem)
+
+    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
+        numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
+        return {
+            **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
+            "variable": self.variable[point],
+            "first_tree": query.points[point].model * _TREES,
+            "rows": [(r, row.values[point]) for r, row in numbered if point in row.values],
+        }
+
+    def cells(self, query: Query, parts: ScoreConstraints) -> QuestionCells:
+        """The cells of the question's own grid in terms of those that are searched."""
+        return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
+
+    def search(
+        self,
+        cells: QuestionCells,
+        bound: Int64Array,
+        hints: Int32Array | None,
+        seed: int,
+        memory: int | None,
+        look: int | None = None,
+        threads: int = 1,
+    ) -> RestrictedSearch | None:
+        """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
+        `look` units of work before the first proof (None: in proportion to the trees).
+        """
+        allowed = cells.allowed()
+        if allowed is None:
+            return None
+        open_cells, starts = cells.coarse_allowed(allowed).astype(np.uint8), cells.of_hints(hints)
+        first = _LOOK * self.nodes if look is None else look
+        return RestrictedSearch(
+            self.shared,
+            open_cells,
+            bound,
+            starts,
+            seed,
+            -1 if memory is None else memory,
+            first,
+            threads,
+            self.optimises,
+        )
+
+    def decide(self, search: RestrictedSearch, cells: QuestionCells, budget: Budget) -> TreeOutcome:
+        """What the search finds within the budget."""
+        facts = run_search(search, budget)
+        found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
+        statistics = _statistics(facts)
+        near = None
+        if facts["status"] == "open" and facts["reason"] != "internal" and self.unit is not None:
+            reached, bound = (
+                None if abs(end) >= _UNKNOWN else nearest_double(end * self.unit)
+                for end in (facts["level"], facts["upper"])
+            )
+            near = NearMiss(reached, bound)
+        return TreeOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
+
+
+def _statistics(facts: dict[str, Any]) -> dict[str, float]:
+    return {
+        "nodes": float(facts["nodes"]),
+        "local_seconds": facts["seconds_local"],
+        "prove_seconds": facts["seconds_prove"],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RunningSearch:
+    """One question with its search, which goes on where it stopped."""
+
+    trees: TreeQuestion
+    cells: QuestionCells
+    search: RestrictedSearch
+    question: BoundQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRow:
+    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
+
+    Where leaf values had to be `rounded`, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
+    but a point that it allows has to be looked at. (It may be less: then there is no slack.)
+    """
+
+    values: dict[int, Int64Array]
+    base: int
+    shift: int
+    scale: int
+    slack: int
+    rounded: bool
+
+    def bound(self, row: AtLeast) -> int:
+        """What the leaves have to sum to."""
+        return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
+
+    def most(self, level: int) -> Fraction:
+        """What the exact sum is at most where the leaves sum to no more than `level`."""
+        return (level + self.base + self.slack) * self.unit
+
+    @property
+    def unit(self) -> Fraction:
+        """What one of the whole numbers is."""
+        return Unit(self.shift).size / self.scale
+
+
+def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> IntegerRow | None:
+    """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
+    terms = _terms_of(query, form)
+    finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
+    tried = (_row_at(query, form, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
+    return next((made for made in tried if made is not None), None)
+
+
+def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> IntegerRow | None:
+    """In units of 2**-shift; None if whole numbers would be too long."""
+    scale = lcm(*(t.coefficient.denominator for t in form.scores))
+    parts: list[tuple[int, Forest | None, Int64Array, int]] = []
+    base, most, short, rounded = 0, 0, 0, False
+    for point, trees, output, coefficient, forest in _terms_of(query, form):
+        leaves, own, slack = leaf_values(trees, output)
+        if own > shift:
+            leaves, slack = leaves >> (own - shift), trees.n_trees + 1
+        factor = int(coefficient * scale) << max(0, shift - own)
+        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
+        # Values are rounded down: what is subtracted is rounded up by that.
+        short += max(factor, 0) * slack
+        rounded = rounded or slack > 0
+        base += factor * base_units(trees, output, min(own, shift))
+        parts.append((point, forest, leaves, factor))
+    if (most + short).bit_length() > SCORE_BITS:
+        return None
+    return IntegerRow(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
+
+
+def _values_by_point(
+    query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
+) -> dict[int, Int64Array]:
+    """What every leaf of a point's trees adds: those of its model, and after them those of all forests."""
+    counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
+    starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
+    values: dict[int, Int64Array] = {}
+    for point, forest, leaves, factor in parts:
+        leaf_sums = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
+        first = 0 if forest is None else counts[point] + int(starts[forests.index(forest)])
+        leaf_sums[first : first + len(leaves)] += leaves * factor
+    return values
+
+
+def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
+    """Scores and forests of a sum: point, trees, output, coefficient, and the forest that the trees are of."""
+    models = [query.models[p.model] for p in query.points]
+    scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in form.scores]
+    return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in form.forests)]
+
+
+def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
+    """The forests that rows name, each once, in their order."""
+    return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
+
+
+def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
+    """The trees of some models, one model after the other, as the engine takes them."""
+    if len(parts) == 1:
+        return _as_they_are(parts[0])
+    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
+    leaves = np.cumsum([0, *(part.n_leaves for part in parts)])
+    sets = np.cumsum([0, *(len(part.set_offset) - 1 for part in parts)])
+    members = np.cumsum([0, *(len(part.set_member) for part in parts)])
+
+    def moved(arrays: list[Any], by: Int64Array) -> Any:
+        return np.concatenate([np.where(a < 0, a, a + d).astype(a.dtype) for a, d in zip(arrays, by, strict=False)])
+
+    trees = [np.searchsorted(p.ensemble.leaf_tree, np.arange(p.n_trees + 1)).astype(np.int64) for p in parts]
+    offsets = [part.set_offset[1:] for part in parts]
+    return {
+        "root": moved([part.root for part in parts], nodes),
+        "feature": np.concatenate([part.feature for part in parts]),
+        "cut": np.concatenate([part.cut for part in parts]),
+        "left": moved([part.left for part in parts], nodes),
+        "right": moved([part.right for part in parts], nodes),
+        "leaf": moved([part.leaf for part in parts], leaves),
+        "default_left": np.concatenate([part.default_left for part in parts]),
+        "category_set": moved([part.category_set for part in parts], sets),
+        "set_offset": np.concatenate(([0], moved(offsets, members))).astype(np.int64),
+        "set_member": np.concatenate([part.set_member for part in parts]),
+        "first_leaf": np.concatenate(([0], moved([ends[1:] for ends in trees], leaves))).astype(np.int64),
+    }
+
+
+def _as_they_are(part: CellEnsemble) -> dict[str, Any]:
+    """The trees of one model, without a copy."""
+    first = np.searchsorted(part.ensemble.leaf_tree, np.arange(part.n_trees + 1)).astype(np.int64)
+    names = ("root", "feature", "cut", "left", "right", "leaf", "default_left", "category_set", "set_offset")
+    return {**{name: getattr(part, name) for name in names}, "set_member": part.set_member, "first_leaf": first}
+
+
+def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
+    """Outside of each box in some feature."""
+    offset, literals = [0], list[tuple[int, int, int]]()
+    for boxes in avoided:
+        for box in range(len(boxes.indptr) - 1):
+            for i in range(int(boxes.indptr[box]), int(boxes.indptr[box + 1])):
+                f, low, high = int(boxes.feature[i]), int(boxes.low[i]), int(boxes.high[i])
+                v, last = int(variable[boxes.point, f]), int(counts[f]) - 1
+                literals += [(v, 0, low - 1)] if low > 0 else []
+                literals += [(v, high + 1, last)] if high < last else []
+            offset.append(len(literals))
+    flat = np.array(literals, np.int32).reshape(-1, 3)
+    return {
+        "clause_offset": np.array(offset, np.int64),
+        "clause_variable": np.ascontiguousarray(flat[:, 0]),
+        "clause_low": np.ascontiguousarray(flat[:, 1]),
+        "clause_high": np.ascontiguousarray(flat[:, 2]),
+    }
+
+
+_BUILT: OrderedDict[Any, tuple[TreeQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def decide_on_trees(
+    query: Query,
+    budget: Budget,
+    *,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+    look: int | None = None,
+    threads: int = 1,
+) -> TreeOutcome | None:
+    """Whether a question without an objective has an answer; None if it needs the compiled path. The engine looks
+    for an answer for `look` units of work before the first proof (None: in proportion to its trees).
+    """
+    shared = not is_reused()
+    try:
+        running = reuse(
+            query, ("tree path",), lambda: ask(query, hints, seed, memory, shared=shared, look=look, threads=threads)
+        )
+    except MemoryError:
+        return TreeOutcome(None, False, "memory", {})
+    if running is None:
+        return None
+    found = running.trees.decide(running.search, running.cells, budget)
+    if found.cells is None or running.question.confirms(query, found.cells):
+        return found
+    return replace(found, cells=None, reason="rounding")
+
+
+def maximise_on_trees(
+    query: Query,
+    budget: Budget,
+    *,
+    tolerance: Tolerance = EXACT,
+    offset: float = 0.0,
+    hints: Int32Array | None = None,
+    seed: int = 0,
+    memory: int | None = None,
+    threads: int = 1,
+) -> TreeOptimum | None:
+    """The best value of a sum of scores; None where a question has another objective, or other parts.
+
+    The search ends where value and bound are within the `tolerance`, absolute in units of the form; a relative one is taken of
+    the form and the `offset`.
+    """
+    if query.objective is None or not _is_sum_of_scores(query.objective):
+        return None
+    try:
+        question = bound_question(query, optimises=True)
+        if question is None or question.goal is None:
+            return None
+        trees, cells = question.trees, question.cells(query)
+        search = trees.search(cells, question.bound, hints, seed, memory, _ALL, threads)
+    except MemoryError:
+        return TreeOptimum(None, None, "memory", {})
+    if search is None:
+        return None
+    per_unit = 1 / question.goal.unit
+    search.set_gap(
+        relative=tolerance.relative * (1 - _SHOWN),
+        absolute=max(1, int(min(tolerance.absolute * float(per_unit), _MOST))),
+        reference=max(-_MOST, min(question.goal.base + int(Fraction(offset) * per_unit), _MOST)),
+    )
+    facts = run_search(search, budget)
+    status, upper = facts["status"], facts["upper"]
+    if facts["reason"] == "internal":
+        return None
+    found = cells.of_point(facts["point"]) if facts["point"] else None
+    bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else question.goal.most(upper)
+    if bound is not None and not query.objective.maximize:
+        bound = -bound
+    ended = facts["reason"] or "time" if status == "open" else status
+    if found is not None and not question.confirms(query, found):
+        found, ended = None, "rounding"
+    return TreeOptimum(found, bound, ended, _statistics(facts))
+
+
+def _is_sum_of_scores(goal: Objective) -> bool:
+    form = goal.form
+    others = form.costs or form.changes or form.pairs or form.levels or form.forests
+    return bool(form.scores) and not others and goal.nearest is None and not goal.values
+
+
+def _upwards(goal: Objective) -> LinearForm:
+    """What is maximised: the sum of scores, or its negative."""
+    sign = 1 if goal.maximize else -1
+    return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))
+
+
+def ask(
+    query: Query,
+    hints: Int32Array | None,
+    seed: int,
+    memory: int | None,
+    *,
+    shared: bool = False,
+    look: int | None = None,
+    threads: int = 1,
+) -> RunningSearch | None:
+    """The search for a question; None if it needs the compiled path. One that is `shared` with other questions
+    proves nothing about the cells of this one's own grid.
+    """
+    question = None if query.objective is not None else bound_question(query, shared=shared)
+    if question is None:
+        return None
+    cells = question.cells(query)
+    search = question.trees.search(cells, question.bound, hints, seed, memory, look, threads)
+    return None if search is None else RunningSearch(question.trees, cells, search, question)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundQuestion:
+    """A question as the engine has it: the trees and rows of its shape, its own bounds int64[rows], and what it maximises."""
+
+    trees: TreeQuestion
+    constraints: ScoreConstraints
+    rows: list[IntegerRow]
+    bound: Int64Array
+    goal: IntegerRow | None = None
+
+    def cells(self, query: Query) -> QuestionCells:
+        """The cells of the question's own grid in terms of those that are searched."""
+        return self.trees.cells(query, self.constraints)
+
+    def confirms(self, query: Query, cells: Int32Array) -> bool:
+        """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
+        rounded = [row for row, whole_row in zip(self.constraints.rows, self.rows, strict=True) if whole_row.rounded]
+        if not rounded:
+            return True
+        nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
+        point = Inputs(nowhere, cells, scores_of_cells(query, cells))
+        return all(holds(row, point) for row in rounded)
+
+
+def _forget_the_oldest() -> None:
+    """Keeps few questions, and of large trees fewer."""
+    nodes = sum(question.nodes for question, *_ in _BUILT.values())
+    while len(_BUILT) > 1 and (len(_BUILT) > _KEPT or nodes > _MOST_NODES):
+        _, (oldest, *_) = _BUILT.popitem(last=False)
+        nodes -= oldest.nodes
+
+
+def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
+    """The constraints of a question, made before or now; None if they need the compiled path.
+
+    If it `optimises`, its objective, a sum of scores, is what the trees are built for as well.
+    """
+    parts = score_constraints_of(query, optimises=optimises)
+    if parts is None or query.rows is not None or query.explained is not None:
+        return None
+    # Boxes to avoid are made of cells of the question's own grid.
+    coarse = query.space.coarse if shared and not parts.avoided else None
+    coarse = coarse or Coarse(query.space.grid, query.models)
+    upwards = _upwards(query.objective) if optimises and query.objective is not None else None
+    key = (
+        id(coarse) if coarse is query.space.coarse else id(query.space),
+        tuple(map(id, coarse.models)),
+        query.points,
+        parts.same,
+        tuple(row.form for row in parts.rows),
+        tuple(parts.avoided),
+        shared,
+        upwards,
+    )
+    with _LOCK:
+        built = _BUILT.get(key)
+        if built is not None:
+            _BUILT.move_to_end(key)
+    if built is None:
+        forests = forests_of(parts.rows)
+        rows = [row_of(query, row.form, forests) for row in parts.rows]
+        whole = [row for row in rows if row is not None]
+        goal = None if upwards is None else row_of(query, upwards, forests)
+        # A proof that others check is about exact rows.
+        if (
+            len(whole) < len(rows)
+            or (upwards is not None and goal is None)
+            or (not shared and any(row.rounded for row in whole))
+        ):
+            return None
+        # The query is kept too, so that nothing else can get the identities of the key meanwhile.
+        built = TreeQuestion(query, coarse, parts, whole, goal), whole, goal, query
+        with _LOCK:
+            _BUILT[key] = built
+            _forget_the_oldest()
+    bounds = [whole_row.bound(row) for whole_row, row in zip(built[1], parts.rows, strict=True)]
+    if any(abs(bound).bit_length() > SCORE_BITS for bound in bounds):
+        return None
+    trees, built_rows, goal, _ = built
+    return BoundQuestion(trees, parts, built_rows, np.array(bounds or [0], np.int64), goal)

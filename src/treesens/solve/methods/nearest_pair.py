@@ -1,0 +1,414 @@
+"""The nearest pair: minimise the distance of a point to the nearest row of a table, with a proved lower bound.
+
+Rows that are answers themselves come first (distance 0 is optimal). If there is none, the rows whose scores come closest to
+it are asked about one by one, and then best-first branch and bound goes over groups of rows: for a group the native engine
+minimises the distance to the range of its values, which bounds the distance to each of them from below; the pair found gives an
+upper bound; a group that may still be better is split. The bound of the answer is the least one of all groups that are left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.backends.native.incremental import IncrementalSearch
+from treesens.binder.ladders import objective_to_row
+from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.query import NearestRows, Objective, Query, Space
+from treesens.compiler.query.values import DistanceTerm
+from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
+from treesens.data.clusters import Rows
+from treesens.data.flips import flip_question, flips
+from treesens.data.neighbours import Neighbours
+from treesens.data.pair_search import RowSearch
+from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
+from treesens.solve.method import OpenQuestion
+from treesens.solve.options import Options, for_engine
+from treesens.values.relations import relates_values
+from treesens.values.row_costs import best_of_cells
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
+
+_SLICE = 2.0
+"""Most seconds on one group before it is split."""
+
+_ROW_SLICE = 0.25
+"""Most seconds on one row while there are others."""
+
+_SINGLE_ROWS = 0.5
+"""Share of the time for single rows before groups of rows are asked about."""
+
+_MOVED_ROWS = 0.65
+"""Share of the time for moves of single features from the most promising rows."""
+
+_TRIED = 50
+_CLOSE = 1e-6
+_CLOSING = 2.0
+"""Most seconds on groups that are as near to the best pair as the tolerance says."""
+
+_MOMENT = 0.02
+"""Fewest seconds for one group of rows."""
+
+
+@dataclass
+class _Best:
+    value: float = math.inf
+    witness: Witness | None = None
+    row: int = -1
+
+
+@dataclass
+class _NearestPair:
+    answer: Callable[..., Result]
+    query: Query
+    nearest: NearestRows
+    options: Options
+    budget: Budget
+    on_better: Callable[[Witness], None] | None
+    best: _Best = field(default_factory=_Best)
+
+    def __post_init__(self) -> None:
+        self.plain = replace(self.query, objective=None)
+        self.rows = Rows(self.query.space, self.nearest)
+        shape = flip_question(self.plain)
+        self.neighbours = None if shape is None else Neighbours(self.plain, shape, self.rows)
+        around = RowSearch(self.plain, shape, self.rows) if shape is not None and shape.only else None
+        self.around = around if around is not None and around.possible else None
+
+    def run(self) -> Result:
+        if not self.nearest.features:
+            # The distance is one over no features: every pair is best.
+            settled = self._any_pair(self.budget)
+            return self._result(0.0, "native") if settled is None else settled
+        order = self._rows_themselves()
+        if self.best.value == 0.0:
+            return self._result(0.0, "rows")
+        if relates_values(self.plain) and (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
+            return settled
+        engine = IncrementalSearch(self.plain, self.nearest.point, self.nearest.features, **for_engine(self.options))
+        if engine.decided is not None:
+            return conclude_contradiction(self.query.name, engine.decided)
+        if engine.artifact.adapted is None:
+            return self._in_one_combination()
+        first = engine.solve(None, math.inf, max(_MOMENT, self.budget.left() / 2), self.budget.stop)
+        if first.empty:
+            return replace(conclude_infeasible(self.query.name), backend="native")
+        if first.cells is not None:
+            self._offer(first.cells)
+        if self.around is not None:
+            bound = self.around.run(order, lambda: self.best.value, self._offer, self.budget.left)
+            if self.best.witness is not None:
+                return self._result(bound, "native")
+        self._move_rows(order)
+        self._rows_one_by_one(engine, order)
+        bound = self._search(engine)
+        return self._result(bound, "native")
+
+    def _any_pair(self, part: Budget) -> Result | None:
+        """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
+        found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
+        if found.verdict is Verdict.NONE:
+            return found
+        if found.witness is not None:
+            self._keep(found.witness)
+        return None
+
+    def _in_one_combination(self) -> Result:
+        """The answer if the domain is one combination of cells: there is nothing to search but values."""
+        if (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
+            return settled
+        bound = math.inf
+        for row in range(len(self.rows.values)):
+            if self.budget.over:
+                return self._result(0.0, "native")
+            bound = min(bound, self._row_on_values(row, self.budget.share(1 / 2)))
+        return self._result(bound, "native")
+
+    def _row_on_values(self, row: int, part: Budget, options: Options | None = None) -> float:
+        """The nearest pair to one row, by a search that chooses values; returns its bound."""
+        objective = distance_to_row(self.query.space, self.nearest, row)
+        question = replace(self.plain, objective=objective)
+        found = self.answer(question, options or self.options, part.at_least(_MOMENT))
+        if found.verdict is Verdict.NONE:
+            return math.inf
+        if found.witness is not None:
+            self._keep(found.witness)
+        bound = None if found.objective is None else found.objective.bound
+        return 0.0 if bound is None else bound
+
+    def _move_rows(self, order: Int64Array) -> None:
+        """Pairs by moves of single features: from the best pair towards its row, and from the most promising rows."""
+        near = self.neighbours
+        if near is None or len(order) == 0:
+            return
+        part = self.budget.share(_MOVED_ROWS)
+        start = self._legal_cells()
+        for row in order:
+            if part.over:
+                break
+            cells = start.copy()
+            for column, f in enumerate(self.nearest.features):
+                cells[f] = self.rows.cells[column][row]
+            if (cells < 0).any() or not all(self.query.space.legal[f][c] for f, c in enumerate(cells)):
+                continue
+            found = near.towards(cells, int(row), self.best.value, part.left)
+            if found is not None and found[1] < self.best.value:
+                self._offer(found[0], int(row))
+
+    def _legal_cells(self) -> Int32Array:
+        """Some legal cell of every feature, int32[features]."""
+        return np.array([int(np.flatnonzero(legal)[0]) for legal in self.query.space.legal], np.int32)
+
+    def _rows_one_by_one(self, engine: IncrementalSearch, order: Int64Array) -> None:
+        """The row nearest to the first pair, and then the most promising ones for a share of the time."""
+        part = self.budget.share(_SINGLE_ROWS)
+        waiting = iter(order)
+        rows_asked: set[int] = set()
+        while not part.over:
+            row = self.best.row if self.best.row >= 0 and self.best.row not in rows_asked else next(waiting, None)
+            if row is None:
+                break
+            if int(row) not in rows_asked:
+                rows_asked.add(int(row))
+                self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
+
+    def _rows_themselves(self) -> Int64Array:
+        """Offers rows that are pairs; returns all rows, those that come closest to one first."""
+        shape = flip_question(self.plain)
+        count = len(self.rows.values)
+        if shape is None:
+            return np.arange(count)
+        space = self.query.space
+        cells = np.empty((count, len(space.names)), np.int32)
+        cells[:] = self._legal_cells()
+        usable = np.ones(count, bool)
+        for column, f in enumerate(self.nearest.features):
+            cells[:, f] = self.rows.cells[column]
+            usable &= (cells[:, f] >= 0) & space.legal[f][np.maximum(cells[:, f], 0)]
+        index = np.flatnonzero(usable)
+        if len(index) == 0:
+            return np.arange(count)
+        found = flips(
+            self.plain.models[shape.model], cells[index], shape.features, space.legal, index=index, output=shape.output
+        )
+        clear = shape.clearance(found)
+        places = np.lexsort((-clear, shape.deficit(found)))
+        flipping = shape.flipping(found)
+        for place in places[:_TRIED]:
+            if not flipping[place]:
+                break
+            row = int(index[place])
+            values = np.empty((2, len(space.names)))
+            values[:, list(self.nearest.features)] = self.rows.values[row]
+            for column, f in enumerate(shape.features):
+                ends = (shape.upper, found.highest_cells), (shape.lower, found.lowest_cells)
+                for point, reached in ends:
+                    values[point, f] = pick_value(space.domains[f], space.grid[f], int(reached[place, column]))
+            verdict = verify_values(self.plain, values, library_predict=self.options.library_predict)
+            if isinstance(verdict, Witness):
+                self._keep(verdict)
+                break
+        return index[places]
+
+    def _offer(self, cells: Int32Array, row: int | None = None) -> None:
+        """A pair of cells, with values near a row (the nearest to the cells where none is named)."""
+        if row is None:
+            points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
+            row = int(np.argmin(self.rows.to_point(points)))
+        near = np.full(len(self.query.space.names), np.nan)
+        near[list(self.nearest.features)] = self.rows.values[row]
+        before = self.best.value
+        verdict = verify_cells(self.plain, cells, near=near, library_predict=self.options.library_predict)
+        if isinstance(verdict, Witness):
+            self._keep(verdict)
+        if self.best.value < before and self.neighbours is not None:
+            # The better pair may come nearer still.
+            back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.budget.left)
+            if back is not None and back[1] < self.best.value:
+                closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
+                if isinstance(closer, Witness):
+                    self._keep(closer)
+
+    def _typical(self, cells: Int32Array, column: int) -> float:
+        f = self.nearest.features[column]
+        return pick_value(self.query.space.domains[f], self.query.space.grid[f], int(cells[f]))
+
+    def _keep(self, witness: Witness) -> None:
+        distances = self.rows.to_point(witness.values[self.nearest.point][list(self.nearest.features)].tolist())
+        row = int(np.argmin(distances))
+        if distances[row] < self.best.value:
+            self.best = _Best(float(distances[row]), witness, row)
+            if self.on_better is not None:
+                self.on_better(witness)
+
+    def _group(self, engine: IncrementalSearch, group: Int64Array, seconds: float) -> float:
+        """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
+        if len(group) == 1 and relates_values(self.plain):
+            # Not more than the best known needs to be ruled out, and there is nothing to split.
+            return self._row_on_values(int(group[0]), self.budget.share(1 / 4).at_least(seconds))
+        costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
+        norm, most = self.nearest.norm, self.best.value
+        squared = {f: c**2 for f, c in costs.items()} if norm == "l2" else costs
+        limit = most**2 if norm == "l2" else most
+        if norm == "linf":
+            return self._largest(engine, group, costs, seconds)
+        found = engine.solve(squared, limit, seconds, self.budget.stop)
+        if found.cells is not None:
+            self._offer(found.cells, self._row_near(group, found.cells))
+        # Pairs outside the cells that were allowed are no better than the best known.
+        bound = min(
+            float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
+        )
+        return most if bound >= limit else math.sqrt(bound) if norm == "l2" else bound
+
+    def _largest(
+        self, engine: IncrementalSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
+    ) -> float:
+        """The largest distance: bisection on the distances of cells, every step a question without costs.
+
+        No pair is nearer than the least radius that is not ruled out; a group that can be split needs it only roughly.
+        """
+        every = np.unique(np.concatenate([c[np.isfinite(c)] for c in costs.values()]))
+        radii = np.append(every[every < self.best.value], min(self.best.value, every[-1]))
+        low, high = 0, len(radii) - 1
+        enough = 1e-3 if len(group) > 1 else 0.0
+        part = self.budget.within(seconds)
+        while low < high and radii[high] - radii[low] > enough * radii[high] and not part.over:
+            middle = (low + high) // 2
+            inside = {f: np.where(c <= radii[middle], 0.0, np.inf) for f, c in costs.items()}
+            found = engine.solve(inside, 0.0, max(_MOMENT, part.left()), self.budget.stop)
+            if found.cells is not None:
+                self._offer(found.cells, self._row_near(group, found.cells))
+                high = middle
+            elif found.empty:
+                low = middle + 1
+            else:
+                break
+        return float(radii[low])
+
+    def _row_near(self, group: Int64Array, cells: Int32Array) -> int:
+        """The row of a group that is nearest to cells."""
+        if len(group) == 1:
+            return int(group[0])
+        points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
+        return int(group[np.argmin(self.rows.to_point(points)[group])])
+
+    def _search(self, engine: IncrementalSearch) -> float:
+        """Best first over groups of rows; returns the least bound of what is left.
+
+        Every group keeps its bound until it is asked about: none is dropped for being close. As soon as all of them are as near
+        to the best as the tolerance says, a moment is spent on closing them.
+        """
+        number = itertools.count()
+        queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
+        stuck, closing = math.inf, False
+        part = self.budget
+        while queue:
+            bound, _, _, group = queue[0]
+            if bound >= min(self.best.value, stuck if self._is_near(stuck) else math.inf):
+                break
+            if closing != self._is_near(bound):
+                closing = not closing
+                part = self.budget.within(_CLOSING) if closing else self.budget
+            if part.over:
+                break
+            heapq.heappop(queue)
+            own_bound = max(bound, self._group(engine, group, min(_SLICE, max(_MOMENT, part.left()))))
+            one, other = self.rows.halves(group) if len(group) > 1 else (group, group[:0])
+            if own_bound >= self.best.value:
+                continue
+            if len(other) > 0:
+                for half in (one, other):
+                    heapq.heappush(queue, (own_bound, len(half), next(number), half))
+            else:
+                stuck = min(stuck, self._close_row(int(group[0]), own_bound, part))
+        least = queue[0][0] if queue else math.inf
+        return min(stuck, least, self.best.value)
+
+    def _is_near(self, bound: float) -> bool:
+        """Whether a bound is as near to the best pair as the tolerance says."""
+        best = self.best.value
+        return best < math.inf and (
+            bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN
+        )
+
+    def _close_row(self, row: int, bound: float, part: Budget) -> float:
+        """A better bound for one row (there is nothing to split), by questions of its own: near enough first, then exact."""
+        if not relates_values(self.plain) and not self._is_near(bound):
+            bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
+        if bound < self.best.value and self._is_near(bound):
+            exact = replace(self.options, tolerance=0.0, absolute_tolerance=0.0)
+            bound = max(bound, self._row_on_values(row, part.within(_CLOSING).share(1 / 2), exact))
+        return bound
+
+    def _result(self, bound: float, backend: str) -> Result:
+        witness = self.best.witness
+        if witness is None:
+            reason = "time: no pair found" if self.budget.over else "no pair found"
+            return leave_open(self.query.name, reason, backend=backend)
+        kind = f"distance {self.nearest.norm}"
+        objective = ObjectiveValue(self.best.value, bound, Sense.MINIMIZE, kind)
+        nearest = NearestRow("", int(self.nearest.index[self.best.row]), self.best.value, self.best.value)
+        return conclude_found(
+            leave_open(self.query.name, witness=witness, objective=objective, backend=backend, nearest=nearest)
+        )
+
+
+def distance_of(query: Query, nearest: NearestRows, witness: Witness) -> float:
+    """The distance of a witness to the nearest of some rows."""
+    point = witness.values[nearest.point][list(nearest.features)].tolist()
+    return float(Rows(query.space, nearest).to_point(point).min(initial=math.inf))
+
+
+def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
+    """The distance to one of the rows as an objective of its own, chosen on values."""
+    terms = tuple(
+        DistanceTerm(
+            nearest.point,
+            f,
+            None,
+            float(nearest.values[row, column]),
+            Fraction(float(nearest.widths[column])),
+            2 if nearest.norm == "l2" else 1,
+            nearest.norm == "l0" or bool(nearest.same_or_not[column]),
+        )
+        for column, f in enumerate(nearest.features)
+    )
+    if nearest.norm == "linf":
+        return objective_to_row(space, terms, False)
+    return Objective(best_of_cells(space, terms, False), False, f"distance {nearest.norm}", values=terms)
+
+
+def answer_nearest(
+    answer: Callable[..., Result],
+    query: Query,
+    options: Options,
+    budget: Budget,
+    *,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question that minimises the distance to the nearest row; the time limit keeps the best pair.
+
+    `answer` answers the same question without the objective, or about one row.
+    """
+    assert query.objective is not None
+    assert query.objective.nearest is not None
+    start = time.perf_counter()
+    result = _NearestPair(answer, query, query.objective.nearest, options, budget, on_better).run()
+    seconds = {"build": 0.0, "solve": time.perf_counter() - start}
+    return replace(result, query=query.name, seconds=seconds, pipeline="native")
+
+
+def search_nearest(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_nearest(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -1,0 +1,325 @@
+"""One search over cells, by one backend or by a portfolio.
+
+`auto` is the portfolio: the native engine first, then the exact solvers race beside it in worker processes.
+
+The first proof or verified witness wins; the losers are killed at once. A question with an objective is not over with the
+first witness: the race goes on until somebody proves optimality or the time is up, and the best witness of all runners is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.native.backend import NativeBackend
+from treesens.backends.worker import Worker, run_all
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import Flag, OutOfTime, working_within
+from treesens.compiler.base.interruption import Hurry
+from treesens.compiler.compilation import Compilation, compile_query
+from treesens.compiler.passes.base import size_of
+from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, Verdict
+from treesens.errors import BackendError
+from treesens.solve.conclude import decided_by_compiler
+from treesens.solve.driver import (
+    FIRST_MOMENT,
+    NOT_WRITTEN,
+    Ledger,
+    emit,
+    ended_early,
+    limits_of,
+    not_compiled,
+    solve_clear_of_band,
+    solve_with,
+)
+from treesens.solve.method import OpenQuestion
+from treesens.solve.options import Options
+from treesens.values.witness import Witness
+
+RACERS = ("cpsat", "highs", "z3")
+"""Solvers of the default installation, in the order in which cores are given to them."""
+HEAD_START = 2.0
+"""Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
+start."""
+WORTH_A_WORKER = 0.5
+"""Seconds that have to be left for a solver: its worker takes as many to start."""
+NONZEROS_PER_SECOND = 100_000
+"""What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
+_ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
+
+
+@dataclass
+class EngineRun:
+    """The native engine in a thread (it releases the interpreter lock); `over` is set when it has come back."""
+
+    backend: NativeBackend
+    artifact: Artifact
+    limits: Limits
+    stop: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    outcome: RawOutcome | None = None
+    error: BaseException | None = None
+    started: float = field(default_factory=time.monotonic)
+    thread: threading.Thread | None = None
+
+    def start(self) -> EngineRun:
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        return self
+
+    def _run(self) -> None:
+        try:
+            self.outcome = self.backend.solve(self.artifact, self.limits, stop=self.stop)
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller's thread in `result`)
+            self.error = error
+        finally:
+            self.over.set()
+
+    def is_set(self) -> bool:
+        """Whether the race is over for the others: not if the engine came back without an answer (its memory was full)."""
+        if not self.over.is_set():
+            return False
+        return self.outcome is None or self.outcome.termination in _ANSWERS
+
+    def result(self) -> RawOutcome:
+        """The outcome, after asking the engine to stop if it has not."""
+        self.stop.set()
+        assert self.thread is not None
+        self.thread.join()
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+
+class _Either:
+    """Set when one of several flags is; `run_all` polls it."""
+
+    def __init__(self, *flags: Flag | None) -> None:
+        self.flags = [flag for flag in flags if flag is not None]
+
+    def is_set(self) -> bool:
+        return any(flag.is_set() for flag in self.flags)
+
+
+def search_compiled(question: OpenQuestion, budget: Budget) -> Result:
+    """The question through the IR, as a method. `refuted` says which candidates failed for want of values."""
+    query, options = question.query, question.options
+    if options.backend == "auto":
+        return race(query, options, budget, on_better=question.on_better)
+    start = time.perf_counter()
+    text = pipeline_for(options.backend, options.pipeline)
+    compilation = _compiled(query, text, options, budget)
+    if compilation is None:
+        return not_compiled(query, options, budget)
+    build = time.perf_counter() - start
+    result = decided_by_compiler(compilation) or solve_with(compilation, get_backend(options.backend), options, budget)
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def race(
+    query: Query,
+    options: Options,
+    budget: Budget,
+    *,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The portfolio on one question.
+
+    The engine works on the short pipeline `native`; the pipeline for the solvers runs only where they are needed.
+    """
+    start = time.perf_counter()
+    compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
+    if compilation is None:
+        return not_compiled(query, options, budget)
+    build = time.perf_counter() - start
+    result = decided_by_compiler(compilation) or _Race(compilation, options, budget, on_better).run()
+    seconds = {"build": build, "solve": time.perf_counter() - start - build}
+    return replace(result, seconds=seconds, size=size_of(compilation.module), pipeline=options.pipeline)
+
+
+def _compiled(query: Query, pipeline: str, options: Options, budget: Budget) -> Compilation | None:
+    """The question through a pipeline; None if the budget is over first."""
+    try:
+        with working_within(budget.at_least(FIRST_MOMENT)):
+            return compile_query(query, pipeline, verify_each=options.verify_each)
+    except OutOfTime:
+        return None
+
+
+class _Race:
+    def __init__(
+        self,
+        compilation: Compilation,
+        options: Options,
+        budget: Budget,
+        on_better: Callable[[Witness], None] | None,
+    ) -> None:
+        self.compilation = compilation
+        self.options = options
+        self.budget = budget
+        self.on_better = on_better
+        self.ledger = Ledger(options)
+        self.winner: Result | None = None
+        self.won_by = ""
+        self.solvers: Compilation | None = None
+        self._cleared = False
+
+    def run(self) -> Result:
+        engine = self._start_engine()
+        try:
+            return self._run_with(engine)
+        finally:
+            if engine is not None:
+                engine.stop.set()
+
+    def _run_with(self, engine: EngineRun | None) -> Result:
+        if engine is not None:
+            self._wait(engine.over, min(HEAD_START, self.budget.left()))
+            if engine.over.is_set():
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+                engine = None
+                self._clear_of_band()
+        if not self._decided() and not self._stopped():
+            self._go_on(engine)
+        elif engine is not None:
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        return self._result()
+
+    def _go_on(self, engine: EngineRun | None) -> None:
+        """The race against the solvers. To compile and write for them takes long; a Ctrl-C that cannot wait for it leaves the
+        engine's answer.
+        """
+        try:
+            self._race_solvers(engine)
+        except Hurry:
+            if engine is not None:
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+            return
+        self._clear_of_band()
+
+    def _clear_of_band(self) -> None:
+        """Asks the engine for an answer that the library confirms, if it has come to one that only exact arithmetic does."""
+        if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
+            return
+        self._cleared = True
+        result = solve_clear_of_band(self.compilation.query, NativeBackend(), self.budget, self.ledger)
+        if result is not None:
+            self.winner, self.won_by = result, "native"
+
+    def _start_engine(self) -> EngineRun | None:
+        backend = NativeBackend()
+        try:
+            artifact = emit(self.compilation, backend, self.options)
+        except BackendError as error:
+            self.ledger.note("native", "unsupported", words=error.message)
+            return None
+        limits = limits_of(self.compilation.query, self.options, self.budget.left())
+        return EngineRun(backend, artifact, limits).start()
+
+    def _wait(self, event: threading.Event, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not event.wait(0.05) and time.monotonic() < until and not self._stopped():
+            pass
+
+    def _stopped(self) -> bool:
+        return self.budget.stopped
+
+    def _decided(self) -> bool:
+        """An answer, or a candidate to learn from before the search goes on (`solve/methods/refine.py`)."""
+        return self.winner is not None or bool(self.ledger.best.refuted)
+
+    def _race_solvers(self, engine: EngineRun | None) -> None:
+        threads = self.options.threads
+        seats = max(1, (os.cpu_count() or 1) // threads - (engine is not None))
+        left = self.budget.left()
+        too_large = size_of(self.compilation.module).nonzeros > NONZEROS_PER_SECOND * left
+        if left < WORTH_A_WORKER or too_large:
+            if too_large:
+                words = "the module is too large to be handed to a solver in the time that is left"
+                self.ledger.note("solvers", "skipped", words=words)
+            if engine is not None:
+                self._wait(engine.over, max(0.0, left))
+                self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+            return
+        backends = self._racers(seats)
+        by_name: dict[str, Backend] = {b.name: b for b in backends}
+        artifacts = self._written_for(backends, engine)
+        limits = limits_of(self.compilation.query, self.options, self.budget.left())
+        workers = [Worker.start(name, artifact, limits) for name, artifact in artifacts.items()]
+        either = _Either(self.budget.stop, engine)
+        for worker, outcome in run_all(workers, stop=either):
+            if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
+                continue
+            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.seconds)
+            if self._decided():
+                break
+        if engine is not None:
+            if not self._decided():
+                self._wait(engine.over, self.budget.left())
+            self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
+        judged = {a.backend for a in self.ledger.attempts}
+        for worker in workers:
+            if worker.backend not in judged:
+                words = "the time was up" if self.winner is None else "another runner was faster"
+                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.seconds})
+
+    def _racers(self, seats: int) -> list[Backend]:
+        """Solvers that can run here, as many as there are cores for."""
+        return [b for b in map(get_backend, RACERS) if b.available() is None][:seats]
+
+    def _written_for(self, backends: list[Backend], engine: EngineRun | None) -> dict[str, Artifact]:
+        """The models of solvers by their names: none if the compiler decides the question, or if the engine answers or the time
+        is up before they are written.
+        """
+        try:
+            with working_within(self.budget, least=WORTH_A_WORKER, unless=engine):
+                solvers = self._for_solvers()
+                if (result := decided_by_compiler(solvers)) is not None:
+                    self.winner, self.won_by = result, "compiler"
+                    return {}
+                return {b.name: emit(solvers, b, self.options) for b in backends}
+        except OutOfTime:
+            if self.budget.left() <= WORTH_A_WORKER:
+                self.ledger.note("solvers", ended_early(self.budget), words=NOT_WRITTEN)
+            return {}
+
+    def _for_solvers(self) -> Compilation:
+        """The question as the solvers get it, compiled when it is first needed."""
+        if self.solvers is None:
+            self.solvers = compile_query(self.compilation.query, self.options.pipeline)
+        return self.solvers
+
+    def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
+        """What the facts of one runner add to the race."""
+        compilation = self.compilation if isinstance(backend, NativeBackend) else self._for_solvers()
+        before = self.ledger.best.witness
+        result = self.ledger.record_facts(
+            compilation, backend, artifact, outcome, {"solve": seconds}, earlier=self.winner
+        )
+        better = self.ledger.best.witness is not before
+        if self.on_better is not None and self.ledger.best.witness is not None and better:
+            self.on_better(self.ledger.best.witness)
+        if result is None:
+            return
+        # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
+        contradiction = result.verdict is Verdict.UNKNOWN
+        if self.winner is None or contradiction or better or _bound(result) != _bound(self.winner):
+            self.winner, self.won_by = result, backend.name
+
+    def _result(self) -> Result:
+        winner = self.winner or self.ledger.unknown(self.compilation)
+        near_miss = self.ledger.best.near_miss if winner.verdict is Verdict.UNKNOWN else None
+        attempts = tuple(self.ledger.attempts)
+        return replace(winner, backend=self.won_by or "auto", attempts=attempts, near_miss=near_miss)
+
+
+def _bound(result: Result) -> float | None:
+    return None if result.objective is None else result.objective.bound

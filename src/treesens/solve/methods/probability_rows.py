@@ -1,0 +1,123 @@
+"""Questions about sums of probabilities: by linear relaxations that every wrong candidate makes tighter (Kelley's method).
+
+A question without these sums that follows from the question is asked in its place, of any backend. If that has no answer,
+neither has the question. A candidate is judged exactly and by the library, on the question itself; one that breaks a sum of
+probabilities is ruled out, with all others that the proof covers, and the search goes on. There are finitely many scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
+from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed
+from treesens.compiler.query.query import Constraint, Query
+from treesens.compiler.query.rounding import harden
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
+from treesens.solve.conclude import shown_objective
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.nearest_pair import distance_of
+from treesens.solve.options import Options
+from treesens.values.verify import Rejected, verify_values
+from treesens.values.witness import Witness
+
+Ask = Callable[..., Result]
+
+
+@dataclass
+class _Cutting:
+    ask: Ask
+    query: Query
+    options: Options
+    budget: Budget
+    on_better: Callable[[Witness], None] | None
+    cuts: list[Constraint] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def search(self, query: Query) -> tuple[Result, Rejected | None]:
+        """The answer to a question that is at least as strong as that of this search, and why its last candidate is none."""
+        while True:
+            constraints = (*map(relaxed, query.constraints), *self.cuts)
+            result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))
+            self._count(result)
+            if result.witness is None:
+                return result, None
+            verdict = verify_values(self.query, result.witness.values, library_predict=self.options.library_predict)
+            if isinstance(verdict, Witness):
+                if self.on_better is not None:
+                    self.on_better(verdict)
+                return replace(result, witness=verdict), None
+            cuts = self._cuts(query, result.witness)
+            self.cuts += cuts
+            if not cuts or self.budget.over:
+                reason = self.budget.reason if cuts else verdict.reason
+                unknown = replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, proof=None)
+                return unknown, None if cuts else verdict
+
+    def _cuts(self, query: Query, candidate: Witness) -> list[Constraint]:
+        x = inputs_of(query, candidate.values)
+        broken = [c for c in query.constraints if names_probabilities((c,)) and not holds(c, x)]
+        return [excluding(constraint, x.scores) for constraint in broken]
+
+    def _count(self, result: Result) -> None:
+        self.attempts += result.attempts
+        for phase, seconds in result.seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def settle(self, query: Query) -> Result:
+        """The answer; if only the library's rounding stands against it, one that is clear of it."""
+        result, rejected = self.search(query)
+        if rejected is None or not rejected.numerical:
+            return result
+        # What a harder question rules out may still answer this one.
+        kept = list(self.cuts)
+        clear, _ = self.search(harden(query))
+        self.cuts = kept
+        if clear.verdict is Verdict.FOUND:
+            return clear if clear.objective is None else replace(clear, objective=replace(clear.objective, bound=None))
+        return replace(result, reason=f"numerical band: {result.reason}")
+
+    def best(self, candidate: Result) -> Result:
+        """The best answer of all, if there is time; the known one with the best bound otherwise."""
+        goal = self.query.objective
+        assert goal is not None
+        result, _ = self.search(self.query)
+        if result.verdict is Verdict.FOUND or candidate.witness is None:
+            return result if result.verdict is Verdict.FOUND else candidate
+        bound = None if result.objective is None else result.objective.bound
+        if goal.nearest is not None:
+            distance = distance_of(self.query, goal.nearest, candidate.witness)
+            shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
+            return replace(candidate, objective=shown)
+        value = objective_value(goal, inputs_of(self.query, candidate.witness.values))
+        return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
+
+    def done(self, result: Result) -> Result:
+        """A result with all that was tried for it."""
+        note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
+        notes = (*result.notes, note) if self.cuts else result.notes
+        return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+
+def answer_probabilities(
+    ask: Ask,
+    query: Query,
+    options: Options,
+    budget: Budget,
+    *,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question with sums of probabilities; `ask` answers questions without them."""
+    cutting = _Cutting(ask, query, options, budget, on_better)
+    found = cutting.settle(replace(query, objective=None))
+    if query.objective is not None and found.verdict is Verdict.FOUND:
+        found = cutting.best(found)
+    return cutting.done(found)
+
+
+def search_probabilities(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_probabilities(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -1,0 +1,254 @@
+"""Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
+
+A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
+satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
+objective is a ladder, its steps close in on the best answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from math import inf
+
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import Constraint, Objective, Query
+from treesens.compiler.query.values import DistanceTerm
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
+from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.combine import combine
+from treesens.solve.conclude import leave_open, shown_objective
+from treesens.solve.dispatch import search_cells
+from treesens.solve.fits import by_engine
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.bisection import Bisection
+from treesens.solve.options import Options
+from treesens.values.objective_ranges import stated_ranges
+from treesens.values.relations import better_than
+from treesens.values.stronger_questions import stronger_questions
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
+
+_SHARE = 0.25
+"""Of the time that is left, for stronger questions."""
+_LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
+"""Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
+_NOTE = "found by way of a stronger question: features bounded one by one"
+_VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
+
+
+@dataclass
+class _Refinement:
+    query: Query
+    options: Options
+    budget: Budget
+    on_better: Callable[[Witness], None] | None
+    cuts: list[Constraint] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    proved: bool = True
+
+    def run(self) -> Result:
+        own = by_engine(self.options)
+        result = self._seeded() if own else None
+        goal = self.query.objective
+        if result is None and own and goal is not None and goal.reaching is not None:
+            alone = partial(self._search, keep=False)
+            result = Bisection(self.query, self.options, Fraction(CLOSE) / 2, alone, self.budget.left).run()
+        if result is None:
+            result = self._search(self.query)
+        try:
+            result = self._within_range(self._closer(result))
+        except ContradictoryBound as error:
+            result = leave_open(self.query.name, error.reason, backend=result.backend)
+        note = f"{len(self.cuts)} combinations of cells without fitting values were ruled out"
+        notes = (*result.notes, note) if self.cuts else result.notes
+        return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _within_range(self, result: Result) -> Result:
+        """With a bound that the objective can have and that agrees with its value; ContradictoryBound if it does not.
+
+        What the objective can be at all is a bound that rests on no search.
+        """
+        goal, shown = self.query.objective, result.objective
+        if goal is None or shown is None or result.verdict is not Verdict.FOUND:
+            return result
+        assert result.witness is not None
+        best = inf if goal.maximize else -inf
+        bound = best if shown.bound is None else shown.bound
+        reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
+        value = shown_value(goal, reached)
+        bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
+        least = within_range(self.query, best)
+        if least is not None and abs(least) < inf:
+            limit = shown_value(goal, least)
+            bound = min(bound, limit) if goal.maximize else max(bound, limit)
+        return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
+
+    def _seeded(self) -> Result | None:
+        """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
+
+        For a distance that is minimised, the limits of `_LIMITS` are tried from the least one on.
+        """
+        goal = self.query.objective
+        if goal is None:
+            return self._by_stronger(self.query)
+        if goal.counts:
+            return self._at_limit(goal)
+        if goal.maximize or goal.largest or not goal.values:
+            return None
+        for limit in _LIMITS:
+            bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
+            found = self._by_stronger(replace(self.query, constraints=(*self.query.constraints, bounded)))
+            if found is None:
+                continue
+            assert found.witness is not None
+            reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+            found = replace(found, objective=shown_objective(goal, reached, None))
+            return self._improved(goal, found) or found
+        return None
+
+    def _at_limit(self, goal: Objective) -> Result | None:
+        """A count that is as good as the constraints on this very sum allow, so that no search has to prove it; or None."""
+        limits = [end for pair in stated_ranges(self.query, goal) if (end := pair[goal.maximize]) is not None]
+        if not limits:
+            return None
+        limit = min(limits) if goal.maximize else max(limits)
+        at_limit = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
+        found = self._search(at_limit, self.budget.left() * _SHARE, keep=False)
+        if found.witness is None:
+            return None
+        reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+        return replace(found, objective=shown_objective(goal, reached, limit))
+
+    def _by_stronger(self, query: Query) -> Result | None:
+        """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
+        part = self.budget.share(_SHARE)
+        for stronger in stronger_questions(query):
+            if not part.worthwhile:
+                return None
+            found = answer_refined(stronger, self.options, part)
+            self.attempts += found.attempts
+            self._count(found)
+            if found.witness is None:
+                continue
+            witness = verify_values(query, found.witness.values, library_predict=self.options.library_predict)
+            if isinstance(witness, Witness):
+                return replace(found, witness=witness, notes=(*found.notes, _NOTE))
+        return None
+
+    def _count(self, result: Result) -> None:
+        for phase, seconds in result.seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
+        """The answer with all cells ruled out that hold no values.
+
+        Without `keep` they are ruled out for this search alone: what it adds to the question may be why they hold none. What
+        asks for better answers than a known one may keep them, since later searches ask for no worse ones.
+        """
+        part = self.budget.within(seconds)
+        cuts, proved = list(self.cuts), self.proved
+        while True:
+            with_cuts = replace(query, constraints=(*query.constraints, *cuts))
+            result = search_cells(with_cuts, self.options, part.at_least(LEAST), on_better=self.on_better)
+            self.attempts += result.attempts
+            self._count(result)
+            if result.verdict is not Verdict.UNKNOWN or not result.refuted:
+                return self._honest(result, proved)
+            cuts += [found.cut for found in result.refuted]
+            proved = proved and all(found.proved for found in result.refuted)
+            if keep:
+                self.cuts, self.proved = cuts, proved
+            if part.over:
+                return self._honest(replace(result, reason=f"time: {result.reason}"), proved)
+
+    @staticmethod
+    def _honest(result: Result, proved: bool) -> Result:
+        """Without what rests on cells that were ruled out without a proof."""
+        if proved:
+            return result
+        if result.verdict is Verdict.NONE:
+            reason = "no values were found in some combinations of cells, and none were proved impossible"
+            return replace(result, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
+        if result.objective is not None:
+            return replace(result, objective=replace(result.objective, bound=None))
+        return result
+
+    def _closer(self, result: Result) -> Result:
+        """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
+        goal = self.query.objective
+        while goal is not None and self.budget.worthwhile and (objective := _open(result)) is not None:
+            if goal.zoom is not None:
+                finer = replace(
+                    self.query, objective=goal.zoom(*sorted(map(Fraction, (objective.value, objective.bound or 0))))
+                )
+                result = _joined(result, self._search(finer))
+                after = _open(result)
+                if after is None or (after.gap or 0) < (objective.gap or 0) * 0.9:
+                    continue
+            if not goal.values:
+                return result
+            improved = self._improved(goal, result)
+            if improved is None:
+                return result
+            result = improved
+        return result
+
+    def _improved(self, goal: Objective, result: Result) -> Result | None:
+        """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
+        assert result.witness is not None
+        assert result.objective is not None
+        reached = objective_value(goal, inputs_of(self.query, result.witness.values))
+        wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
+        if wanted < 0 and not goal.maximize and all(isinstance(t, DistanceTerm) and t.factor > 0 for t in goal.values):
+            return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative
+        better = better_than(goal, wanted)
+        found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
+        if found.verdict is Verdict.NONE:
+            # A count that no half step improves is the best one.
+            bound = shown_value(goal, float(reached if goal.counts else wanted))
+            return replace(result, objective=replace(result.objective, bound=bound))
+        if found.verdict is not Verdict.FOUND or found.objective is None:
+            return None
+        # What is best among the better ones is best of all.
+        joined = _joined(result, found)
+        return None if joined.objective == result.objective else joined
+
+
+def _open(result: Result) -> ObjectiveValue | None:
+    """The objective of an answer whose value and bound are not close yet; None if nothing is left to do."""
+    objective = result.objective
+    if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
+        return None
+    if objective.kind not in _VALUES:
+        return None
+    close = CLOSE if objective.kind != "distance l2" else CLOSE / max(CLOSE, abs(objective.value))
+    return objective if abs(objective.value - objective.bound) > close else None
+
+
+def _joined(one: Result, other: Result) -> Result:
+    """The combination of two answers, if the second one has a bound: without one there is nothing to go on from."""
+    first, second = one.objective, other.objective
+    if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
+        return one
+    return combine(one, other)
+
+
+def answer_refined(
+    query: Query,
+    options: Options,
+    budget: Budget,
+    *,
+    on_better: Callable[[Witness], None] | None = None,
+) -> Result:
+    """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
+    return _Refinement(query, options, budget, on_better).run()
+
+
+def search_refined(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_refined(question.query, question.options, budget, on_better=question.on_better)

@@ -1,0 +1,169 @@
+"""All methods that answer a question, in the order in which they are asked.
+
+This list alone says which method is asked when, and for how long. docs/solving.md is made from it; `solve/dispatch.py` asks.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from treesens.compiler.query.cases import MOST_CASES
+from treesens.compiler.query.probabilities import names_probabilities
+from treesens.compiler.query.query import Query
+from treesens.solve import fits
+from treesens.solve.method import Method, Stage
+from treesens.solve.options import Options
+
+METHODS: Final = (
+    Method(
+        name="reason",
+        questions="`explain row`",
+        fits=lambda query, _: query.explained is not None,
+        proves="that the named features decide the class of the row, or that they do not",
+        run="reasons.search:search_reason",
+        always=True,
+    ),
+    Method(
+        name="contradiction",
+        questions="constraints on one sum that contradict each other",
+        fits=lambda query, _: fits.contradicts_itself(query),
+        proves="`none`",
+        run="methods.steps:state_contradiction",
+        stage=Stage.STEP,
+        always=True,
+    ),
+    Method(
+        name="brief search, small domain",
+        questions=f"domains of at most {fits.MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
+        fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
+        proves="what the searches below prove: the first that fits is asked",
+        run="methods.steps:search_briefly",
+        stage=Stage.STEP,
+        share=0.5,
+        most=0.2,
+        to_the_last_unit=True,
+    ),
+    Method(
+        name="combinations",
+        questions="the same, if something is open",
+        fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
+        proves="verdict and optimum, by trying every combination of cells (Z3 decides values inside them)",
+        run="methods.enumerate_rows:search_combinations",
+        stage=Stage.STEP,
+        takes_over=True,
+    ),
+    Method(
+        name="brief search, disjunction",
+        questions=f"a disjunction of at most {MOST_CASES} alternatives, asked of the engine",
+        fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
+        proves="what the searches below prove: the first that fits is asked",
+        run="methods.steps:search_briefly",
+        stage=Stage.STEP,
+        share=0.5,
+        most=2.0,
+    ),
+    Method(
+        name="cases",
+        questions="the same, if something is open",
+        fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
+        proves="verdict and optimum, from the answers to one question per alternative, which share the time",
+        run="methods.split_disjunction:search_cases",
+        stage=Stage.STEP,
+        share=0.5,
+    ),
+    Method(
+        name="probability rows",
+        questions="sums of probabilities that are not linear in scores",
+        fits=lambda query, _: names_probabilities(query.constraints),
+        proves="verdict and bound, by linear questions without these sums that get tighter with each wrong candidate",
+        run="methods.probability_rows:search_probabilities",
+        always=True,
+    ),
+    Method(
+        name="nearest pair",
+        questions="the least distance to the nearest row of a table",
+        fits=lambda query, _: fits.names_rows(query),
+        proves="verdict and bound, by branch and bound over groups of rows",
+        run="methods.nearest_pair:search_nearest",
+        always=True,
+    ),
+    Method(
+        name="cheapest cells",
+        questions="the least l0, l1 or l2 distance from a row, by the tree path",
+        fits=lambda query, options: fits.on_trees(options) and fits.is_cheapest(query),
+        proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
+        run="methods.least_cost:search_least_cost",
+        share=0.9,  # the rest is for what it leaves open
+    ),
+    Method(
+        name="least radius",
+        questions="the least linf distance from a row",
+        fits=lambda query, options: fits.by_engine(options) and fits.is_radius(query),
+        proves="verdict and bound, exactly: below this radius there is no answer",
+        run="methods.least_radius:search_least_radius",
+        share=0.9,  # the rest is for what it leaves open
+    ),
+    Method(
+        name="refinement",
+        questions="relations between values inside cells, and objectives over values",
+        fits=lambda query, _: fits.needs_refinement(query),
+        proves="verdict and bound, by searches over cells that exclude cells without fitting values",
+        run="methods.refine:search_refined",
+        always=True,
+    ),
+    Method(
+        name="attainable sums",
+        questions="one or two bounds on scores of trees that fall apart into groups without a common feature",
+        fits=lambda query, options: fits.on_trees(options) and fits.may_be_additive(query),
+        proves="verdict, exactly, if the leaves are multiples of one number and the sums fit into a table",
+        run="methods.attainable_sums:search_sums",
+        stage=Stage.CELLS,
+        share=0.5,
+    ),
+    Method(
+        name="trees, large model",
+        questions=f"scores of models with at least {fits.MANY_LEAVES:,} leaves",
+        fits=lambda query, options: fits.on_trees(options) and fits.is_large(query),
+        proves="verdict, value and bound, exactly; nothing is compiled",
+        run="methods.trees:search_trees",
+        stage=Stage.CELLS,
+    ),
+    Method(
+        name="trees, typical inputs",
+        questions="inputs that are typical of a table, without an objective",
+        fits=lambda query, options: _decides_on_trees(query, options) and fits.names_forests(query),
+        proves="verdict, exactly; nothing is compiled",
+        run="methods.trees:search_trees",
+        stage=Stage.CELLS,
+        share=2 / 3,  # the compiled path takes several times as long for the same
+    ),
+    Method(
+        name="trees",
+        questions="scores, without an objective",
+        fits=lambda query, options: _decides_on_trees(query, options) and not fits.names_forests(query),
+        proves="verdict, exactly; nothing is compiled",
+        run="methods.trees:search_trees",
+        stage=Stage.CELLS,
+        share=1 / 8,
+        most=1.0,
+        per_leaf=2e-5,  # about what the compiled path takes until it can begin
+    ),
+    Method(
+        name="compiled",
+        questions="every question",
+        fits=lambda *_: True,
+        proves="what the backend proves: one backend, or a race of the engine and the solvers (`auto`)",
+        run="methods.portfolio:search_compiled",
+        stage=Stage.CELLS,
+        always=True,
+    ),
+)
+
+SEARCHES: Final = tuple(method for method in METHODS if method.stage is not Stage.STEP)
+"""One search of what is asked, without the steps before."""
+CELL_SEARCHES: Final = tuple(method for method in METHODS if method.stage is Stage.CELLS)
+"""One search over cells alone."""
+
+
+def _decides_on_trees(query: Query, options: Options) -> bool:
+    return fits.on_trees(options) and query.objective is None and not fits.is_large(query)

@@ -1,0 +1,310 @@
+"""`count rows of DATA`: for how many rows of a table the first point can be that row.
+
+With one point the row decides everything, and all rows are judged at once. With two points a partner is looked for:
+
+1. constraints on the row alone rule rows out;
+2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
+   them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
+3. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
+4. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
+
+A row counts if exact arithmetic and the arithmetic of the library (and the library itself, if it is asked) agree that it
+does; it does not count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.backends.native.incremental import IncrementalSearch
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.base.units import Unit
+from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.query.dependencies import points_in
+from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.evaluate import linear_constraints, reads_scores
+from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
+from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
+from treesens.compiler.query.rounding import told_apart_anywhere
+from treesens.compiler.query.values import DistanceTerm
+from treesens.compiler.result import Result, RowCount, Verdict
+from treesens.data.flips import Flips, flips
+from treesens.data.rows import cells_of_rows
+from treesens.errors import BackendError
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
+from treesens.solve.options import Options, for_engine
+from treesens.values.contradictions import without_clashes
+from treesens.values.relations import firm_relations
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
+
+_CHUNK = 512
+"""Rows that are swept between two looks at the clock."""
+
+_COMBINATIONS = 128
+"""Most combinations of sensitive cells (but those of one feature) that are swept; beyond, a search is faster."""
+
+_SLICE = 1.0
+"""Most seconds on the cells of one row in the first round."""
+
+
+def count_rows(
+    query: Query,
+    pinned: Callable[[int], Query],
+    options: Options,
+    one: Callable[[Query, Budget], Result],
+    budget: Budget,
+    *,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """The answer to a question with `rows`.
+
+    `pinned(N)` is the question about row N of the table, which `one` answers. The time limit is for all rows together; at the
+    limit and on its stop the count is given between bounds.
+    """
+    start = time.monotonic()
+    counter = _Counter(without_clashes(query), options)
+    if len(query.points) == 1:
+        counter.judge_points()
+    else:
+        counter.judge_partners(budget)
+        if options.backend in {"auto", "native"}:
+            counter.search(budget, progress)
+    reason = counter.ask(pinned, one, budget, progress)
+    result = counter.result(reason)
+    return replace(result, seconds={"build": 0.0, "solve": time.monotonic() - start}, pipeline=options.pipeline)
+
+
+class _Counter:
+    """What is known of every row: `yes` and `no` bool[rows]; a row that is neither is open. `partner` holds second points."""
+
+    def __init__(self, query: Query, options: Options) -> None:
+        assert query.rows is not None
+        self.query = query
+        self.options = options
+        self.rows: RowSet = query.rows
+        self.cells: Int32Array = cells_of_rows(query.space.grid, self.rows.values)
+        self.yes = np.zeros(len(self.rows.index), bool)
+        self.no = np.zeros(len(self.rows.index), bool)
+        self.witnesses: dict[int, Witness] = {}
+        self.backend = "rows"
+
+    # --- one point ------------------------------------------------------------------------------------------------------
+
+    def judge_points(self) -> None:
+        """One point is the row: everything is decided, but for rows inside the numerical band."""
+        x = many_inputs(self.query, self.rows.values[None], self.cells[None])
+        exact = holds_everywhere(self.query.constraints, x)
+        self.no = ~exact
+        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))
+
+    def _accept(self, places: Int64Array, x: ManyInputs) -> None:
+        """Rows whose points satisfy the question exactly count where the library agrees."""
+        if len(places) == 0:
+            return
+        agrees = self._library_agrees(x, None)
+        if self.options.library_predict is not None:
+            agrees &= self._library_agrees(x, self.options.library_predict)
+        self.yes[places[agrees]] = True
+        if agrees.any():
+            first = int(np.flatnonzero(agrees)[0])
+            verdict = verify_values(self.query, x.values[:, first], library_predict=self.options.library_predict)
+            if isinstance(verdict, Witness):
+                self.witnesses[int(places[first])] = verdict
+
+    def _library_agrees(self, x: ManyInputs, library_predict: Sequence[LibraryReplay] | None) -> BoolArray:
+        """Whether every constraint on scores holds with the library's scores, bool[rows]."""
+        margins = []
+        for number, point in enumerate(self.query.points):
+            model = self.query.models[point.model].ensemble
+            margins.append(
+                (model.margins_emulated if library_predict is None else library_predict[point.model])(x.values[number])
+            )
+        scored = [told_apart_anywhere(self.query, c) for c in self.query.constraints if reads_scores(c)]
+        return holds_everywhere(scored, with_margins(self.query, x, margins))
+
+    # --- two points -----------------------------------------------------------------------------------------------------
+
+    def judge_partners(self, budget: Budget) -> None:
+        """Rows that no partner can save, and rows whose partner is one of the extremes."""
+        alone = [c for c in self.query.constraints if points_in(c) <= {0}]
+        twice = np.stack([self.rows.values, self.rows.values])
+        same = many_inputs(self.query, twice, np.stack([self.cells, self.cells]))
+        self.no = ~holds_everywhere(alone, same)
+        links = [c for c in self.query.constraints if isinstance(c, SameExcept)]
+        places = np.flatnonzero(~self.no)
+        self._try(places, same.take(places))
+        if not links:
+            return
+        varied = tuple(sorted(frozenset.intersection(*(link.varied for link in links))))
+        if not varied:
+            exact = np.flatnonzero(~self.no & ~self.yes)
+            self.no[exact[~holds_everywhere(self.query.constraints, same.take(exact))]] = True
+            return
+        self._sweep(varied, same, budget)
+
+    def _try(self, places: Int64Array, x: ManyInputs) -> None:
+        """Counts rows (by place) for which these points satisfy everything."""
+        good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
+        self._accept(places[good], x.take(good))
+
+    def _sweep(self, varied: tuple[int, ...], same: ManyInputs, budget: Budget) -> None:
+        """The partners with the highest and the lowest score of every output that the second point is asked for."""
+        query, model = self.query, self.query.points[1].model
+        legal = list(query.space.legal)
+        for chosen in query.constraints:
+            if isinstance(chosen, CellSet) and chosen.point == 1 and chosen.feature in varied:
+                legal[chosen.feature] = legal[chosen.feature] & chosen.mask
+        if not all(legal[f].any() for f in varied):
+            self.no[:] = True
+            return
+        outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
+        for output in sorted(outputs):
+            for chunk in np.split(np.arange(len(self.yes)), range(_CHUNK, len(self.yes), _CHUNK)):
+                if budget.over:
+                    return
+                places = chunk[~self.no[chunk] & ~self.yes[chunk]]
+                if len(places) == 0:
+                    continue
+                cells, found_in = self.cells[places], query.models[model]
+                found = flips(found_in, cells, varied, legal, index=places, output=output, limit=_COMBINATIONS)
+                self._rule_out(found, output, same.take(places))
+                for reached in (found.highest_cells, found.lowest_cells):
+                    waits = ~self.no[places] & ~self.yes[places]
+                    self._try(places[waits], self._partners(varied, places[waits], reached[waits]))
+
+    def _partners(self, varied: tuple[int, ...], places: Int64Array, reached: Int32Array) -> ManyInputs:
+        """Rows with other cells int32[places, varied] at the second point."""
+        space = self.query.space
+        values = np.stack([self.rows.values[places]] * 2)
+        cells = np.stack([self.cells[places]] * 2)
+        anchors = {
+            term.feature: term.row
+            for relation in firm_relations(self.query.constraints)
+            for term in relation.terms
+            if isinstance(term, DistanceTerm) and term.point == 1 and term.other is None
+        }
+        for column, f in enumerate(varied):
+            domain, grid = space.domains[f], space.grid[f]
+            for i in np.flatnonzero(reached[:, column] != cells[0, :, f]):
+                cell, near = int(reached[i, column]), float(values[0, i, f])
+                if f in anchors and not np.isnan(anchors[f]):
+                    near = anchors[f]  # the distance to a row is that of the nearest value
+                values[1, i, f] = pick_value(domain, grid, cell, None if np.isnan(near) else near)
+                cells[1, i, f] = cell
+        return many_inputs(self.query, values, cells)
+
+    def _rule_out(self, found: Flips, output: int, same: ManyInputs) -> None:
+        """Rows for which even the best score of the partner fails a constraint."""
+        if not found.complete:
+            return
+        for row in self.query.constraints:
+            if not isinstance(row, AtLeast) or row.form.changes or row.form.pairs or row.form.levels:
+                continue
+            if any(c.point == 1 for c in row.form.costs) or any(t.point == 1 for t in row.form.forests):
+                continue
+            partner = [t for t in row.form.scores if t.point == 1]
+            if len(partner) != 1 or partner[0].output != output:
+                continue
+            rest = replace(row.form, scores=tuple(t for t in row.form.scores if t.point == 0))
+            fixed, shift, whole = form_values(rest, same)
+            factor = partner[0].coefficient
+            # Rounded down by less than `slack`: the true score may be higher than it is recorded.
+            best = found.highest + found.slack if factor > 0 else found.lowest
+            unit = Unit(found.shift).size * factor
+            low = row.bound.enclose(128)[0]
+            for i, place in enumerate(found.index):
+                if Fraction(int(fixed[i]), whole << shift) + int(best[i]) * unit < low:
+                    self.no[place] = True
+
+    def search(self, budget: Budget, progress: Callable[[str], None] | None) -> None:
+        """Looks for partners in the cells of the open rows. Cells that have none prove that their rows do not count."""
+        places = np.flatnonzero(~self.no & ~self.yes)
+        if len(places) == 0:
+            return
+        bare = replace(self.query, rows=None, objective=None)
+        features = range(len(self.query.space.names))
+        try:
+            engine = IncrementalSearch(bare, 0, features, **for_engine(self.options))
+        except BackendError:
+            return  # asked one by one
+        if engine.decided is not None:
+            self.no[places] = True
+            return
+        distinct, group = np.unique(self.cells[places], axis=0, return_inverse=True)
+        for number, cells in enumerate(distinct):
+            if not budget.worthwhile:
+                return
+            if progress is not None:
+                progress(f"rows {number + 1} of {len(distinct)} that need a search")
+            inside = {f: np.where(np.arange(len(bare.space.legal[f])) == cells[f], 0.0, np.inf) for f in features}
+            solved = engine.solve(inside, 0.0, min(budget.left(), _SLICE), budget.stop, optimize=False)
+            places_of_group = places[group == number]
+            self.no[places_of_group] = solved.empty
+            if solved.cells is not None:
+                self.backend = "native"
+                for place in places_of_group:
+                    self._verify(bare, int(place), solved.cells)
+
+    def _verify(self, bare: Query, place: int, cells: Int32Array) -> None:
+        """Counts a row where the first point of these cells can be that very row."""
+        row = self.rows.values[place]
+        verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
+        if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
+            self.yes[place] = True
+            self.witnesses[place] = verdict
+
+    # --- row by row -----------------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        pinned: Callable[[int], Query],
+        one: Callable[[Query, Budget], Result],
+        budget: Budget,
+        progress: Callable[[str], None] | None,
+    ) -> str:
+        """Asks about the rows that are open; why it ended."""
+        waiting = np.flatnonzero(~self.no & ~self.yes)
+        left_open, reason = 0, ""
+        if len(self.query.points) == 1:
+            # The row decides everything, so there is nothing to search for.
+            return "numerical band" if len(waiting) else ""
+        for done, place in enumerate(waiting):
+            if not budget.worthwhile:
+                return budget.reason
+            left = budget.left()
+            if progress is not None:
+                progress(f"row {done + 1} of {len(waiting)} that need a search")
+            share = max(LEAST, left / (len(waiting) - done), min(left, 1.0))
+            result = one(pinned(int(self.rows.index[place])), budget.within(share))
+            self.backend = result.backend
+            self.no[place] = result.verdict is Verdict.NONE
+            self.yes[place] = result.verdict is Verdict.FOUND
+            if result.witness is not None:
+                self.witnesses[int(place)] = result.witness
+            if result.verdict is Verdict.UNKNOWN:
+                left_open, reason = left_open + 1, result.reason
+        return reason if left_open else ""
+
+    def result(self, reason: str) -> Result:
+        """The count: `found` if a row counts, `none` if it is proved that none does."""
+        index = self.rows.index
+        first = min(self.witnesses, default=0)
+        count = RowCount(
+            rows=tuple(int(i) for i in index[self.yes]),
+            undecided=tuple(int(i) for i in index[~self.yes & ~self.no]),
+            total=len(index) + self.rows.outside,
+            outside=self.rows.outside,
+            shown=int(index[first]) if self.witnesses else None,
+        )
+        witness = self.witnesses.get(first)
+        bare = leave_open(self.query.name, reason, witness=witness, backend=self.backend, count=count)
+        if count.rows:
+            return conclude_found(bare, "verified" if not count.undecided else f"between two numbers: {reason}")
+        return bare if count.undecided else conclude_none(bare, "no row counts")

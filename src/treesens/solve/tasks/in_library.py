@@ -1,0 +1,61 @@
+"""Whether a `none` stands in the library's own arithmetic: `--confirm library`.
+
+`none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
+numerical band may meet it there. The question is asked once more, easier by all that the library may round: if that has no
+answer, the library has none either. If it has one, the library itself is asked about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.explained import agreeing
+from treesens.compiler.query.query import Query
+from treesens.compiler.query.rounding import soften
+from treesens.compiler.result import Explanation, Proof, Result, Verdict
+from treesens.values.verify import may_hold_in_library
+
+LIBRARY = "library"
+"""What `--confirm` calls the library's arithmetic."""
+
+
+def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
+    """A `none`, confirmed if no rounding of the library can make an answer, and `unknown` if one is known that does so.
+
+    What is found has passed the library's arithmetic already. Other results come back as they are.
+    """
+    if first.verdict is Verdict.FOUND and query.explained is not None and first.explanation is not None:
+        return _confirm_reason(query, first, first.explanation, ask, budget)
+    if first.verdict is not Verdict.NONE:
+        return first
+    if query.explained is not None:  # an input of another class shows it, verified in the library's arithmetic
+        return replace(first, confirmed_by=LIBRARY)
+    second = ask(replace(soften(query), objective=None), budget)
+    joined = replace(first, attempts=(*first.attempts, *second.attempts))
+    if second.verdict is Verdict.NONE:
+        weaker = first.proof if second.proof is Proof.EXACT else second.proof
+        return replace(joined, confirmed_by=LIBRARY, proof=weaker)
+    if second.witness is None:
+        return replace(joined, notes=(*first.notes, f"the library's arithmetic is open: {second.reason}"))
+    if may_hold_in_library(query, second.witness.values):
+        reason = (
+            "numerical band: there are no such inputs in exact arithmetic, but the library's rounding may make some"
+        )
+        return replace(joined, verdict=Verdict.UNKNOWN, reason=reason, proof=None)
+    note = "the library's arithmetic is open: inputs miss a bound by less than it may round; the one tried misses it there, too"
+    return replace(joined, notes=(*first.notes, note))
+
+
+def _confirm_reason(
+    query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
+) -> Result:
+    """A reason, confirmed if no rounding gives an input that agrees with it another class."""
+    assert query.explained is not None
+    for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
+        second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)
+        if second.confirmed_by is None:
+            note = f"the library's arithmetic is open: {'; '.join(second.notes) or second.reason}"
+            return replace(first, notes=(*first.notes, note))
+    return replace(first, confirmed_by=LIBRARY)
