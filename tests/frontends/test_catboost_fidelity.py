@@ -18,7 +18,7 @@ from tests.frontends.trained_catboost import MODELS, catboost, with_categories
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
-from treesens.frontends.catboost import CatBoostFrontend
+from treesens.frontends.catboost.frontend import CatBoostFrontend
 
 
 @cache
@@ -85,8 +85,8 @@ def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensem
     assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=150).ok
 
 
-def test_categories_are_refused() -> None:
-    with pytest.raises(ModelError, match="categorical features are not supported"):
+def test_categories_without_names_and_models_without_trees_are_refused() -> None:
+    with pytest.raises(ModelError, match="hashes of categories, and not their names"):
         load(with_categories())
     with pytest.raises(ModelError, match="fit it first"):
         load(catboost.CatBoostClassifier())
@@ -112,7 +112,8 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("oblivious_trees", 0, "splits", 0, "border", value=float("nan")), "no float32"),
         (_set("oblivious_trees", 0, "splits", 0, "border", value="1"), "expected a flat list"),
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
-        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "OnlineCtr"),
+        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "statistic that does not exist"),
+        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="Text"), "splits of kind `Text`"),
         (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "no permutation"),
         (_set("features_info", "float_features", 0, "nan_value_treatment", value="x"), "unknown treatment"),
         (_set("model_info", "class_params", "class_names", value=[1]), "1 classes"),

@@ -13,7 +13,7 @@ import pytest
 from tests.frontends import trained, trained_catboost, trained_lightgbm, trained_onnx, trained_sklearn
 from treesens.errors import ModelError
 from treesens.frontends import load
-from treesens.frontends.catboost_fields import TABLE as CATBOOST
+from treesens.frontends.catboost.known import TABLE as CATBOOST
 from treesens.frontends.known_fields import ANY, Table, check_document
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
 from treesens.frontends.sklearn.known import unknown_attributes

@@ -288,48 +288,81 @@ def train_catboost(rng: np.random.Generator, features: Sequence[Feature], name: 
 
     columns = training(rng, features, int(rng.integers(40, 150)))
     y = targets(rng, columns, COUNTS[kind])
+    labelled = [f.name for f in features if f.codes != "number"]
     made = catboost.CatBoostRegressor if kind == "regression" else catboost.CatBoostClassifier
+    for c, f in zip(columns, features, strict=True):
+        if f.codes != "number" and (set(f.labels) - set(c.tolist()) or f.missing or f.missing_text):
+            raise ValueError("the model knows the categories of the training part alone, and none that is missing")
+    options: dict[str, Any] = {"one_hot_max_size": int(rng.choice([1, 1, 2]))} if labelled else {}
+    if labelled and rng.random() < 0.3:
+        options["max_ctr_complexity"] = 1
     model = made(
         iterations=int(rng.integers(1, 5)), depth=int(rng.integers(1, 4)), learning_rate=0.5, thread_count=1, random_seed=1,
         allow_writing_files=False, verbose=0, nan_mode=str(rng.choice(["Min", "Max"])), boost_from_average=False,
         grow_policy=str(rng.choice(["SymmetricTree", "Lossguide", "Depthwise"])),
-        border_count=int(rng.choice([3, 254])), l2_leaf_reg=float(rng.choice([0.1, 3.0])),
+        border_count=int(rng.choice([3, 254])), l2_leaf_reg=float(rng.choice([0.1, 3.0])), **options,
     )  # fmt: skip
-    model.fit(catboost.Pool(matrix(columns, np.float32), y, feature_names=[f.name for f in features]))
-    return _catboost_model(model, name, kind, features, live=bool(rng.random() < 0.3))
+    pool = catboost.Pool(
+        _catboost_rows(columns, features), y, cat_features=labelled, feature_names=[f.name for f in features]
+    )
+    try:
+        model.fit(pool)
+    except catboost.CatBoostError as error:
+        raise ValueError(str(error)) from None
+    return _catboost_model(model, name, kind, features, live=bool(rng.random() < 0.3) and not labelled, pool=pool)
 
 
-def _catboost_model(model: Any, name: str, kind: str, features: Sequence[Feature], *, live: bool) -> Model:
+def _catboost_rows(columns: Columns, features: Sequence[Feature]) -> Any:
+    """A matrix of numbers, or of numbers and texts."""
+    if all(f.codes == "number" for f in features):
+        return matrix(columns, np.float32)
+    made = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for i, c in enumerate(columns):
+        made[:, i] = c if features[i].codes != "number" else c.astype(np.float32)
+    return made
+
+
+def _catboost_model(
+    model: Any, name: str, kind: str, features: Sequence[Feature], *, live: bool, pool: Any = None
+) -> Model:
     path = folder() / f"{name}.{id(model)}.{np.random.default_rng().integers(1 << 40)}.json"
-    model.save_model(str(path), format="json")
+    model.save_model(str(path), format="json", pool=pool)
     outputs = 3 if kind == "multi" else 1
-    borders = {
-        features[f["feature_index"]].name: sorted(float(np.float32(b)) for b in f["borders"] or [])
-        for f in json.loads(path.read_text())["features_info"]["float_features"]
-    }
+    # With categories, combinations of features have borders of their own.
+    info = json.loads(path.read_text())["features_info"]
+    tables = {tuple(e.get("cat_feature_index") for e in ctr["elements"]) for ctr in info.get("ctrs", [])}
+    if any((f["feature_index"],) not in tables for f in info.get("categorical_features", [])):
+        raise ValueError("the file does not tell which categories such a column has")
+    borders = {f["feature_id"]: set(map(np.float32, f["borders"] or [])) for f in info.get("float_features", [])}
+    numbers = {f["feature_index"]: f["feature_id"] for f in info.get("float_features", [])}
+    asked = {f["feature_id"] for f in info.get("categorical_features", [])}
+    for element in (e for ctr in info.get("ctrs", []) for e in ctr["elements"]):
+        if "border" in element:
+            borders[numbers[element["float_feature_index"]]].add(np.float32(element["border"]))
+    borders = {feature: sorted(map(float, cuts)) for feature, cuts in borders.items()}
 
     def margins(c: Columns) -> np.ndarray:
-        return np.asarray(model.predict(matrix(c, np.float32), prediction_type="RawFormulaVal"), float).reshape(
-            -1, outputs
-        )
+        rows = _catboost_rows(c, features)
+        return np.asarray(model.predict(rows, prediction_type="RawFormulaVal"), float).reshape(-1, outputs)
 
     def classes(c: Columns) -> np.ndarray:
-        return np.asarray(model.predict(matrix(c, np.float32), prediction_type="Class"), int).reshape(-1)
+        return np.asarray(model.predict(_catboost_rows(c, features), prediction_type="Class"), int).reshape(-1)
 
     def shorten(count: int) -> Model:
         cut = model.copy()
         cut.shrink(count)
-        return _catboost_model(cut, name, kind, features, live=live)
+        return _catboost_model(cut, name, kind, features, live=live, pool=pool)
 
     cuttable = model.get_param("grow_policy") == "SymmetricTree"
 
     def save(place: Path) -> str:
-        model.save_model(str(place / f"{name}.json"), format="json")
+        model.save_model(str(place / f"{name}.json"), format="json", pool=pool)
         return f"{name}.json"
 
     return Model(
         name, "catboost", kind, LINKS[kind], model if live else str(path), margins,
         classes if kind != "regression" else None, None,
-        tuple("012"[: COUNTS[kind]]), borders, False, tuple(bool(borders.get(f.name)) for f in features), False, False,
+        tuple("012"[: COUNTS[kind]]), borders, False,
+        tuple(bool(borders.get(f.name)) or f.name in asked for f in features), bool(asked), False,
         np.float32, shorten if cuttable else None, model.tree_count_, save=save, feature_names=tuple(f.name for f in features),
     )  # fmt: skip

@@ -156,7 +156,7 @@ READERS = (
         "threshold = next_down_array(values, NumberType.FLOAT32)",
     ),
     Mutation(
-        "catboost: the last splits come first", "frontends/catboost.py",
+        "catboost: the last splits come first", "frontends/catboost/frontend.py",
         r"splits = \[_split\(s, columns\) for s in split_fields\.items\(\)\]",
         "splits = [_split(s, columns) for s in split_fields.items()][::-1]",
     ),

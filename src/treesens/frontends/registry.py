@@ -34,7 +34,7 @@ FORMATS: Final = Registry(
     builtin={
         "xgboost": "treesens.frontends.xgboost.frontend:XGBoostFrontend",
         "lightgbm": "treesens.frontends.lightgbm.frontend:LightGBMFrontend",
-        "catboost": "treesens.frontends.catboost:CatBoostFrontend",
+        "catboost": "treesens.frontends.catboost.frontend:CatBoostFrontend",
         "onnx": "treesens.frontends.onnx.frontend:ONNXFrontend",
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",

@@ -9,18 +9,32 @@ TABLE: Table = {
         "oblivious_trees": inside("tree"),
         "trees": inside("node"),
         **used("scale_and_bias"),
-        **refused("the file has hashes of texts, and no names to ask about", ("ctr_data",)),
+        "ctr_data": inside("tables"),
     },
     "features": {
         "float_features": inside("float_feature"),
-        **refused(
-            "the file has hashes, and no names to ask about",
-            ("categorical_features", "text_features", "embedding_features", "ctrs"),
-        ),
+        "categorical_features": inside("categorical_feature"),
+        "cat_features_hash": inside("hash"),
+        "ctrs": inside("ctr"),
+        **refused("its values are no numbers and no categories", ("text_features", "embedding_features")),
     },
+    "categorical_feature": {
+        **used("feature_id", "feature_index", "flat_feature_index", "values"),
+        **irrelevant("the same as its id", ("feature_name",)),
+    },
+    "hash": used("hash", "value"),
+    "ctr": {
+        **used("borders", "ctr_type", "identifier", "prior_denomerator", "prior_numerator", "scale", "shift"),
+        **used("target_border_idx"),
+        "elements": inside("element"),
+    },
+    "element": used("border", "cat_feature_index", "combination_element", "float_feature_index", "value"),
+    "tables": {ANY: inside("table")},
+    "table": used("counter_denominator", "hash_map", "hash_stride"),
     "float_feature": {
+        **irrelevant("the same as its id, in files that are saved with rows", ("feature_name",)),
         **used("feature_id", "feature_index", "flat_feature_index", "nan_value_treatment"),
-        **irrelevant("each split says its border", ("borders",)),
+        **used("borders"),
         **irrelevant("the treatment of missing values counts", ("has_nans",)),
     },
     "info": {
@@ -45,9 +59,8 @@ TABLE: Table = {
         **irrelevant("what training has counted", ("leaf_weights",)),
     },
     "split": {
-        **used("border", "float_feature_index", "split_type"),
-        **irrelevant("the number of the split among all borders", ("split_index",)),
-        **irrelevant("splits of other kinds are refused", ("cat_feature_index", "ctr_target_border_idx", "value")),
+        **used("border", "cat_feature_index", "float_feature_index", "split_index", "split_type", "value"),
+        **irrelevant("the split of this number says it, too", ("ctr_target_border_idx",)),
     },
     "node": {
         **used("value"),

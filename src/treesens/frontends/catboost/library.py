@@ -1,0 +1,91 @@
+"""Predictions of the catboost library itself, from the JSON document of a model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.predicted import Predicted, positions
+from treesens.errors import ModelError
+
+
+class NativeCatBoost:
+    """Predictions of the catboost library itself, from the JSON document.
+
+    Its reader of JSON rounds decimals carelessly and changes leaf values and bias in the last bit, so that a model which is
+    saved and loaded does not predict quite as before; `leaves` [L, outputs] of the file, in its order, and `bias` put them
+    right again.
+    """
+
+    def __init__(
+        self, data: bytes, leaves: NDArray[np.float64], bias: NDArray[np.float64], names: Mapping[int, Sequence[Any]]
+    ) -> None:
+        self._data, self._leaves, self._bias, self._names = data, leaves, bias, names
+        self._model: Any = None
+
+    def _load(self, catboost: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.json"
+            path.write_bytes(self._data)
+            model = catboost.CatBoost()
+            model.load_model(str(path), format="json")
+        rounded = np.asarray(model.get_leaf_values())
+        if rounded.shape != self._leaves.ravel().shape or not np.allclose(rounded, self._leaves.ravel(), rtol=1e-12):
+            raise ModelError("catboost reads other leaf values from the file", remedy="report this model, please")
+        model.set_leaf_values(np.ascontiguousarray(self._leaves.ravel()))
+        model.set_scale_and_bias(1.0, self._bias.tolist() if len(self._bias) > 1 else float(self._bias[0]))
+        self._model = model
+
+    def _call(self, name: str, rows: NDArray[np.float64], **options: Any) -> NDArray[Any]:
+        try:
+            import catboost
+        except ImportError:
+            raise ModelError(
+                "replay in CatBoost itself needs catboost, which is not installed",
+                remedy="pip install 'treesens[catboost]'",
+            ) from None
+        try:
+            if self._model is None:
+                self._load(catboost)
+            return np.asarray(getattr(self._model, name)(self._inputs(rows), thread_count=1, **options))
+        except catboost.CatBoostError as error:
+            raise ModelError(f"catboost refused to predict: {str(error).splitlines()[-1]}") from None
+
+    def _inputs(self, rows: NDArray[np.float64]) -> Any:
+        """Rows as the library takes them: names in place of codes, and an unknown name for unknown codes."""
+        x = np.ascontiguousarray(rows, dtype=np.float64)
+        if not self._names:
+            return x
+        mixed = x.astype(object)
+        for column, names in self._names.items():
+            unseen = "unseen" + "_" * max((len(str(name)) for name in names), default=0)
+            known = [*map(str, names), unseen]
+            codes = x[:, column]
+            if np.isnan(codes).any():
+                raise ModelError("catboost takes no missing categories", remedy="give them a name")
+            inside = (codes >= 0) & (codes < len(names))
+            mixed[:, column] = [known[int(code)] for code in np.where(inside, codes, len(names))]
+        return mixed
+
+    def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Raw formula values float64[rows, n_outputs]."""
+        return self._call("predict", rows, prediction_type="RawFormulaVal").reshape(len(rows), len(self._bias))
+
+    def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
+        """Probabilities, exponents or raw values, and the class, as CatBoost names these kinds of prediction."""
+        kind = {Link.EXP: "Exponent", Link.IDENTITY: "RawFormulaVal"}.get(ensemble.link, "Probability")
+        found = self._call("predict", rows, prediction_type=kind).reshape(len(rows), -1)
+        if not ensemble.classes:
+            return Predicted(found, None)
+        labels = self._call("predict", rows, prediction_type="Class")
+        return Predicted(found[:, -len(self._bias) :], positions(labels, ensemble.classes))
+
+    def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Leaf numbers int32[rows, trees]."""
+        return self._call("calc_leaf_indexes", rows).reshape(len(rows), -1).astype(np.int32)

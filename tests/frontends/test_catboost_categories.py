@@ -1,0 +1,163 @@
+"""CatBoost's categories: one-hot splits and statistics of one feature or of several, as the library evaluates them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treesens as ts
+from tests.frontends.damage import refusals
+from treesens.errors import ModelError
+from treesens.frontends import conformance, load
+from treesens.frontends.catboost.frontend import CatBoostFrontend
+
+catboost = pytest.importorskip("catboost", reason="the tests compare with the library; pip install treesens[catboost]")
+
+FAR = {"depth": 6, "iterations": 60, "learning_rate": 0.3}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "statistics of one feature": {"max_ctr_complexity": 1},
+    "one-hot": {"one_hot_max_size": 10},
+    "as it comes": {},
+    "combinations": {**FAR, "one_hot_max_size": 1, "max_ctr_complexity": 4, "boosting_type": "Plain"},
+    "combinations with conditions": {**FAR, "max_ctr_complexity": 3, "boosting_type": "Ordered"},
+    "several classes": {"label": "many"},
+    "several classes, buckets": {"label": "many", "simple_ctr": "Buckets", "combinations_ctr": "Buckets"},
+    "value": {"label": "value"},
+    "means": {
+        "label": "value",
+        "simple_ctr": "BinarizedTargetMeanValue",
+        "combinations_ctr": "BinarizedTargetMeanValue",
+    },
+    "counts": {"label": "value", "simple_ctr": "Counter", "combinations_ctr": "Counter", "counter_calc_method": "Full"},
+    "leaf by leaf": {"grow_policy": "Lossguide", "max_leaves": 12},
+    "level by level": {"grow_policy": "Depthwise"},
+}
+
+
+@cache
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    n = 500
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float),
+            "income": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "sex": rng.choice(["F", "M"], n),
+            "job": rng.choice(["clerk", "nurse", "cook", "smith", "none"], n),
+            "children": rng.integers(0, 5, n),
+        }
+    )
+    return table
+
+
+def labels(kind: str) -> np.ndarray:
+    x = rows()
+    one = ((x.age > 40) ^ x.job.isin(["clerk", "cook"]) ^ (x.sex == "F") ^ (x.children > 2)).astype(int).to_numpy()
+    many = one + (x.children > 1).to_numpy()
+    return {"two": one, "many": many, "value": one + 0.3 * x.age.to_numpy() / 80}[kind]
+
+
+@cache
+def made(name: str) -> tuple[Any, Any]:
+    given = dict(OPTIONS[name])
+    kind = given.pop("label", "two")
+    settings = {"iterations": 30, "depth": 4, "random_seed": 1, "thread_count": 1, "verbose": 0}
+    estimator = catboost.CatBoostRegressor if kind == "value" else catboost.CatBoostClassifier
+    model = estimator(**{**settings, **given}, allow_writing_files=False)
+    pool = catboost.Pool(rows(), labels(kind), cat_features=["sex", "job", "children"])
+    return model.fit(pool), pool
+
+
+def saved(name: str, folder: Path, *, names: bool = True) -> Path:
+    model, pool = made(name)
+    path = folder / "model.json"
+    model.save_model(str(path), format="json", pool=pool if names else None)
+    return path
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_combination_of_categories_is_read_exactly(name: str, tmp_path: Path) -> None:
+    loaded = load(saved(name, tmp_path))
+    conformance.check(loaded, rows=300).raise_if_wrong()
+    model, _ = made(name)
+    sex, job, children = ["F", "M", "X"], ["clerk", "nurse", "cook", "smith", "none", "unheard of"], [0, 1, 2, 3, 4, 9]
+    places = list(itertools.product([20.0, 45.0, 70.0], [-1.0, 0.3, np.nan], sex, job, children))
+    table = pd.DataFrame(places, columns=rows().columns)
+    expected = model.predict(table, prediction_type="RawFormulaVal")
+    codes = table.copy()
+    for feature in loaded.ensemble.features:
+        if feature.categories:
+            known = [str(label) for label in feature.labels]
+            codes[feature.name] = [
+                known.index(str(v)) if str(v) in known else len(known) for v in table[feature.name].tolist()
+            ]
+    ours = loaded.ensemble.margins_emulated(codes.to_numpy(dtype=float))
+    assert (ours == np.asarray(expected).reshape(len(table), -1)).all()
+
+
+def test_some_models_have_combinations(tmp_path: Path) -> None:
+    elements = []
+    for name in ("combinations", "combinations with conditions"):
+        document = json.loads(saved(name, tmp_path).read_text())
+        elements += [ctr["elements"] for ctr in document["features_info"]["ctrs"]]
+    kinds = {element["combination_element"] for one in elements for element in one}
+    assert kinds >= {"cat_feature_value", "float_feature"}
+    assert max(map(len, elements)) > 2
+
+
+def test_categories_have_their_names(tmp_path: Path) -> None:
+    features = {f.name: f.labels for f in load(saved("statistics of one feature", tmp_path)).ensemble.features}
+    assert features["job"] == ("clerk", "cook", "none", "nurse", "smith")
+    assert features["children"] == (0, 1, 2, 3, 4)
+    assert set(features["sex"]) >= {"F", "M"}
+
+
+def test_a_question_about_a_category_is_answered(tmp_path: Path) -> None:
+    path = saved("as it comes", tmp_path)
+    found = ts.sensitivity(str(path), data=rows(), vary=["job"], gap=0.02, replay="library")
+    assert found.verdict == "found"
+    model, _ = made("as it comes")
+    one, other = model.predict_proba(found.pair)[:, 1]
+    assert min(one, other) <= 0.48
+    assert max(one, other) >= 0.52
+    assert set(found.pair["job"]) <= set(rows().job)
+
+
+def test_without_names_the_remedy_is_to_save_them(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="not their names") as caught:
+        load(saved("as it comes", tmp_path, names=False))
+    assert "pool=pool" in str(caught.value.remedy)
+    with pytest.raises(ModelError, match="not their names"):
+        load(made("as it comes")[0])
+
+
+def test_a_file_of_numbers_that_was_saved_with_its_rows_is_read(tmp_path: Path) -> None:
+    table = rows()[["age", "income"]]
+    pool = catboost.Pool(table, labels("two"))
+    model = catboost.CatBoostClassifier(iterations=3, depth=2, verbose=0, allow_writing_files=False).fit(pool)
+    path = tmp_path / "m.json"
+    model.save_model(str(path), format="json", pool=pool)
+    conformance.check(load(path)).raise_if_wrong()
+
+
+@pytest.mark.parametrize("name", ["combinations with conditions", "leaf by leaf"])
+def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str, tmp_path: Path) -> None:
+    def read(data: bytes) -> Any:
+        return CatBoostFrontend().load(Path("model.json"), data)
+
+    assert refusals(saved(name, tmp_path).read_bytes(), read, seconds=3) > 5
+
+
+def test_texts_are_refused_by_name() -> None:
+    words = pd.DataFrame({"age": rows().age, "words": ["a b c", "d e f"] * 250})
+    pool = catboost.Pool(words, labels("two"), text_features=["words"])
+    model = catboost.CatBoostClassifier(iterations=2, verbose=0, allow_writing_files=False).fit(pool)
+    with pytest.raises(ModelError, match="text features"):
+        load(model)
