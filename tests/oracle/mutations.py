@@ -118,11 +118,11 @@ STUDIES = (
     ),
     Mutation(
         "sets: a feature too few", "studies/minimal_sets.py",
-        r'"features": self\._named\(one\), "minimal"', '"features": self._named(one)[1:], "minimal"', True,
+        r"features=self\._named\(one\), minimal", "features=self._named(one)[1:], minimal", True,
     ),
     Mutation(
         "range: the ends swapped", "studies/score_range.py",
-        r'"end": "smallest" if self\.sense == "minimize"', '"end": "smallest" if self.sense == "maximize"', True,
+        r'end="smallest" if self\.sense == "minimize"', 'end="smallest" if self.sense == "maximize"', True,
     ),
     Mutation(
         "robust: a bound too large", "studies/robustness.py",
@@ -157,8 +157,8 @@ READERS = (
     ),
     Mutation(
         "catboost: the last splits come first", "frontends/catboost/frontend.py",
-        r"splits = \[_split\(s, columns\) for s in split_fields\.items\(\)\]",
-        "splits = [_split(s, columns) for s in split_fields.items()][::-1]",
+        r"asked = \[question\(split\) for split in fields\.items\(\)\]",
+        "asked = [question(split) for split in fields.items()][::-1]",
     ),
     Mutation(
         "scikit-learn: a forest counts one tree more", "frontends/sklearn/model.py",
