@@ -1,27 +1,28 @@
 # Made from the declarations of the studies: python -m tests.house.calls_stub --write
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
 from treesens.python.studies import Gap
+from treesens.python.types import Data, Model
 
 __all__ = ["count", "gap", "robust", "sets", "why"]
 
 def count(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "uniform",
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     epsilon: float = 0.05,
     delta: float = 1e-06,
     negligible: float = 1e-06,
@@ -37,18 +38,18 @@ def count(
     """
 
 def gap(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     close: float = 0.02,
     time_limit: float = 30.0,
     threads: int = 2,
@@ -62,9 +63,9 @@ def gap(
     """
 
 def robust(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     norm: Literal["linf", "l2", "l1", "l0"] = "linf",
@@ -80,46 +81,50 @@ def robust(
     """
 
 def sets(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     gap: float | None = None,
     margin: float | None = None,
-    features: Sequence[str] | None = None,
+    vary: str | Sequence[str] | None = None,
     most: int | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Sets:
     """Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `features` are those whose sets are asked about (default:
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
     all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def why(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     smallest: bool = False,
     most: int = 1,
-    without: Sequence[str] = (),
-    also: Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
+    without: str | Sequence[str] = (),
+    fixed: str | Sequence[str] = (),
+    direction: Mapping[str, Literal["up", "down"]] | None = None,
+    permitted: Mapping[str, Sequence[float | str]] | None = None,
+    also: Literal["box", "radius", "recourse", "shap"] | Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
     range: tuple[float, float] | None = None,
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
     """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
     whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
-    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
-    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
-    returns what is known so far.
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

@@ -9,11 +9,12 @@ from typing import Any
 
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
-from treesens.errors import typed
+from treesens.python.arguments import public
 from treesens.python.questions import load, table_of
 from treesens.python.settings import check_seconds, check_threshold, check_whole
-from treesens.python.studies import numbers_of, sets_of
+from treesens.python.study_options import numbers_of, sets_of
 from treesens.python.study_results import Records
+from treesens.python.types import Data, Model
 from treesens.repairs.run import Method, place_of, repair_all, write_all
 from treesens.repairs.sizes import options_of
 
@@ -39,17 +40,17 @@ class Repair(Records):
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"
 
 
-@typed
+@public
 def repair(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
-    vary: Sequence[str | Sequence[str]],
+    vary: str | Sequence[str | Sequence[str]],
     label: str,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     swing: float | Sequence[float] | None = None,
-    test: Any = None,
+    test: Data | None = None,
     output: str | Path | None = None,
     method: Method = "auto",
     keep: Sequence[str] = (),
@@ -74,11 +75,11 @@ def repair(
     check_seconds("proof_time", proof_time)
     check_whole("seed", seed, 0, 2**31 - 1)
     given = {"gap": gap, "margin": margin, "swing": swing}
-    sizes = {kind: ",".join(numbers_of(value)) or None for kind, value in given.items()}
+    sizes = {kind: None if value is None else ",".join(numbers_of(value)) or None for kind, value in given.items()}
     with one_run():
         loaded = load(model)
         options = options_of(
-            sets_of(vary) or [],
+            sets_of(vary),
             sizes,
             method=method,
             keep=tuple(keep),
@@ -90,7 +91,8 @@ def repair(
             seed=seed,
             certificates=None if certificates is None else Path(certificates),
         )
-        train, held_out = table_of(data, label, None), None if test is None else table_of(test, label, None)
+        train = table_of(data, label, None, [loaded])
+        held_out = None if test is None else table_of(test, label, None, [loaded])
         place = None if output is None else Path(output)
         for size in options.sizes if place is not None else ():
             assert place is not None

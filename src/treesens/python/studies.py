@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
-from treesens.data.tables import Table
-from treesens.errors import UsageError, typed
+from treesens.python.arguments import public
 from treesens.python.questions import load, table_of
 from treesens.python.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
+from treesens.python.study_options import numbers_of, sets_of
 from treesens.python.study_results import Columns, Records, StudyResult
+from treesens.python.types import Data, Model
 from treesens.report.notebook_progress import progress_bar
 
 if TYPE_CHECKING:
@@ -191,13 +190,13 @@ class Diff(Columns):
         return f"<two models: {self.verdict}{proved}{rows}>"
 
 
-@typed
+@public
 def audit(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
     label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     threshold: float | None = None,
@@ -207,7 +206,7 @@ def audit(
     measure: MeasureName | None = None,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] = "chow-liu",
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     time_limit: float = 5.0,
     tolerance: float = RELATIVE,
     jobs: int = 2,
@@ -235,14 +234,20 @@ def audit(
     with one_run() as reading, interruptible() as interruption, progress_bar("auditing") as advance:
         loaded, names = load(model), tuple(map(str, classes))
         cut = None if threshold is None else check_threshold(threshold)
-        gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
-        options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
+        gaps = sizes_of(loaded, _texts(gap), _texts(margin), cut, names)
+        options = AuditOptions(
+            time_limit,
+            jobs,
+            seed,
+            replay_in_library=replay == "library",
+            real=(real,) if isinstance(real, str) else real,
+        )
         options.threshold, options.classes = cut, names
         options.domain = read_domain(None if domain is None else Path(domain))
         options.tolerance = Tolerance(tolerance)
         options.measure = None if measure is None else check_measure_name(measure)
         options.typical = _level(typical, typical_by, data)
-        table, sets = table_of(data, label, None), sets_of(vary)
+        table, sets = table_of(data, label, None, [loaded]), None if vary is None else sets_of(vary)
         found = run(loaded, table, varied=sets, gaps=gaps, options=options, stop=interruption.event, on_record=advance)
     if found is None:
         raise KeyboardInterrupt
@@ -252,16 +257,16 @@ def audit(
     return Audit(found.records, found.warnings, found.interrupted, data, found, settings, tuple(sorted(inputs)))
 
 
-@typed
+@public
 def diff(
-    old: Any,
-    new: Any,
-    data: Any = None,
+    old: Model,
+    new: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     time_limit: float = 60.0,
     set_limit: float = 5.0,
     tolerance: float = RELATIVE,
@@ -280,19 +285,20 @@ def diff(
     _check_common(time_limit, 1, seed)
     check_seconds("set_limit", set_limit)
     check_tolerance("tolerance", tolerance, most=1.0)
-    gaps = gaps_of(numbers_of(gap), numbers_of(margin)) if gap is not None or margin is not None else []
+    gaps = gaps_of(_texts(gap), _texts(margin)) if gap is not None or margin is not None else []
     found = None
     with interruptible() as interruption:
-        table = None if data is None else table_of(data, label, None)
+        first, second = load(old), load(new)
+        table = None if data is None else table_of(data, label, None, [first])
         found = difference(
-            load(old),
-            load(new),
+            first,
+            second,
             table,
             time_limit=time_limit,
             seed=seed,
             stop=interruption.event,
             gaps=gaps,
-            varied=sets_of(vary),
+            varied=None if vary is None else sets_of(vary),
             audit=AuditOptions(set_limit, seed=seed, tolerance=Tolerance(tolerance)),
             tolerance=tolerance,
         )
@@ -318,34 +324,11 @@ def check_measure_name(measure: MeasureName) -> MeasureName:
     return measure
 
 
-def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
-    """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
-    if source is None or isinstance(source, str | Path | Table):
-        return columns
-    import narwhals as nw
-
-    namespace = nw.get_native_namespace(nw.from_native(source, eager_only=True))
-    return nw.from_dict(columns, backend=namespace).to_native()
-
-
 def _check_common(time_limit: float, jobs: int, seed: int) -> None:
     check_seconds("time_limit", time_limit)
     check_whole("jobs", jobs, 1, MOST_JOBS)
     check_whole("seed", seed, 0, 2**31 - 1)
 
 
-def sets_of(vary: Sequence[str | Sequence[str]] | None) -> list[list[str]] | None:
-    """Sets of features as lists of names."""
-    return None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
-
-
-def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. UsageError for what is none."""
-    if given is None:
-        return []
-    if isinstance(given, str):
-        raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
-    try:
-        return [repr(float(x)) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
-    except (TypeError, ValueError):
-        raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+def _texts(given: Any) -> list[str]:
+    return [] if given is None else numbers_of(given)

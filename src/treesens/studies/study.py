@@ -38,8 +38,8 @@ class Door(Flag):
 
 @dataclass(frozen=True)
 class Option:
-    """One option: `sentence` is its help, `more` what the page says besides. `name` and `short` are its words at the command;
-    there the default may be another one (`at_command`).
+    """One option: `sentence` is its help, `more` what the page says besides. `name`, `short` and `also` are its words at the
+    command; there the default may be another one (`at_command`).
     """
 
     kind: Kind
@@ -50,6 +50,7 @@ class Option:
     door: Door = Door.BOTH
     at_command: Any = None
     more: str = ""
+    also: tuple[str, ...] = ()
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
