@@ -101,10 +101,19 @@ class Answer:
     def __repr__(self) -> str:
         return f"<{self.name}: {self.verdict} ({self.reason})>"
 
+    def __str__(self) -> str:
+        """What `treesens check` prints of the answer, and the notes."""
+        from treesens.report.show import result_text
+
+        return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
+
     def _repr_html_(self) -> str:
+        from treesens.report.changes import row_of
         from treesens.report.notebook import answer_html
 
-        return answer_html(self.to_dict(), self.question.query.space.names)
+        witness = self.result.witness
+        row = None if witness is None else row_of(self.question, witness)
+        return answer_html(self.to_dict(), self.question.query.space.names, self.notes, row)
 
 
 def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:

@@ -32,6 +32,7 @@ from treesens.python.questions import CallSettings, answer_declared, answer_file
 from treesens.python.repairs import Repair, repair
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
+from treesens.python.shown import Explanations, Info
 from treesens.python.studies import Audit, Diff, Gap, audit, diff
 from treesens.python.types import Data, Model
 from treesens.report.explain import Explanation
@@ -181,11 +182,13 @@ def sensitivity(
 
 
 @public
-def info(model: Model) -> dict[str, Any]:
-    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
+def info(model: Model) -> Info:
+    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up.
+    A dictionary; in a notebook it is a table.
+    """
     from treesens.records.model import model_record
 
-    return model_record(load(model))
+    return Info(model_record(load(model)))
 
 
 @public
@@ -196,7 +199,7 @@ def explain(
     data: Mapping[str, Data] | None = None,
     backend: str = "native",
     pipeline: str = "default",
-) -> dict[str, Explanation]:
+) -> Explanations:
     """What questions mean and what the compiler makes of them, by their names (`treesens explain`). Solves nothing.
 
     `question` is a `.sens` file; with `models` it is a text or an object, as `check_text` takes it. `queries` choose some.
@@ -221,13 +224,15 @@ def explain(
     for name in queries:
         if not any(name in {known, known.partition("[")[0]} for known in names):
             raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
-    return {
-        asked.name: Explanation(
-            explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
-        )
-        for asked in bound.queries
-        if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
-    }
+    return Explanations(
+        {
+            asked.name: Explanation(
+                explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
+            )
+            for asked in bound.queries
+            if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
+        }
+    )
 
 
 def _bound(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
 from pathlib import Path
@@ -130,7 +130,7 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
     return {name: [v] if isinstance(v, str) or not isinstance(v, Iterable) else list(v) for name, v in value.items()}
 
 
-def sets_of(vary: str | Sequence[str | Sequence[str]]) -> list[list[str]]:
+def sets_of(vary: Any) -> list[list[str]]:
     """Sets of features as lists of names; one name is a set by itself."""
     groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
     found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
