@@ -14,19 +14,19 @@ from treesens.frontends.base import LoadedModel
 class Predictor(Protocol):
     """A fitted model of XGBoost, LightGBM, scikit-learn, CatBoost or interpret."""
 
-    def predict(self, *args: Any, **kwargs: Any) -> Any: ...
+    def predict(self, *_: Any, **__: Any) -> Any: ...
 
 
 class ProtoModel(Protocol):
     """A model of ONNX."""
 
-    def SerializeToString(self, *args: Any, **kwargs: Any) -> bytes: ...
+    def SerializeToString(self, *_: Any, **__: Any) -> bytes: ...
 
 
 class TreeliteModel(Protocol):
     """A model of Treelite."""
 
-    def dump_as_json(self, *args: Any, **kwargs: Any) -> str: ...
+    def dump_as_json(self, *_: Any, **__: Any) -> str: ...
 
 
 class Frame(Protocol):
@@ -36,8 +36,8 @@ class Frame(Protocol):
     def columns(self) -> Any: ...
 
 
-Model: TypeAlias = "str | Path | LoadedModel | Predictor | ProtoModel | TreeliteModel"
+Model: TypeAlias = str | Path | LoadedModel | Predictor | ProtoModel | TreeliteModel
 """A model file, a live model, or what `load` has made of either."""
 
-Data: TypeAlias = "str | Path | Table | Frame | np.ndarray[Any, Any]"
+Data: TypeAlias = str | Path | Table | Frame | np.ndarray[Any, Any]
 """A CSV or Parquet file, a frame, or an array [rows, features] in the order of the model's features."""
