@@ -19,7 +19,7 @@ from treesens.commands.study_options import option_of
 from treesens.commands.study_outputs import Outputs, outputs_of
 from treesens.compiler.base.interruption import interruptible
 from treesens.records.plain import plain
-from treesens.report.terminal import say, say_json
+from treesens.report.terminal import say
 from treesens.solve.afterwards import have_own_fault
 from treesens.studies import kinds
 from treesens.studies.registry import study_of
@@ -30,29 +30,38 @@ _PATH: click.Path = click.Path(path_type=Path)
 
 def study_command(study: Study[Any, Any]) -> click.Command:
     """The command: models and rows, then the options of the study in their order, then how it runs and what it prints."""
-    rows = [] if study.table is None else [
-        click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table),
-        click.Option(["label", "--label"], required=study.needs_label, help=study.label),
-    ]  # fmt: skip
     words = tuple(study.fails)
     fail = [click.Option(["fail_on", "--fail-on"], type=click.Choice(words), help=study.fail_words)] if words else []
     plural = "the model, if its content does" if len(study.models) == 1 else "both files, if their content does"
+    form = [click.Option(["form", "--format"], help=f"The format of {plural} not show it.")] if study.models else []
     command = click.Command(
         study.name,
         params=[
+            *([click.Argument(["what"], type=click.Choice(study.what))] if study.what else []),
             *(click.Argument([name], type=_PATH) for name in study.models),
-            *rows,
+            *_rows(study),
             *map(option_of, declared(study.options, Door.COMMAND)),
             *fail,
-            click.Option(["form", "--format"], help=f"The format of {plural} not show it."),
+            *form,
             click.Option(["as_json", "--json"], is_flag=True, help="One JSON object on standard output."),
         ],
         callback=lambda **given: run(study, given),
         help=inspect.cleandoc(study.text),
     )
-    for more in (trust_option, *((journal_option,) if study.journal else ()), quiet_option):
+    trust, journal = (trust_option,) if study.models else (), (journal_option,) if study.journal else ()
+    for more in (*trust, *journal, quiet_option):
         command = more(command)
     return command
+
+
+def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
+    """Where the rows are given: an option, or the argument of a study without a model."""
+    if study.table is None:
+        return []
+    label = click.Option(["label", "--label"], required=study.needs_label, help=study.label)
+    if not study.models:
+        return [click.Argument(["data"], type=_PATH), label]
+    return [click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table), label]
 
 
 def command_of(name: str) -> click.Command:
@@ -85,7 +94,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         say(summary(records), err=True)
     document = plain(study.documented(asked, found))
     if given["as_json"]:
-        say_json(document)
+        outputs.print_document(document)
     else:
         outputs.show(records, document, found)
     outputs.write(records, document, found)

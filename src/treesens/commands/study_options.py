@@ -10,13 +10,28 @@ from typing import Any
 import click
 
 from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
-from treesens.commands.decision_options import Cutoff
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.studies import kinds
 from treesens.studies.study import REQUIRED, Declared
+
+
+class Cutoff(click.ParamType[Fraction]):
+    """A probability between 0 and 1, kept as it is written."""
+
+    name = "probability"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        try:
+            number = fraction_of(str(value))
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"`{value}` is no number; write e.g. 0.2", param, ctx)
+        if not 0 < number < 1:
+            self.fail(f"`{value}` does not lie between 0 and 1", param, ctx)
+        return number
+
 
 _FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
 

@@ -29,11 +29,10 @@ from treesens.python.arguments import public
 from treesens.python.builder import File, Question, file
 from treesens.python.notes import notes_of, warn
 from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
-from treesens.python.repairs import Repair, repair
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
 from treesens.python.shown import Explanations, Info
-from treesens.python.studies import Audit, Diff, Gap, audit, diff
+from treesens.python.studies import Audit, Diff, Gap, Repair
 from treesens.python.types import Data, Model
 from treesens.report.explain import Explanation
 
@@ -253,33 +252,7 @@ def _bound(
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 
-@public
-def learn_rules(
-    data: Data, label: str | None = None, *, exceptions: float = 0.0, time_limit: float = 600.0
-) -> dict[str, Any]:
-    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
-    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
-    rows of a rule that may break it, `time_limit` in seconds for all but the domains: `unfinished` names what there was no time
-    for. UsageError if the share is not in [0, 0.5].
-    """
-    from treesens.compiler.base.budget import Budget
-    from treesens.compiler.base.checkpoints import working_within
-    from treesens.data.rule import RuleOptions
-    from treesens.data.rules import mine
-    from treesens.data.tables import read_table
-    from treesens.python.settings import check_seconds
-    from treesens.report.rules_text import rules_record
-
-    if not 0 <= exceptions <= 0.5:
-        raise UsageError(f"exceptions = {exceptions} is no share of rows", remedy="give a number from 0 to 0.5")
-    check_seconds("time_limit", time_limit)
-    table = read_table(data, label=label)
-    with working_within(Budget.of(time_limit)):
-        mined = mine(table, RuleOptions(exceptions))
-    return rules_record(mined)
-
-
 __all__ = [
     "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Repair", "Robustness", "Sets",
-    "audit", "check", "check_text", "diff", "explain", "info", "learn_rules", "load", "repair", "sensitivity",
+    "check", "check_text", "explain", "info", "load", "sensitivity",
 ]  # fmt: skip

@@ -27,6 +27,11 @@ def calls() -> Iterator[Study[Any, Any]]:
     return (study for name in STUDIES if (study := study_of(name)).call is not None)
 
 
+def call_name(study: Study[Any, Any]) -> str:
+    """What the call of a study is called."""
+    return study.call_name or study.name
+
+
 def result_of(study: Study[Any, Any]) -> Any:
     """What a study returns in Python."""
     if study.name not in RESULTS:
@@ -41,7 +46,9 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
     if study.table is not None:
         default, data = (Parameter.empty, "Data") if study.needs_table else (None, "Data | None")
         named.append(Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=data))
-        label = (Parameter.empty, "str") if study.needs_label else (None, "str | None")
+        default, kind = (Parameter.empty, "str") if study.needs_label else (None, "str | None")
+        position = Parameter.POSITIONAL_OR_KEYWORD if "label" in study.by_position else Parameter.KEYWORD_ONLY
+        label = Parameter("label", position, default=default, annotation=kind)
     options = [
         Parameter(
             one.field,
@@ -53,7 +60,7 @@ def signature_of(study: Study[Any, Any]) -> inspect.Signature:
     ]
     named += [one for one in options if one.name in study.by_position]
     if study.table is not None:
-        named.append(Parameter("label", Parameter.KEYWORD_ONLY, default=label[0], annotation=label[1]))
+        named.append(label)
     named += [one for one in options if one.name not in study.by_position]
     return inspect.Signature(named, return_annotation=result_of(study).__name__)
 
@@ -64,9 +71,9 @@ def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
     checked = typed(_ask)
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return checked(study, bound_arguments(study.name, signature, arguments, named))
+        return checked(study, bound_arguments(call_name(study), signature, arguments, named))
 
-    call.__name__ = call.__qualname__ = study.name
+    call.__name__ = call.__qualname__ = call_name(study)
     call.__doc__ = inspect.cleandoc(study.call or "")
     call.__module__ = "treesens.python.calls"
     call.__signature__ = signature  # type: ignore[attr-defined]
@@ -81,7 +88,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
         for one in declared(study.options, Door.PYTHON):
             if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
                 values[one.field] = table_of(values[one.field], label, None, models)
-            if isinstance(one.option.kind, kinds.OutputPath) and values[one.field] is not None:
+            if one.option.kind == kinds.OutputPath() and values[one.field] is not None:
                 check_writable(values[one.field])
         options = study.options(**values)
         found: Found[Any] | None = None
@@ -98,7 +105,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
 
 def stub() -> str:
     """The text of `calls.pyi`."""
-    studies = sorted(calls(), key=lambda study: study.name)
+    studies = sorted(calls(), key=call_name)
     modules: dict[str, list[str]] = {}
     for study in studies:
         kind = result_of(study)
@@ -112,7 +119,7 @@ def stub() -> str:
         "",
         *(f"from {module} import {', '.join(sorted(set(names)))}" for module, names in sorted(modules.items())),
         "",
-        f"__all__ = [{', '.join(chr(34) + study.name + chr(34) for study in studies)}]",
+        f"__all__ = [{', '.join(chr(34) + call_name(study) + chr(34) for study in studies)}]",
         "",
     ]
     for study in studies:
@@ -122,7 +129,7 @@ def stub() -> str:
 
 def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
     signature, star = signature_of(study), False
-    yield f"def {study.name}("
+    yield f"def {call_name(study)}("
     for one in signature.parameters.values():
         if one.kind is Parameter.KEYWORD_ONLY and not star:
             star = True

@@ -12,8 +12,12 @@ from treesens.records.plain import plain
 from treesens.studies.study import Asking, Found
 
 RESULTS = {
+    "audit": "treesens.python.studies:Audit",
     "count": "treesens.python.shares:Count",
+    "diff": "treesens.python.studies:Diff",
     "gap": "treesens.python.studies:Gap",
+    "learn": "treesens.python.studies:Rules",
+    "repair": "treesens.python.studies:Repair",
     "robust": "treesens.python.rows:Robustness",
     "sets": "treesens.python.rows:Sets",
     "why": "treesens.python.rows:Reasons",

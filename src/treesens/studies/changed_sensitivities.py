@@ -13,8 +13,8 @@ from typing import Any
 
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
-from treesens.studies.audit import audit
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
+from treesens.studies.feature_audit import audit
 from treesens.studies.questions import Gap, sets_of
 
 _WORDS = {

@@ -50,6 +50,7 @@ REAL = Option(Names(repeated=True), "Features, as a,b, that take fractions altho
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PLOT = Option(OutputPath(), None, door=Door.COMMAND)
 TIME_LIMIT = Option(Seconds(), None, short="-t")
+SET_LIMIT = Option(Seconds(), "Seconds for every set of features and model.")
 TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.")
 ABSOLUTE_TOLERANCE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=Door.COMMAND)
 OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND)

@@ -133,10 +133,12 @@ def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[Reco
 class Study(Generic[OptionsT, RecordT]):
     """One study. `text` is the help of its command; `call` that of its Python call, None if there is none.
 
-    `models` are what its models are called, `by_position` the options that Python takes by position, too. `table` is the option
-    of its rows (None: it takes none), which has to be given if it `needs_table`. `fails` are the words of --fail-on with what
-    each looks for among the records. `work` says what a bar of progress shows, `total` how many records to expect. `ask` and
-    `total` may be places, `MODULE:FUNCTION`, so that a declaration imports no search.
+    `models` are what its models are called; without any, the rows stand in their place. `what` are words of which a command
+    takes the first argument, `call_name` is the name of the call if it is another one. `by_position` are the options that
+    Python takes by position, too. `table` is the option of its rows (None: it takes none), which has to be given if it
+    `needs_table`. `fails` are the words of --fail-on with what each looks for among the records. `work` says what a bar of
+    progress shows, `total` how many records to expect. `ask` and `total` may be places, `MODULE:FUNCTION`, so that a
+    declaration imports no search.
     """
 
     name: str
@@ -151,6 +153,8 @@ class Study(Generic[OptionsT, RecordT]):
     needs_table: bool = False
     needs_label: bool = False
     models: tuple[str, ...] = ("model",)
+    what: tuple[str, ...] = ()
+    call_name: str = ""
     by_position: tuple[str, ...] = ()
     fails: Mapping[str, Callable[[Sequence[RecordT]], bool]] = field(default_factory=dict)
     fail_words: str = ""
