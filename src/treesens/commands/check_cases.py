@@ -119,7 +119,7 @@ def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
     if result.witness is None:
         return words
     found = found_record(query.query, result)
-    if told := change_words(found, row_of(query, result.witness)):
+    if told := change_words(found, row_of(query, result.witness), query.models[0]):
         equal = equal_words(found["points"])
         return f"{told}\n{words}" + (f"\nequal: {equal}" if equal else "")
     lines = (

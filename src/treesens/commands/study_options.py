@@ -81,6 +81,8 @@ def _reading(one: Declared) -> dict[str, Any]:
             return {"callback": _read(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
         case kinds.Directions():
             return {"multiple": True, "callback": _read(lambda texts: _pairs(texts, one.flag, "age=up,debt=down"))}
+        case kinds.Budgets():
+            return {"multiple": True, "callback": _read(lambda texts: budgets_of(texts, one.flag))}
         case kinds.Permitted():
             return {"multiple": True, "callback": _read(lambda texts: permitted_of(texts, one.flag))}
         case kinds.Ends():
@@ -142,6 +144,16 @@ def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
         if not (name and equals and words):
             raise UsageError(f"{flag}: `{part}` says nothing of a feature", remedy=f"write {flag} {example}")
         found[name] = words
+    return found
+
+
+def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
+    """Most rows by feature, as NAME=ROWS."""
+    found = {}
+    for name, words in _pairs(texts, flag, "sex=0,age=10").items():
+        if not _is_row(words):
+            raise UsageError(f"{flag}: `{words}` is no number of rows", remedy=f"write {flag} {name}=0")
+        found[name] = int(words)
     return found
 
 

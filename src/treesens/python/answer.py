@@ -108,12 +108,13 @@ class Answer:
         return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        from treesens.report.changes import row_of
+        from treesens.report.changes import change_words, row_of
         from treesens.report.notebook import answer_html
 
         witness = self.result.witness
-        row = None if witness is None else row_of(self.question, witness)
-        return answer_html(self.to_dict(), self.question.query.space.names, self.notes, row)
+        row, told = None if witness is None else row_of(self.question, witness), self.to_dict()
+        changed = change_words(told, row, self.question.models[0])
+        return answer_html(told, self.question.query.space.names, self.notes, changed)
 
 
 def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections.abc import Iterable
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.errors import TreesensWarning
+from treesens.report.remedies import in_python
 
-_REAL = re.compile(r"declare `feature (.+): real` if fractions can occur")
 _REPORTED = "warning["
-
-
-def in_python(note: str) -> str:
-    """A note whose remedy is an argument of the call instead of a declaration."""
-    return _REAL.sub(lambda found: f"give real=[{found[1]!r}] if fractions can occur", note)
 
 
 def notes_of(diagnostics: Diagnostics, *, declared: bool) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.meaning import meaning_of
 from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
@@ -51,12 +52,29 @@ class CallOptions(TypedDict, total=False):
 
 
 @public
-def load(source: Model, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
+def load(
+    source: Model,
+    format: str | None = None,
+    *,
+    trust_pickle: bool = False,
+    protected: str | Sequence[str] | None = None,
+    classes: Mapping[str | int, str] | None = None,
+    favourable: str | int | None = None,
+) -> LoadedModel:
     """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
 
-    A pickle runs code when it is opened: that needs `trust_pickle`.
+    A pickle runs code when it is opened: that needs `trust_pickle`. `protected` names features that come first everywhere and
+    are never named as something to change, `classes` says what labels mean ({0: "granted", 1: "refused"}), `favourable` is the
+    class that people wish for; what is not given is read from `treesens.toml` beside a file (docs/protected.md).
     """
-    return source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
+    model = source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
+    given = {"protected": protected, "classes": classes, "favourable": favourable}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return model
+    known = model.meaning
+    said = {"protected": known.protected, "classes": known.classes, "favourable": known.favourable, **given}
+    return replace(model, meaning=meaning_of({k: v for k, v in said.items() if v is not None}, model.ensemble))
 
 
 def answer_text(

@@ -39,7 +39,7 @@ class Audit(StudyResult):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         run: Run = called.found.result
-        return cls(run.records, run.warnings, run.interrupted, called.source, run, called.asked.options, called.inputs)
+        return cls(run.records, called.notes, run.interrupted, called.source, run, called.asked.options, called.inputs)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -149,7 +149,7 @@ class Diff(Columns):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         found = called.found
-        return cls(called.records[0], found.warnings, found.interrupted, found.result, called.source)
+        return cls(called.records[0], called.notes, found.interrupted, found.result, called.source)
 
     @property
     def verdict(self) -> str:

@@ -19,7 +19,7 @@ from treesens.python.study_results import RESULTS, Called, StudyResult
 from treesens.report.notebook_progress import progress_bar
 from treesens.studies import kinds
 from treesens.studies.registry import STUDIES, study_of
-from treesens.studies.study import REQUIRED, Asking, Door, Found, Study, declared
+from treesens.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 
 
 def calls() -> Iterator[Study[Any, Any]]:
@@ -94,7 +94,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
-            asked = Asking(models, table, options, interruption.event, advance)
+            asked = Asking(told_of(models, options), table, options, interruption.event, advance)
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt

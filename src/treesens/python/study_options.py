@@ -58,6 +58,8 @@ def _type_of(kind: kinds.Kind) -> str:
             return "int | str | Sequence[int | str]"
         case kinds.Ends():
             return "tuple[float, float]"
+        case kinds.Budgets():
+            return "Mapping[str, int]"
         case kinds.Directions():
             return "Mapping[str, Literal['up', 'down']]"
         case kinds.Permitted():

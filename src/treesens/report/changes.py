@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.frontends.base import LoadedModel
 from treesens.values.witness import Witness
 from treesens.visible import visible
 
@@ -15,10 +16,11 @@ _MOST = 6
 """Changed features that a sentence names."""
 
 
-def change_words(record: Mapping[str, Any], row: int | None = None) -> str:
+def change_words(record: Mapping[str, Any], row: int | None = None, model: LoadedModel | None = None) -> str:
     """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
 
-    `row` is the row of a table that one of the two is.
+    `row` is the row of a table that one of the two is. If somebody has named the classes of `model`, it is
+    `granted 0.653 → refused 0.324`, with the probability of the class that people wish for.
     """
     points = record.get("points")
     if not points or len(points) != 2:
@@ -31,7 +33,7 @@ def change_words(record: Mapping[str, Any], row: int | None = None) -> str:
         named = ", ".join(
             f"{visible(f)} {value_words(first[f])} → {value_words(second[f])}" for f in changed[:_MOST]
         ) + (f" and {len(changed) - _MOST} more" if len(changed) > _MOST else "")
-    return f"{named}: {score_words(record['scores'])}{'' if row is None else f', row {row}'}"
+    return f"{named}: {_named(record['scores'], model) or score_words(record['scores'])}{'' if row is None else f', row {row}'}"
 
 
 def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -44,6 +46,25 @@ def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
     """The features in which two points agree, with their values; empty if there are none."""
     first, changed = next(iter(points.values())), set(changed_features(points))
     return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
+
+
+def _named(scores: Mapping[str, Mapping[str, Any]], model: LoadedModel | None) -> str:
+    """What two points get in the names of classes; empty if nobody has named them, or the library says nothing of one."""
+    if model is None or not model.meaning.classes:
+        return ""
+    meaning, labels = model.meaning, [str(label) for label in model.ensemble.classes]
+    told = []
+    for score in scores.values():
+        prob, label = score.get("prob"), score.get("class")
+        if isinstance(prob, float) and len(labels) == 2:
+            prob = {labels[0]: 1.0 - prob, labels[1]: prob}
+            label = labels[prob[labels[1]] >= 0.5] if label is None else label
+        if label is None:
+            return ""
+        shown = prob.get(meaning.favourable or str(label)) if isinstance(prob, Mapping) else None
+        told.append(meaning.name_of(label) + (f" {number(shown)}" if isinstance(shown, float) else ""))
+    of = f" (probability of {meaning.name_of(meaning.favourable)})" if meaning.favourable and told[0] != told[1] else ""
+    return f"{visible(' → '.join(told))}{of}"
 
 
 def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treesens.report.changes import change_words, changed_features
+from treesens.report.changes import changed_features
 from treesens.report.reason_words import reason_words
 from treesens.visible import visible
 
@@ -37,11 +37,11 @@ class Markup(str):
 
 
 def answer_html(
-    record: Mapping[str, Any], features: Sequence[str], notes: Sequence[str] = (), row: int | None = None
+    record: Mapping[str, Any], features: Sequence[str], notes: Sequence[str] = (), changed: str = ""
 ) -> str:
-    """An answer: verdict, what changed (`row` is one of the inputs), objective, count, points, scores, nearest row, notes."""
+    """An answer: verdict, what has `changed` in a sentence, objective, count, points, scores, nearest row, notes."""
     lines = [f"<b>{text(record['query'])}</b>: {text(record['verdict'])} ({text(record['proof'] or record['reason'])})"]
-    if changed := change_words(record, row):
+    if changed:
         lines.append(text(changed))
     goal = record.get("objective")
     if goal:

@@ -11,7 +11,10 @@ _SHARES = 5
 
 def reason_words(record: Mapping[str, Any]) -> str:
     """What is known of one row, a sentence per line."""
-    lines = [f"row {record['row']}: class {record['class']}", *_why(record)]
+    called = (
+        f"{record['class_name']} (class {record['class']})" if "class_name" in record else f"class {record['class']}"
+    )
+    lines = [f"row {record['row']}: {called}", *_why(record)]
     if record["contrast"]:
         changed = ", ".join(record["contrast"])
         lines.append(f"  another class by changing {changed}{_values(record['point'], record['contrast'])}")

@@ -155,7 +155,7 @@ def result_text(bound: ResolvedQuestion, result: Result) -> str:
 def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
-        if words := change_words(found_record(bound.query, result), row_of(bound, result.witness)):
+        if words := change_words(found_record(bound.query, result), row_of(bound, result.witness), bound.models[0]):
             say_wrapped(f"  {words}")
         for line in _pair_lines(bound, result):
             say(line)

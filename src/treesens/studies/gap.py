@@ -33,6 +33,7 @@ class GapOptions:
     typical: str | None = given(shared.TYPICAL, None)
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
     close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
     threads: int = given(shared.THREADS, 2)

@@ -94,6 +94,11 @@ class Directions:
 
 
 @dataclass(frozen=True)
+class Budgets:
+    """Most rows by feature, as sex=0,age=10: a mapping of whole numbers."""
+
+
+@dataclass(frozen=True)
 class Permitted:
     """What features may be, as income=0..100 or housing=own|rent: a mapping of two ends or of values."""
 
@@ -127,5 +132,5 @@ class OutputPath:
 
 Kind: TypeAlias = (
     Text | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers | RowNumbers | Ends
-    | Directions | Permitted | DomainFile | InputFile | TableFile | OutputPath
+    | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
 )  # fmt: skip

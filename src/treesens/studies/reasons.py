@@ -59,6 +59,7 @@ class Reason:
     several: tuple[dict[str, Any], ...] | None = None
     complete: bool = False
     changeable: bool | None = None
+    called: str | None = None
     also: dict[str, Any] | None = None
 
     def record(self) -> WhyRecord:
@@ -66,6 +67,7 @@ class Reason:
         return WhyRecord(
             row=self.row,
             class_=self.predicted,
+            class_name=ABSENT if self.called is None else self.called,
             sufficient=self.features,
             minimal=self.minimal,
             smallest=self.smallest,
@@ -120,7 +122,8 @@ class _Study:
         self.space = questions.of_class[0].query.space
         self.ensemble = questions.of_class[0].models[0].ensemble
         names = self.space.names
-        held = frozenset((*wanted.without, *wanted.fixed))
+        protected = questions.model.meaning.protected
+        held = frozenset((*wanted.without, *wanted.fixed, *protected))
         self.limits = Limits(held, wanted.direction, wanted.permitted)
         self.limits.check(self.space)
         self.limited = any(True for _ in self.limits.names)
@@ -152,7 +155,8 @@ class _Study:
         bare = _no_reason(row)
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
-        bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))
+        label = str(questions.model.ensemble.classes[predicted])
+        bare = replace(bare, predicted=label, called=questions.model.meaning.classes.get(label))
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:

@@ -56,6 +56,7 @@ class WhyOptions:
     most: int = given(MOST, 1)
     without: Sequence[str] = given(WITHOUT, ())
     fixed: Sequence[str] = given(FIXED, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
     direction: Mapping[str, str] | None = given(DIRECTION, None)
     permitted: Mapping[str, Sequence[Any]] | None = given(PERMITTED, None)
     also: Sequence[str] = given(BESIDE, ())
@@ -93,6 +94,7 @@ class WhyRecord:
 
     row: int
     class_: str
+    class_name: str | Absent = ABSENT
     sufficient: dict[str, Value] | None
     minimal: bool
     smallest: bool
