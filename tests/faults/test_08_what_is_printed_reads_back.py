@@ -62,7 +62,7 @@ def test_a_pair_typed_as_printed_answers_the_question(folder: Path, feature: str
     if "found" not in text:
         pytest.skip("the model has no such pair")
     points: dict[str, dict[str, float]] = {"a": {}, "b": {}}
-    table = text.splitlines()[2:]  # below the verdict, and the sentence that says what changed
+    table = text[text.index("  feature ") :].splitlines()
     for name in ("income", "ratio", "age"):
         line = next(line for line in table if line.split()[:1] == [name])
         points["a"][name], points["b"][name] = map(float, line.split()[1:3])

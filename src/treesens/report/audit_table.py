@@ -98,6 +98,8 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         )
     table.drop_empty("classes", "share of inputs", "typical inputs")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
+    for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in records):
+        say_wrapped(f"{gap}: {question}")
     for proxy in facts.get("meaning", {}).get("proxies", ()):
         say_wrapped(f"proxy: {proxy_words(proxy)}")
     if facts["interrupted"]:

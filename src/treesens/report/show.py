@@ -13,6 +13,8 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
+from treesens.grammar.printing.print_terms import formula_text
+from treesens.grammar.tree import ast
 from treesens.records.answers import as_expected, found_record, points_of, share_record
 from treesens.report.changes import change_words, changed_features, row_of
 from treesens.report.score_rows import score_rows
@@ -109,6 +111,9 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
     say(*line)
     if how not in line:
         say_wrapped(how)
+    if isinstance(bound.node.body, ast.Sensitive) and isinstance(bound.find, ast.Find):
+        asked = (formula_text(part) for part in bound.find.constraints if not isinstance(part, ast.PointsEqual))
+        say_wrapped(f"  asked: {', '.join(asked)}")
     if result.count is not None:
         say_wrapped(f"  {_counted(result.count)}")
         if result.witness is not None:

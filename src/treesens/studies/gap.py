@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from treesens.records.plain import ABSENT, Absent, Points, VerdictWord
+from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
 from treesens.studies import shared_options as shared
 from treesens.studies.kinds import Number
 from treesens.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
@@ -42,6 +42,10 @@ class GapOptions:
     certificates: Path | None = given(shared.CERTIFICATE, None)
 
 
+UNITS = ("raw score", "probability", "value")
+"""What a largest gap is measured in: raw score (log-odds), the probability that a forest averages, the value of a regressor."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GapRecord:
     """The largest gap of one set of features and one decision; points in the user's own labels."""
@@ -52,6 +56,7 @@ class GapRecord:
     verdict: VerdictWord
     largest_gap: float | None
     largest_gap_bound: float | None
+    unit: Annotated[str, OneOf(UNITS)]
     closed: bool
     tolerance: ToleranceRecord
     reason: str

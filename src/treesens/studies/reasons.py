@@ -59,7 +59,7 @@ class Reason:
     several: tuple[dict[str, Any], ...] | None = None
     complete: bool = False
     changeable: bool | None = None
-    called: str | None = None
+    class_name: str | None = None
     also: dict[str, Any] | None = None
 
     def record(self) -> WhyRecord:
@@ -67,7 +67,7 @@ class Reason:
         return WhyRecord(
             row=self.row,
             class_=self.predicted,
-            class_name=ABSENT if self.called is None else self.called,
+            class_name=ABSENT if self.class_name is None else self.class_name,
             sufficient=self.features,
             minimal=self.minimal,
             smallest=self.smallest,
@@ -156,7 +156,7 @@ class _Study:
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
         label = str(questions.model.ensemble.classes[predicted])
-        bare = replace(bare, predicted=label, called=questions.model.meaning.classes.get(label))
+        bare = replace(bare, predicted=label, class_name=questions.model.meaning.classes.get(label))
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:
