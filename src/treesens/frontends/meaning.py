@@ -38,10 +38,6 @@ class Meaning:
     def __bool__(self) -> bool:
         return bool(self.protected or self.classes or self.favourable is not None)
 
-    def name_of(self, label: object) -> str:
-        """What a class is called; its label if nobody has named it."""
-        return self.classes.get(str(label), str(label))
-
     def is_protected(self, features: Sequence[str]) -> bool:
         """Whether one of the features is protected."""
         return not set(self.protected).isdisjoint(features)

@@ -16,7 +16,7 @@ from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, V
 from treesens.grammar.printing.print_terms import formula_text
 from treesens.grammar.tree import ast
 from treesens.records.answers import as_expected, found_record, points_of, share_record
-from treesens.report.changes import change_words, changed_features, row_of
+from treesens.report.changes import Names, change_words, changed_features, row_of
 from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
 from treesens.report.wrapping import display_width, terminal_width
@@ -160,7 +160,9 @@ def result_text(bound: ResolvedQuestion, result: Result) -> str:
 def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
-        if words := change_words(found_record(bound.query, result), row_of(bound, result.witness), bound.models[0]):
+        if words := change_words(
+            found_record(bound.query, result), row_of(bound, result.witness), Names.of(bound.models[0])
+        ):
             say_wrapped(f"  {words}")
         for line in _pair_lines(bound, result):
             say(line)
