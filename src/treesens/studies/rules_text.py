@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import working_within
 from treesens.compiler.base.floats import round_to_float32
-from treesens.data.rule import Rule, ValueSet
+from treesens.data.rule import Rule, RuleOptions, ValueSet
 from treesens.data.rule_columns import ColumnDomain
-from treesens.data.rules import Mined
+from treesens.data.rules import Mined, mine
 from treesens.grammar.printing.print_terms import decimal, name_text, string_text
 from treesens.grammar.tree import ast
+from treesens.studies.learn import FeatureRecord, LearnOptions, RuleRecord, RulesDocument
+from treesens.studies.study import Asking, Found
 
 POINT = "a"
 _DIGITS = 9
 _LISTED = 10
+
+
+def ask(asked: Asking[LearnOptions]) -> Found[RuleRecord]:
+    """What the study finds."""
+    assert asked.table is not None
+    options = asked.options
+    with working_within(Budget.of(options.time_limit, asked.stop)):
+        mined = mine(asked.table, RuleOptions(options.exceptions, options.rows, options.share))
+    document = rules_document(mined)
+    return Found(document.rules, (), asked.stop.is_set(), not mined.unfinished, document)
 
 
 def rules_text(mined: Mined) -> str:
@@ -37,30 +50,37 @@ def rules_text(mined: Mined) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rules_record(mined: Mined) -> dict[str, Any]:
-    """Domains, groups and rules as JSON; `exceptions` are numbers of rows, from 0."""
-    return {
-        "rows": mined.table.rows,
-        "features": [{"feature": d.name, "kind": d.kind, "text": _declaration(d)} for d in mined.domains],
-        "onehot": [list(group) for group in mined.one_hot],
-        "rules": [_record(rule, mined) for rule in mined.rules],
-        "not_searched": list(mined.left_out),
-        "unfinished": list(mined.unfinished),
-        "text": rules_text(mined),
-    }
+def domain_lines(mined: Mined, names: Sequence[str]) -> list[str]:
+    """The declarations of some columns."""
+    return [_declaration(domain) for domain in mined.domains if domain.name in names]
 
 
-def _record(rule: Rule, mined: Mined) -> dict[str, Any]:
-    return {
-        "kind": rule.kind,
-        "columns": [rule.left.column, rule.right.column],
-        "left": list(rule.left.values),
-        "right": list(rule.right.values),
-        "dependency": rule.dependency,
-        "support": rule.support,
-        "exceptions": rule.exceptions.tolist(),
-        "constraint": constraint_text(rule, mined),
-    }
+def rules_document(mined: Mined) -> RulesDocument:
+    """Domains, groups and rules of a table whose name somebody else knows."""
+    return RulesDocument(
+        data="",
+        rows=mined.table.rows,
+        features=[FeatureRecord(feature=d.name, kind=d.kind, text=_declaration(d)) for d in mined.domains],
+        onehot=[list(group) for group in mined.one_hot],
+        rules=[rule_record(rule, mined) for rule in mined.rules],
+        not_searched=list(mined.left_out),
+        unfinished=list(mined.unfinished),
+        text=rules_text(mined),
+    )
+
+
+def rule_record(rule: Rule, mined: Mined) -> RuleRecord:
+    """A rule with its support and its exceptions."""
+    return RuleRecord(
+        kind=rule.kind,
+        columns=[rule.left.column, rule.right.column],
+        left=list(rule.left.values),
+        right=list(rule.right.values),
+        dependency=rule.dependency,
+        support=rule.support,
+        exceptions=rule.exceptions.tolist(),
+        constraint=constraint_text(rule, mined),
+    )
 
 
 def constraint_text(rule: Rule, mined: Mined) -> str:
