@@ -39,6 +39,7 @@ FORMATS: Final = Registry(
         "onnx": "treesens.frontends.onnx.frontend:ONNXFrontend",
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
+        "pmml": "treesens.frontends.pmml.frontend:PMMLFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,
