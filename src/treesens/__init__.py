@@ -29,6 +29,7 @@ __all__ = [
     "errors",
     "explain",
     "gap",
+    "groups",
     "info",
     "learn_rules",
     "load",
@@ -38,6 +39,7 @@ __all__ = [
     "sensitivity",
     "session",
     "sets",
+    "shape",
     "why",
 ]
 

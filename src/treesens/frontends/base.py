@@ -37,6 +37,8 @@ class LoadedModel:
     options: Mapping[str, str] = field(default_factory=dict)
     predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
     inputs: Callable[[NDArray[np.float64]], Any] | None = None
+    monotone: Mapping[str, int] = field(default_factory=dict)
+    """Directions that training was told to keep, as the model declares them: 1 (increasing) or -1 by feature."""
 
     @property
     def replay(self) -> LibraryReplay:
