@@ -34,6 +34,7 @@ __all__ = [
     "learn_rules",
     "load",
     "query",
+    "reasons",
     "repair",
     "robust",
     "sensitivity",

@@ -53,6 +53,7 @@ RUNS = (
     ("sets", "m.json --data d.csv --gap 0.05"),
     ("groups", "m.json --data d.csv --by p"),
     ("groups", "m.json --data d.csv --by p --measure marginals"),
+    ("reasons", "m.json --data d.csv --protected q"),
     ("shape", "m.json --data d.csv --increasing p"),
     ("shape", "several.json --features p"),
     ("repair", "m.json --data l.csv --test l.csv --label y --vary p --gap 0.05 -t 1 -o out.json --certificate proofs"),

@@ -8,7 +8,20 @@ from treesens.python.shares import Count
 from treesens.python.studies import Audit, Diff, Gap, Repair, Rules
 from treesens.python.study_results import StudyResult
 
-__all__ = ["audit", "count", "diff", "gap", "groups", "learn_rules", "repair", "robust", "sets", "shape", "why"]
+__all__ = [
+    "audit",
+    "count",
+    "diff",
+    "gap",
+    "groups",
+    "learn_rules",
+    "reasons",
+    "repair",
+    "robust",
+    "sets",
+    "shape",
+    "why",
+]
 
 def audit(
     model: Any,
@@ -152,6 +165,30 @@ def learn_rules(
     support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
     rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
     domains: `unfinished` names what there was no time for.
+    """
+
+def reasons(
+    model: Any,
+    data: Any,
+    *,
+    label: str | None = None,
+    rows: int | Sequence[int] | None = None,
+    protected: Sequence[str] = (),
+    codes: str | Path | None = None,
+    favourable: str | None = None,
+    threshold: float | None = None,
+    most: int = 4,
+    shap: bool = False,
+    domain: str | Path | None = None,
+    real: Sequence[str] = (),
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 5.0,
+    seed: int = 0,
+) -> StudyResult:
+    """The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
+    which can be left out (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    seconds for each denial. Ctrl-C returns what is known so far.
     """
 
 def repair(

@@ -16,7 +16,6 @@ from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.model import Ensemble
 from treesens.data.alignment import align_table
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table
@@ -31,7 +30,7 @@ from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import LEARNT, NOT_LEARNT, measure_by, rows_of_domain
 from treesens.studies.count import EstimateRecord
-from treesens.studies.decisions import label_of_class
+from treesens.studies.favourable import favourable_class, favourable_clause
 from treesens.studies.groups import GroupOptions, GroupRecord
 from treesens.studies.questions import bind_study, declarations_of
 from treesens.studies.study import Asking, Found
@@ -87,20 +86,6 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
     return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), favourable)
 
 
-def favourable_class(ensemble: Ensemble, name: str | None) -> int:
-    """The place of the favourable class. UsageError if the model has none of that name, or decides nothing."""
-    known = [str(c) for c in ensemble.classes]
-    if not known:
-        raise UsageError("a regressor decides nothing", remedy="ask about a classifier")
-    if name is None:
-        if len(known) != 2:
-            raise UsageError("which class is favourable?", remedy=f"add --favourable, one of {', '.join(known[:8])}")
-        return 1
-    if name not in known:
-        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
-    return known.index(name)
-
-
 def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
     """The groups of some columns, in the order of their values; missing values are a group. UsageError for an unknown column,
     and for more groups than a table of them can be read.
@@ -135,16 +120,10 @@ class _Counter:
     ) -> None:
         self.ensemble, self.options, self.positive = model.ensemble, options, positive
         declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
-        find = ast.Find((ast.Point(_A),), (self._clause(),))
+        find = ast.Find((ast.Point(_A),), (favourable_clause(model.ensemble, positive, options.threshold),))
         (self.question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
         self.rows = self.question.rows["d"]
         self.counted: Counted = counted_of(self.question.query)
-
-    def _clause(self) -> ast.Formula:
-        label = label_of_class(self.ensemble, self.positive)
-        if self.options.threshold is None:
-            return ast.ClassIs(_A, label)
-        return ast.Comparison(ast.Prob(_A, label), ">=", ast.Number(self.options.threshold))
 
     def count(self, group: Group, budget: Budget) -> Counts:
         """The share of one group."""

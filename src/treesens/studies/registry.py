@@ -21,6 +21,7 @@ STUDIES: dict[str, tuple[str, str]] = {
     "range": ("treesens.studies.range", "The smallest and the largest score, with their proofs."),
     "shape": ("treesens.studies.shape", "In which features the score rises or falls, with proofs."),
     "groups": ("treesens.studies.groups", "Favourable decisions by group, and their ratios, as proved intervals."),
+    "reasons": ("treesens.studies.principal_reasons", "The principal reasons of denials, with phrases and codes."),
     "robust": ("treesens.studies.robust", "How far rows are from another class, with proofs."),
     "why": ("treesens.studies.why", "Which values of a row decide its class, and what would change it."),
     "learn": ("treesens.studies.learn", "Mine domains and rules from a table, as text of the language."),
