@@ -7,6 +7,7 @@ from math import prod
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
+from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.solve.options import Options
@@ -44,6 +45,11 @@ def is_small(query: Query) -> bool:
 def has_cases(query: Query) -> bool:
     """Whether a disjunction is worth asking about case by case."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
+
+
+def names_all_cavities(query: Query) -> bool:
+    """Whether all cavities of some width are avoided, which nobody lists."""
+    return next(all_cavities_in(query.constraints), None) is not None
 
 
 def names_rows(query: Query) -> bool:

@@ -33,6 +33,14 @@ METHODS: Final = (
         always=True,
     ),
     Method(
+        name="all cavities",
+        questions="`avoid cavities` of any width, without a list of them",
+        fits=lambda query, _: fits.names_all_cavities(query),
+        proves="verdict and bound, by questions with the known cavities alone; every wrong candidate teaches others",
+        run="methods.learn_cavities:search_cavities",
+        always=True,
+    ),
+    Method(
         name="brief search, small domain",
         questions=f"domains of at most {fits.MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
