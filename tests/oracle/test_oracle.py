@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from tests.oracle.adding import main as add_tables
 from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import draw_case
 from tests.oracle.language import text_of
@@ -32,3 +35,13 @@ def test_the_runner_counts_and_ends_in_0(tmp_path, capsys) -> None:
     assert main(["--seed", str(SEEDS[0]), "--cases", "1", "--output", str(tmp_path)]) == 0
     assert "1 cases" in capsys.readouterr().out
     assert "| construct |" in (tmp_path / "coverage.md").read_text()
+
+
+def test_tables_of_runs_are_added(tmp_path, capsys) -> None:
+    assert main(["--seed", str(SEEDS[1]), "--cases", "1", "--output", str(tmp_path)]) == 0
+    one, two = tmp_path / "coverage.json", tmp_path / "sum.json"
+    add_tables([str(one), str(one), "-o", str(two)])
+    seen = [json.loads(p.read_text())["compared"] for p in (one, two)]
+    assert seen[0]
+    assert seen[1] == [[*key, 2 * n] for *key, n in seen[0]]
+    assert "questions and" in capsys.readouterr().out

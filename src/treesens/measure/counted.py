@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -109,8 +110,8 @@ def _forest(row: AtLeast, term: ForestTerm) -> _Beside:
     values, shift, slack = leaf_values(term.trees, 0)
     assert slack == 0
     sign = 1 if term.coefficient > 0 else -1
-    least = row.bound.ceil(shift, strict=row.strict)
-    return _Beside(term.point, TreeArrays.of(term.trees), values * abs(term.coefficient), sign, least)
+    least = (row.bound * Fraction(1, abs(term.coefficient))).ceil(shift, strict=row.strict)
+    return _Beside(term.point, TreeArrays.of(term.trees), values, sign, least)
 
 
 def _stump(grid: Grid, feature: int, inside: Int32Array) -> TreeArrays:

@@ -109,9 +109,11 @@ class Answers(Mapping[str, Answer]):
         self.errors = dict(errors or {})
 
     def __getitem__(self, name: str) -> Answer:
-        if name not in self._answers and (error := self.errors.get(name) or self.errors.get(name.partition("[")[0])):
+        if name in self._answers:
+            return self._answers[name]
+        if error := self.errors.get(name) or self.errors.get(str(name).partition("[")[0]):
             raise error
-        return self._answers[name]
+        raise KeyError(f"no question is called {name!r}; there are {', '.join(self._answers) or 'none'}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answers)

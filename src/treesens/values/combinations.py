@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.dyadic import ScaledIntegers
+from treesens.compiler.base.dyadic import INT64_SAFE, ScaledIntegers, exact_product, largest_magnitude
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.probabilities import reaches_on_rows
@@ -51,7 +51,6 @@ _ALONE = 2
 """One point alone may have so many times the combinations that are looked at together."""
 _WALKS = 10_000_000
 """Leaves that are looked up at once."""
-_SAFE = 1 << 62
 
 
 class Combinations:
@@ -139,7 +138,7 @@ class Combinations:
         parts = [cells[start : start + step] for start in range(0, max(1, self.count), step)]
         sums = [model.ensemble.sums_exact(model.leaves(part)) for part in parts]
         shift = max(part.shift for part in sums)
-        return np.concatenate([_times(part.values, 1 << (shift - part.shift)) for part in sums]), shift
+        return np.concatenate([exact_product(part.values, 1 << (shift - part.shift)) for part in sums]), shift
 
     # --- constraints ------------------------------------------------------------------------------------------------------
 
@@ -253,7 +252,7 @@ class Combinations:
         common = lcm(*(d for _, d in parts)) if parts else 1
         most = np.zeros(self.count, np.int64)
         for values, denominator in parts:
-            most = np.maximum(most, _times(values, common // denominator))
+            most = np.maximum(most, exact_product(values, common // denominator))
         return most, common
 
     def _best_sum(self, terms: Sequence[Term], *, upwards: bool) -> tuple[Exact, int, BoolArray]:
@@ -348,22 +347,13 @@ def _summed(parts: Sequence[tuple[Exact, Fraction]], count: int) -> tuple[Exact,
     """A sum of integers times units, as integers over the common denominator."""
     common = lcm(*(unit.denominator for _, unit in parts), 1)
     factors = [int(unit * common) for _, unit in parts]
-    sizes = [_size(values) * abs(factor) for (values, _), factor in zip(parts, factors, strict=True)]
-    exact = np.int64 if sum(sizes) < _SAFE and all(abs(f) < _SAFE for f in factors) else object
+    sizes = [largest_magnitude(values) * abs(factor) for (values, _), factor in zip(parts, factors, strict=True)]
+    exact = np.int64 if sum(sizes) < INT64_SAFE and all(abs(f) < INT64_SAFE for f in factors) else object
     total = np.zeros(count, exact)
     for (values, _), factor in zip(parts, factors, strict=True):
         total = total + values.astype(exact) * factor
     return total, common
 
 
-def _times(values: Exact, factor: int) -> Exact:
-    return values * factor if _size(values) * factor < _SAFE else values.astype(object) * factor
-
-
 def _fitting(whole: Exact) -> Exact:
-    return whole.astype(np.int64) if _size(whole) < _SAFE else whole
-
-
-def _size(values: Exact) -> int:
-    """The greatest magnitude."""
-    return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
+    return whole.astype(np.int64) if largest_magnitude(whole) < INT64_SAFE else whole

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.dyadic import INT64_SAFE, exact_product, largest_magnitude
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum
 from treesens.values.propagation import Ranges
 
@@ -23,7 +24,6 @@ MOST = 200_000
 """Combinations of values of all related places."""
 _MOST_LONG = 20_000
 """Combinations if the numbers are too long for 64 bits."""
-_SAFE = 2.0**62
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
@@ -90,15 +90,15 @@ class _Table:
         scale = lcm(relation.limit.denominator, *(unit.denominator for _, unit in present))
         factors = [int(unit * scale) for _, unit in present]
         limit = int(relation.limit * scale)
-        sizes = [float(abs(f)) * float(np.abs(t).max(initial=0)) for (t, _), f in zip(present, factors, strict=True)]
+        sizes = [abs(f) * largest_magnitude(t) for (t, _), f in zip(present, factors, strict=True)]
         total: Any = np.zeros((), np.int64)
-        if sum(sizes) + abs(limit) >= _SAFE:
+        if sum(sizes) + abs(limit) >= INT64_SAFE:
             if prod(len(v) for v in self.lists.values()) > _MOST_LONG:
                 return None
             total = np.zeros((), object)
             present = [(t.astype(object), unit) for t, unit in present]
         for (values, _), factor in zip(present, factors, strict=True):
-            total = total + values * factor
+            total = total + exact_product(values, factor)
         return np.asarray(total < limit if relation.strict else total <= limit, bool)
 
     def _part(self, term: Term) -> tuple[NDArray[Any], Fraction] | None:

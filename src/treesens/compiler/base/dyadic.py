@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 # Sums of absolute values below this stay in int64 with room for one more addition.
 _INT64_LIMIT = 2.0**62
 
+INT64_SAFE = 1 << 62
+"""Whole numbers below this can be added once more in int64."""
+
 
 @dataclass(frozen=True)
 class ScaledIntegers:
@@ -79,6 +82,25 @@ class ScaledIntegers:
 
 def _largest(values: NDArray[Any]) -> float:
     return float(np.abs(values.astype(np.float64)).max(initial=0.0))
+
+
+def largest_magnitude(values: NDArray[Any]) -> int:
+    """The greatest absolute value of whole numbers, exact; 0 if there are none."""
+    return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
+
+
+def exact_product(values: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Whole numbers (int64 or Python integers) times one: int64 if every product is below 2**62, Python integers otherwise.
+
+    numpy itself wraps round, or fails on a factor beyond int64 even if all values are 0.
+    """
+    size = largest_magnitude(values)
+    if factor == 1 or size == 0:
+        return values
+    if values.dtype != object and size * abs(factor) < INT64_SAFE:
+        product: NDArray[Any] = values * factor
+        return product
+    return np.asarray(values.astype(object) * factor, dtype=object)
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
+from treesens.compiler.base.dyadic import exact_product
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
@@ -192,7 +193,7 @@ def _score(
     while denominator > 1:
         denominator //= 2
         shift += 1
-    parts.append((variables, _times(values, numerator), shift))
+    parts.append((variables, exact_product(values, numerator), shift))
     return factor * model.average * Fraction(float(model.base[term.output]))
 
 
@@ -201,22 +202,12 @@ def _forest(
 ) -> None:
     unit = forest_unit(builder, term)
     values, shift, _ = leaf_values(term.trees, 0)
-    parts.append((unit.variables, _times(values[unit.leaf], term.coefficient * multiplier), shift))
+    parts.append((unit.variables, exact_product(values[unit.leaf], term.coefficient * multiplier), shift))
 
 
 def _size(values: IntegerArray) -> float:
     """The sum of absolute values of int64, with a relative error far below that of the limit."""
     return float(np.abs(values.astype(float)).sum())
-
-
-def _times(values: IntegerArray, factor: int) -> IntegerArray:
-    """Exact product; int64 as long as it is exact, Python integers from there on."""
-    if factor == 1:
-        return values
-    if values.dtype != object and Fraction(_size(values)) * abs(factor) < _INT64_SAFE:
-        product: IntegerArray = values * factor
-        return product
-    return np.array([int(v) * factor for v in values], dtype=object)
 
 
 def _cost(
@@ -227,14 +218,14 @@ def _cost(
     cost(cell) = cost[last] + sum over k of (cost[k] - cost[k+1]) * [cell <= k].
     """
     block = builder.order(cost.feature, cost.point)
-    values = _times(cost.costs, multiplier)
+    values = exact_product(cost.costs, multiplier)
     if len(block.variables):
         parts.append((block.variables, values[:-1] - values[1:], cost.shift))
     return Unit(cost.shift).value(values[-1])
 
 
 def _merge(parts: list[tuple[Int32Array, IntegerArray, int]], constant: Fraction, shift: int, multiplier: int) -> Form:
-    scaled = [_times(c, 1 << (shift - s)) for _, c, s in parts]
+    scaled = [exact_product(c, 1 << (shift - s)) for _, c, s in parts]
     if not parts:
         empty = np.zeros(0, np.int32)
         return Form(empty, np.zeros(0, np.int64), Unit(shift).ceil(constant), shift, multiplier)

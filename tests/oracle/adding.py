@@ -1,0 +1,55 @@
+"""Adds tables of coverage of several runs: `python -m tests.oracle.adding RUN/coverage.json .. -o SUM.json`.
+
+The sum is a `--before` of the next run, so that what is compared least often is asked over many runs, and not only within one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.oracle.coverage import Coverage
+
+
+def add_record(coverage: Coverage, record: dict[str, Any]) -> None:
+    """Adds what `Coverage.record` gave of another run."""
+    coverage.statuses.update(record["statuses"])
+    coverage.verdicts.update(record["verdicts"])
+    coverage.pipelines.update(record["pipelines"])
+    coverage.refused.update(record["refused"])
+    for construct, frontend, backend, count in record["compared"]:
+        coverage.seen[construct, frontend, backend] += count
+    for construct, prover, count in record["provers"]:
+        coverage.provers[construct, prover] += count
+    for study, frontend, count in record["studies"]:
+        coverage.studies[study, frontend] += count
+
+
+def cells_with(coverage: Coverage, least: int) -> tuple[int, int]:
+    """How many pairs of construct and frontend were compared at least so often, and how many pairs there are."""
+    counts: dict[tuple[str, str], int] = {}
+    for (construct, frontend, _), count in coverage.seen.items():
+        counts[construct, frontend] = counts.get((construct, frontend), 0) + count
+    return sum(count >= least for count in counts.values()), len(counts)
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle.adding", description=__doc__)
+    parser.add_argument("tables", type=Path, nargs="+", help="coverage.json of runs")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="their sum")
+    options = parser.parse_args(argv)
+    total = Coverage()
+    for table in options.tables:
+        add_record(total, json.loads(table.read_text()))
+    options.output.write_text(json.dumps(total.record(), separators=(",", ":")).replace("],[", "],\n[") + "\n")
+    print(f"{total.queries} questions and {total.judged} records of studies")
+    for least in (100, 300, 1000):
+        cells, pairs = cells_with(total, least)
+        print(f"{cells} of {pairs} pairs of construct and frontend were compared at least {least} times")
+    print(total.table_of_provers())
+
+
+if __name__ == "__main__":
+    main()
