@@ -112,3 +112,77 @@ def test_additive_models_against_all_inputs(tmp_path: Path, seed: int) -> None:
         assert answer.verdict == ("found" if truth else "none"), (high, low)
         one = answer.result.attempts
         assert not one or one[0].detail == "attainable sums"
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_best_sum_of_an_additive_model_is_that_of_all_inputs(tmp_path: Path, seed: int, goal: str) -> None:
+    """The largest sum below a bound, which is subset sum as an optimum; the largest swing, with and without a bound."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, 9))
+    path = stumps(tmp_path, [tuple(float(x) for x in rng.integers(-20, 21, 2) / 4) for _ in range(count)])  # type: ignore[misc]
+    names = [f"x{i}" for i in range(count)]
+    inputs = np.array(list(itertools.product((0.0, 1.0), repeat=count)))
+    value = xgb.Booster(model_file=str(path)).predict(xgb.DMatrix(inputs, feature_names=names), output_margin=True)
+    value = value.astype(float)
+    best = np.max if goal == "maximize" else np.min
+    varied = sorted(rng.choice(count, 2, replace=False).tolist())
+    kept = [i for i in range(count) if i not in varied]
+    one, other = np.nonzero((inputs[:, None, kept] == inputs[None, :, kept]).all(axis=2))
+    bound = float(rng.choice(value) + rng.choice([-0.25, 0.0, 0.25]))
+    free = "a = b except {" + ", ".join(f"x{i}" for i in varied) + "}"
+    swing = value[one] - value[other]
+    cases = [
+        (f"find a in m such that value(a) <= {bound} {goal} value(a)", value[value <= bound]),
+        (f"find a in m such that value(a) >= {bound} {goal} value(a)", value[value >= bound]),
+        (f"find a, b in m such that {free} {goal} value(a) - value(b)", swing),
+        (
+            f"find a, b in m such that {free}; value(a) <= {bound} {goal} value(a) - value(b)",
+            swing[value[one] <= bound],
+        ),
+        (f"find a, b in m such that {free}; value(b) >= {bound} {goal} value(a)", value[one][value[other] >= bound]),
+    ]
+    for text, reached in cases:
+        found = ts.check_text(
+            f'model m from "m"\n{domain(count)}\nquery q: {text}', models={"m": path}, backend="native"
+        )
+        result = found["q"].result
+        assert [a.detail for a in result.attempts] == ["attainable sums"] or count < 8, text
+        assert found["q"].verdict == ("found" if len(reached) else "none"), text
+        if len(reached):
+            assert result.objective is not None
+            assert result.objective.value == result.objective.bound == best(reached), text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_swings_of_a_boosted_model_of_pairs_are_those_of_the_compiled_path(tmp_path: Path, seed: int) -> None:
+    """Leaves are floats and parts are pairs of features: the reduced model is asked of every path."""
+    rng = np.random.default_rng(seed)
+    names = [f"x{i}" for i in range(9)]
+    x = rng.random((400, 9)).astype(np.float32)
+    y = np.sin(6 * x).sum(axis=1) + x[:, 0] * x[:, 1] + x[:, 3] * x[:, 4]
+    options = {
+        "max_depth": 2,
+        "eta": 0.3,
+        "nthread": 1,
+        "interaction_constraints": "[[0, 1], [2], [3, 4], [5], [6, 7], [8]]",
+    }
+    booster = xgb.train(options, xgb.DMatrix(x, y, feature_names=names), 30)
+    path = tmp_path / "p.json"
+    booster.save_model(path)
+    places = "\n".join(f"feature {name}: real in [0, 1]" for name in names)
+    for f in range(0, 9, 2):
+        text = f'model m from "m"\n{places}\nquery q: find a, b in m such that a = b except x{f} maximize value(a) - value(b)'
+        ours = ts.check_text(text, models={"m": path}, backend="native")["q"].result
+        assert [a.detail for a in ours.attempts] == ["attainable sums"]
+        theirs = ts.check_text(text, models={"m": path}, backend="cpsat")["q"].result
+        assert ours.objective is not None
+        assert theirs.objective is not None
+        assert ours.objective.value == ours.objective.bound == pytest.approx(theirs.objective.value, abs=1e-5)
+        pair = (
+            np.array([[ours.witness.values[p][i] for i in range(9)] for p in (0, 1)], np.float32)
+            if ours.witness
+            else x[:2]
+        )
+        margins = booster.predict(xgb.DMatrix(pair, feature_names=names), output_margin=True)
+        assert float(margins[0]) - float(margins[1]) == pytest.approx(ours.objective.value, abs=1e-4)

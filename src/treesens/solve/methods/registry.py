@@ -121,9 +121,9 @@ METHODS: Final = (
     ),
     Method(
         name="attainable sums",
-        questions="one or two bounds on scores of trees that fall apart into groups without a common feature",
+        questions="one or two sums of scores of trees that fall apart into groups without a common feature",
         fits=lambda query, options: fits.on_trees(options) and fits.may_be_additive(query),
-        proves="verdict, exactly, if the leaves are multiples of one number and the sums fit into a table",
+        proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
         run="methods.attainable_sums:search_sums",
         stage=Stage.CELLS,
         share=0.5,
