@@ -74,6 +74,13 @@ def answer_tree(
 
 def bound_tree(file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> ResolvedFile:
     """The typed questions of a syntax tree over live models and frames."""
+    arguments: dict[str, object] = {"models": models, "data": data}
+    for argument, given in arguments.items():
+        if given is not None and not isinstance(given, Mapping):
+            remedy = f'write `{argument}={{"NAME": ..}}`'
+            raise UsageError(
+                f"`{argument}` maps the names of the text to objects, and is no {type(given).__name__}", remedy=remedy
+            )
     tables, diagnostics = dict(data or {}), Diagnostics()
     bound = bind(
         file,
