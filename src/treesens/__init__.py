@@ -56,15 +56,11 @@ if TYPE_CHECKING:
         Repair,
         Robustness,
         Sets,
-        audit,
         check,
         check_text,
-        diff,
         explain,
         info,
-        learn_rules,
         load,
-        repair,
         sensitivity,
     )
     from treesens.python.calls import *
@@ -80,7 +76,7 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name == "session":
         return import_module("treesens.python.sessions").session
-    if not name.startswith("_") and name in import_module("treesens.studies.registry").STUDIES:
+    if not name.startswith("_") and import_module("treesens.studies.registry").is_call(name):
         return getattr(import_module("treesens.python.calls"), name)
     if name in __all__:
         return getattr(import_module("treesens.python.api"), name)

@@ -21,26 +21,20 @@ from treesens.studies.registry import STUDIES
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
-    "audit": ("treesens.commands.audit", "Try every feature and gap on real rows."),
     **STUDIES,
     "vnnlib": ("treesens.commands.vnnlib", "Decide a VNN-LIB property of an ONNX tree ensemble."),
-    "learn": ("treesens.commands.learn", "Mine domains and rules from a table, as text of the language."),
     "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
     "emit": ("treesens.commands.emit", "Write what a solver would get."),
     "opt": ("treesens.commands.opt", "Run passes and show the IR."),
     "explain": ("treesens.commands.explain", "Say what a question means and what the compiler makes of it."),
+    "init": ("treesens.commands.init", "Write a first .sens file and treesens.toml for a model."),
     "info": ("treesens.commands.info", "Describe a model file."),
     "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
     "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
-    "diff": ("treesens.commands.diff", "Compare two models: equal, or how far apart, with proofs; which rows change."),
     "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
-    "repair": (
-        "treesens.commands.repair",
-        "Make a model less sensitive, in its library's file, with the proof.",
-    ),
     "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),
     "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
 }

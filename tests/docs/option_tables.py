@@ -12,7 +12,8 @@ from treesens.cli import group
 from treesens.studies.registry import STUDIES, study_of
 from treesens.studies.study import Door, declared
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli-study.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "cli-study.md", DOCS / "cli-compare.md")
 BEGIN = "<!-- options of {}, made from its declaration: python -m tests.docs.option_tables --write -->\n"
 END = "<!-- end -->\n"
 
@@ -48,18 +49,23 @@ def sentences(option: click.Option, more: str) -> Iterator[str]:
         yield more
 
 
-def page(text: str) -> str:
-    """The page with the tables of today."""
+def pages() -> dict[Path, str]:
+    """The pages with the tables of today."""
+    texts = {page: page.read_text("utf-8") for page in PAGES}
     for name in STUDIES:
         begin = BEGIN.format(name)
-        before, found, rest = text.partition(begin)
-        assert found, f"no table of {name} on {PAGE.name}: put `{begin.strip()}` and `{END.strip()}` there"
-        text = f"{before}{begin}\n{table(name)}\n{END}{rest.partition(END)[2]}"
-    return text
+        places = [page for page, text in texts.items() if begin in text]
+        assert len(places) == 1, (
+            f"no table of {name}: put `{begin.strip()}` and `{END.strip()}` on a page about commands"
+        )
+        before, _, rest = texts[places[0]].partition(begin)
+        texts[places[0]] = f"{before}{begin}\n{table(name)}\n{END}{rest.partition(END)[2]}"
+    return texts
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", required=True, help="writes the page")
+    parser.add_argument("--write", action="store_true", required=True, help="writes the pages")
     parser.parse_args()
-    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+    for page, text in pages().items():
+        page.write_text(text, "utf-8")

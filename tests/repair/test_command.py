@@ -203,12 +203,12 @@ def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     from treesens.data.tables import read_table
     from treesens.repairs.loss import labelled
     from treesens.repairs.run import Repair
-    from treesens.repairs.sizes import options_of
+    from treesens.studies.repair import RepairOptions
 
     model = ts.load(place / "m.json")
     rows = labelled(model, align_table(model, read_table(place / "d.csv", label="y")), "y")
     stop = threading.Event()
-    options = options_of([["f"]], {"gap": "0.1"}, method="leaves", time_limit=600.0)
+    options = RepairOptions(vary=[["f"]], gap=["0.1"], method="leaves", time_limit=600.0)
     repair = Repair(model, rows, None, options, stop)
     found = repair.reach(options.sizes[0], lambda _words: stop.set())
     assert found.content is not None

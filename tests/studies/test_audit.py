@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
-from treesens.commands.audit import command
+from treesens.commands.study import command_of
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table, read_table
 from treesens.errors import DataError, UsageError
-from treesens.studies.audit import audit
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
+from treesens.studies.feature_audit import audit
 from treesens.studies.questions import gaps_of, questions_of
 
 pytestmark = needs_bench
@@ -27,7 +27,7 @@ DIABETES = str(BENCH / "models/diabetes_unrobust.json"), "--data", str(BENCH / "
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(command, [*DIABETES, "--label", "label", *arguments], standalone_mode=False)
+    result = CliRunner().invoke(command_of("audit"), [*DIABETES, "--label", "label", *arguments], standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return int(result.return_value), result.stdout

@@ -19,10 +19,10 @@ from treesens.errors import UsageError
 from treesens.records.plain import plain
 from treesens.report.audit_table import show_audit
 from treesens.report.terminal import console
-from treesens.studies.audit import audit
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
 from treesens.studies.decisions import Asked, decisions_of
 from treesens.studies.domain_file import read_domain
+from treesens.studies.feature_audit import audit
 from treesens.studies.gap import GapOptions
 from treesens.studies.largest_gap import largest_gaps
 from treesens.studies.questions import gaps_of, sizes_of
@@ -35,7 +35,7 @@ CLOSE = 1e-6
 def records_of(trained: Trained, *, gap: list[str] | None = None, margin: list[str] | None = None, **more: Any) -> Any:
     loaded = ts.load(trained.estimator)
     sizes = sizes_of(loaded, gap or [], margin or [], more.get("threshold"), more.get("classes", ()))
-    options = AuditOptions(5.0, 1, replay_in_library=True, **more)
+    options = AuditOptions(time_limit=5.0, jobs=1, replay="library", **more)
     return audit(loaded, read_table(trained.frame), gaps=sizes, options=options).records
 
 
@@ -210,7 +210,7 @@ def enclosed(record: dict[str, Any], best: float) -> None:
 def test_a_set_of_features_is_varied_as_one() -> None:
     trained = several_classes("forest")
     loaded = ts.load(trained.estimator)
-    options = AuditOptions(10.0, 1, classes=["low", "top"])
+    options = AuditOptions(time_limit=10.0, jobs=1, classes=["low", "top"])
     (record,) = audit(
         loaded, read_table(trained.frame), varied=[["p", "r"]], gaps=gaps_of([], ["0.3"]), options=options
     ).records
@@ -255,7 +255,7 @@ def test_one_hot_features_move_together(tmp_path: Path) -> None:
             read_table(frame),
             varied=[varied],
             gaps=gaps_of(["0.2"], []),
-            options=AuditOptions(9.0, 1, domain=domain),
+            options=AuditOptions(time_limit=9.0, jobs=1, domain=domain),
         )
         (record,) = found.records
         high = chance if over is None else chance.max(axis=over, keepdims=True)
@@ -307,7 +307,7 @@ def test_a_swing_that_is_not_searched_is_that_of_a_row() -> None:
     """No time for a search: the largest swing among the rows, and a bound from the leaves, instead of nothing."""
     trained = two_classes("xgboost")
     loaded = ts.load(trained.estimator)
-    options = AuditOptions(1e-6, 1)
+    options = AuditOptions(time_limit=1e-6, jobs=1)
     raw = np.asarray(trained.estimator.predict(trained.grid, output_margin=True), float).reshape(6, 6, 6)
     for record in audit(loaded, read_table(trained.frame), gaps=gaps_of([], ["0.5"]), options=options).records:
         high, low = trained.extremes(raw, NAMES.index(record["varied"][0]))

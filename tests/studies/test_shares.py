@@ -15,9 +15,9 @@ from treesens.measure.counted import counted_of
 from treesens.measure.search import ShareSearch
 from treesens.records.plain import plain
 from treesens.solve.measures import MeasureName, measure_of
-from treesens.studies.audit import audit
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
 from treesens.studies.count import CountOptions
+from treesens.studies.feature_audit import audit
 from treesens.studies.questions import gaps_of
 from treesens.studies.shares import Unit, count_shares, units_of
 

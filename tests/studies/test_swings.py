@@ -10,8 +10,8 @@ from tests.solve.test_tolerances import DOMAIN, regressor
 from tests.studies.grids import GRID, NAMES
 from treesens.data.tables import read_table
 from treesens.frontends.registry import load
-from treesens.studies.audit import audit
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
+from treesens.studies.feature_audit import audit
 from treesens.studies.gap import GapOptions
 from treesens.studies.largest_gap import largest_gaps
 from treesens.studies.questions import gaps_of
@@ -28,7 +28,7 @@ query q:
 def test_swings_agree_everywhere() -> None:
     model, scores = regressor(seed=4)
     loaded, table = load(model), read_table(pd.DataFrame(GRID.astype(int), columns=NAMES))
-    records = audit(loaded, table, gaps=gaps_of(["0.5"], []), options=AuditOptions(30.0, 1)).records
+    records = audit(loaded, table, gaps=gaps_of(["0.5"], []), options=AuditOptions(time_limit=30.0, jobs=1)).records
     swings = {record["varied"][0]: record for record in records}
     gaps = {
         one.varied[0]: one

@@ -21,7 +21,6 @@ from treesens.compiler.base.files import check_writable
 from treesens.compiler.base.numbers import float_of, whole_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
-from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.report.terminal import be_quiet, say
 from treesens.visible import visible
@@ -165,44 +164,6 @@ def named_set(text: str) -> list[str]:
     return names
 
 
-vary_option = click.option(
-    "--vary",
-    "-v",
-    multiple=True,
-    callback=lambda _context, _option, texts: [named_set(text) for text in texts] or None,
-    help="A feature, or a set as a,b; repeatable. Default: every feature alone.",
-)
-"""`vary` arrives as a list of sets, None if none is named."""
-
-
-def set_options(seconds: float, jobs: int) -> Callable[[Function], Function]:
-    """Options of commands about sets of features of one model: `seconds` per set, `jobs` at a time unless told otherwise.
-
-    `vary` arrives as a list of sets, None if none is named.
-    """
-    return lambda function: _decorated(
-        study_options(seconds, "Seconds per set.")(function),
-        vary_option,
-        click.option("--jobs", "-j", type=Whole(min=1), default=jobs, show_default=True, help="Sets at a time."),
-    )
-
-
-def study_options(seconds: float, words: str) -> Callable[[Function], Function]:
-    """Options of commands that ask about one model without a file of questions; `words` say what a limit is for."""
-    return lambda function: _decorated(
-        function,
-        click.option(
-            "--real",
-            multiple=True,
-            callback=lambda _context, _option, texts: [name for text in texts for name in split(text)],
-            help="Features, as a,b, that take fractions although their columns hold whole numbers.",
-        ),
-        time_limit_option(seconds, words),
-        click.option("--format", "form", help="The format of the model, if its content does not show it."),
-        *_run_options("Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic."),
-    )
-
-
 def time_limit_option(seconds: float | None, words: str) -> Option:
     """`time_limit` arrives: seconds, or None if there is no limit unless one is given."""
     return click.option(
@@ -266,15 +227,6 @@ def _decorated(function: Function, *options: Option) -> Function:
 def split(text: str | None) -> list[str]:
     """The parts of a comma-separated list."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def replays_in_library(replay: str, model: LoadedModel) -> bool:
-    """Whether pairs are replayed in the model's library: if it is asked for, or (auto) installed."""
-    from importlib.util import find_spec
-
-    from treesens.frontends.registry import frontend
-
-    return replay == "library" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
 
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))

@@ -5,15 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from treesens.report.terminal import say_json
 from treesens.studies.study import Asking, Found
 
 TABLES = {
+    "diff": "treesens.report.diff_table:show_difference",
     "gap": "treesens.report.largest_table:show_largest",
     "count": "treesens.report.share_table:show_shares",
     "range": "treesens.report.range_table:show_ranges",
 }
 """What draws the records of a study; others are drawn by their columns."""
 BESIDE = {
+    "audit": "treesens.commands.audit:AuditOutputs",
+    "learn": "treesens.commands.learn:LearnOutputs",
+    "repair": "treesens.commands.repair:RepairOutputs",
     "robust": "treesens.commands.robust:RobustOutputs",
     "sets": "treesens.commands.sets:SetsOutputs",
     "why": "treesens.commands.why:WhyOutputs",
@@ -36,6 +41,10 @@ class Outputs:
         place = TABLES.get(self.name, "treesens.report.records_table:show_records")
         module, _, function = place.partition(":")
         getattr(import_module(module), function)(records)
+
+    def print_document(self, document: dict[str, Any]) -> None:
+        """One JSON object instead."""
+        say_json(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Files beside the answers."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from treesens.python.study import study_call
-from treesens.studies.registry import STUDIES, study_of
+from treesens.studies.registry import CALLS, STUDIES, study_of
 
 
 def __getattr__(name: str) -> Any:
-    if name not in STUDIES or study_of(name).call is None:
+    study = CALLS.get(name, name)
+    if study not in STUDIES or study_of(study).call is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = made = study_call(study_of(name))
+    globals()[name] = made = study_call(study_of(study))
     return made

@@ -1,27 +1,62 @@
 # Made from the declarations of the studies: python -m tests.house.calls_stub --write
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
-from treesens.python.studies import Gap
+from treesens.python.studies import Audit, Diff, Gap, Repair, Rules
+from treesens.python.types import Data, Model
 
-__all__ = ["count", "gap", "robust", "sets", "why"]
+__all__ = ["audit", "count", "diff", "gap", "learn_rules", "repair", "robust", "sets", "why"]
+
+def audit(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
+    typical: float | None = None,
+    typical_by: Literal["chow-liu", "isolation"] | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    tolerance: float = 1e-06,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    jobs: int = 2,
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    time_limit: float = 5.0,
+    seed: int = 0,
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+) -> Audit:
+    """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
+    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
+    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
+    what is known so far.
+    """
 
 def count(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "uniform",
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
     epsilon: float = 0.05,
     delta: float = 1e-06,
     negligible: float = 1e-06,
@@ -36,19 +71,42 @@ def count(
     what is known so far.
     """
 
-def gap(
-    model: Any,
-    data: Any = None,
+def diff(
+    old: Model,
+    new: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    protected: str | Sequence[str] = (),
+    time_limit: float = 60.0,
+    set_limit: float = 5.0,
+    tolerance: float = 1e-06,
+    seed: int = 0,
+) -> Diff:
+    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
+    seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
+    away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    """
+
+def gap(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
     close: float = 0.02,
     time_limit: float = 30.0,
     threads: int = 2,
@@ -61,10 +119,54 @@ def gap(
     rows count.
     """
 
+def learn_rules(
+    data: Data,
+    label: str | None = None,
+    *,
+    exceptions: float = 0.0,
+    rows: int = 30,
+    share: float = 0.01,
+    time_limit: float = 600.0,
+) -> Rules:
+    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
+    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
+    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
+    domains: `unfinished` names what there was no time for.
+    """
+
+def repair(
+    model: Model,
+    data: Data,
+    *,
+    label: str,
+    vary: str | Sequence[str | Sequence[str]],
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    swing: float | Sequence[float] | None = None,
+    test: Data | None = None,
+    output: str | Path | None = None,
+    method: Literal["auto", "average", "blend", "leaves"] = "auto",
+    keep: str | Sequence[str] = (),
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    time_limit: float = 120.0,
+    proof_time: float = 60.0,
+    seed: int = 0,
+    certificates: str | Path | None = None,
+) -> Repair:
+    """The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (several sizes: one each), and only if it is proved of that file.
+
+    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
+    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed. Times
+    are in seconds. UsageError for a promise that cannot be reached with the features that are to be kept.
+    """
+
 def robust(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     norm: Literal["linf", "l2", "l1", "l0"] = "linf",
@@ -80,46 +182,51 @@ def robust(
     """
 
 def sets(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     gap: float | None = None,
     margin: float | None = None,
-    features: Sequence[str] | None = None,
+    vary: str | Sequence[str] | None = None,
     most: int | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Sets:
     """Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `features` are those whose sets are asked about (default:
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
     all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def why(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     smallest: bool = False,
     most: int = 1,
-    without: Sequence[str] = (),
-    also: Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
+    without: str | Sequence[str] = (),
+    fixed: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    direction: Mapping[str, Literal["up", "down"]] | None = None,
+    permitted: Mapping[str, Sequence[float | str]] | None = None,
+    also: Literal["box", "radius", "recourse", "shap"] | Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
     range: tuple[float, float] | None = None,
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
     """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
     whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
-    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
-    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
-    returns what is known so far.
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

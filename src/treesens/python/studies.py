@@ -1,31 +1,20 @@
-"""Studies from Python: the audit and the largest gaps of a model, two models compared; over live objects and frames."""
+"""What studies of whole models return in Python: audits, largest gaps, two models compared, repairs, rules of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
-from treesens.compiler.base.interruption import interruptible
-from treesens.compiler.base.tolerance import RELATIVE, Tolerance
-from treesens.data.tables import Table
-from treesens.errors import UsageError, typed
-from treesens.python.questions import load, table_of
-from treesens.python.settings import check_choice, check_seconds, check_threshold, check_tolerance, check_whole
-from treesens.python.study_results import Columns, Records, StudyResult
-from treesens.report.notebook_progress import progress_bar
+from treesens.python.settings import check_choice
+from treesens.python.study_results import Called, Columns, StudyResult
+from treesens.records.plain import plain
 
 if TYPE_CHECKING:
-    from treesens.solve.measures import MeasureName
-    from treesens.studies.audit import Audit as Run
+    from treesens.studies.audit import AuditOptions
+    from treesens.studies.audit_facts import Audit as Run
     from treesens.studies.difference import Difference
-    from treesens.studies.typicality import TypicalLevel
-
-MOST_JOBS = 4096
 
 
 def _name(record: dict[str, Any]) -> str:
@@ -35,25 +24,27 @@ def _name(record: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit(Records):
+class Audit(StudyResult):
     """A finished audit: `records` one per (set of features, decision, gap), as `treesens audit --json` prints them.
 
     `frame()` has their numbers as columns; `audit[name]` is one of these columns.
     """
 
-    records: list[dict[str, Any]]
-    warnings: tuple[str, ...]
-    interrupted: bool
-    source: Any = field(repr=False)
     run: Run = field(repr=False)
-    settings: dict[str, Any] = field(repr=False)
+    options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
     """The files that it was made from: no report is written over them."""
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        run: Run = called.found.result
+        return cls(run.records, called.notes, run.interrupted, called.source, run, called.asked.options, called.inputs)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.studies.audit import columns_of
+        from treesens.studies.feature_audit import columns_of
 
         return columns_of(self.records)
 
@@ -89,7 +80,7 @@ class Audit(Records):
             check_writable(output)
         model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
-        facts = audit_facts(self.run, model, data, "ts.audit(…).report(…)", settings=self.settings, **heading)
+        facts = audit_facts(self.run, self.options.settings, model, data, "ts.audit(…).report(…)", **heading)
         write_report(place, self.records, facts)
         if pdf is not None:
             print_pdf(place, Path(pdf), str(heading["date"]))
@@ -104,7 +95,7 @@ class Audit(Records):
         check_choice("what", what, ("swing", "flips"))
         if what == "swing":
             swings = {_name(r): (r["max_swing"], r["max_swing_bound"]) for r in self.records}
-            return values_plot(swings, "largest swing of the score", axes)
+            return values_plot(swings, "largest swing (raw score)", axes)
         kind = "gap" if any("gap" in r for r in self.records) else "margin"
         curves: dict[str, list[tuple[float, float]]] = {}
         for r in self.records:
@@ -124,7 +115,7 @@ class Gap(StudyResult):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        names = ("verdict", "largest_gap", "largest_gap_bound", "closed", "reason")
+        names = ("verdict", "largest_gap", "largest_gap_bound", "unit", "closed", "reason")
         columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
         if any("classes" in r for r in self.records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
@@ -137,7 +128,8 @@ class Gap(StudyResult):
         from treesens.report.plots import values_plot
 
         gaps = {_name(r): (r["largest_gap"], r["largest_gap_bound"]) for r in self.records}
-        return values_plot(gaps, "largest gap", axes)
+        units = dict.fromkeys(r["unit"] for r in self.records)
+        return values_plot(gaps, f"largest gap ({', '.join(units)})", axes)
 
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
@@ -153,6 +145,12 @@ class Diff(Columns):
     interrupted: bool
     found: Difference = field(repr=False)
     source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        found = called.found
+        return cls(called.records[0], called.notes, found.interrupted, found.result, called.source)
 
     @property
     def verdict(self) -> str:
@@ -191,161 +189,28 @@ class Diff(Columns):
         return f"<two models: {self.verdict}{proved}{rows}>"
 
 
-@typed
-def audit(
-    model: Any,
-    data: Any,
-    *,
-    label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
-    gap: float | Sequence[float] | None = None,
-    margin: float | Sequence[float] | None = None,
-    threshold: float | None = None,
-    classes: Sequence[str | int] = (),
-    domain: str | Path | None = None,
-    replay: Literal["emulated", "library"] = "emulated",
-    measure: MeasureName | None = None,
-    typical: float | None = None,
-    typical_by: Literal["chow-liu", "isolation"] = "chow-liu",
-    real: Sequence[str] = (),
-    time_limit: float = 5.0,
-    tolerance: float = RELATIVE,
-    jobs: int = 2,
-    seed: int = 0,
-) -> Audit:
-    """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+@dataclass(frozen=True, eq=False)
+class Repair(StudyResult):
+    """Repaired models: `records` as `treesens repair --json` prints them, one per size, the largest size first."""
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
-    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
-    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
-    what is known so far.
-    """
-    from treesens.studies.audit import audit as run
-    from treesens.studies.audit_set import AuditOptions
-    from treesens.studies.domain_file import read_domain
-    from treesens.studies.questions import sizes_of
-
-    check_choice("replay", replay, ("emulated", "library"))
-    _check_common(time_limit, jobs, seed)
-    check_tolerance("tolerance", tolerance, most=1.0)
-    found = None
-    with one_run() as reading, interruptible() as interruption, progress_bar("auditing") as advance:
-        loaded, names = load(model), tuple(map(str, classes))
-        cut = None if threshold is None else check_threshold(threshold)
-        gaps = sizes_of(loaded, numbers_of(gap), numbers_of(margin), cut, names)
-        options = AuditOptions(time_limit, jobs, seed, replay_in_library=replay == "library", real=real)
-        options.threshold, options.classes = cut, names
-        options.domain = read_domain(None if domain is None else Path(domain))
-        options.tolerance = Tolerance(tolerance)
-        options.measure = None if measure is None else check_measure_name(measure)
-        options.typical = _level(typical, typical_by, data)
-        table, sets = table_of(data, label, None), sets_of(vary)
-        found = run(loaded, table, varied=sets, gaps=gaps, options=options, stop=interruption.event, on_record=advance)
-    if found is None:
-        raise KeyboardInterrupt
-    settings = {"seconds per set": time_limit, "sets at a time": jobs, "seed": seed, "replay": replay}
-    source = loaded.ensemble.source.path
-    inputs = reading.inputs | ({Path(source).resolve()} if source else set())
-    return Audit(found.records, found.warnings, found.interrupted, data, found, settings, tuple(sorted(inputs)))
-
-
-@typed
-def diff(
-    old: Any,
-    new: Any,
-    data: Any = None,
-    *,
-    label: str | None = None,
-    gap: float | Sequence[float] | None = None,
-    margin: float | Sequence[float] | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
-    time_limit: float = 60.0,
-    set_limit: float = 5.0,
-    tolerance: float = RELATIVE,
-    seed: int = 0,
-) -> Diff:
-    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
-    seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
-    away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
-    """
-    from treesens.studies.audit_set import AuditOptions
-    from treesens.studies.difference import difference
-    from treesens.studies.questions import gaps_of
-
-    _check_common(time_limit, 1, seed)
-    check_seconds("set_limit", set_limit)
-    check_tolerance("tolerance", tolerance, most=1.0)
-    gaps = gaps_of(numbers_of(gap), numbers_of(margin)) if gap is not None or margin is not None else []
-    found = None
-    with interruptible() as interruption:
-        table = None if data is None else table_of(data, label, None)
-        found = difference(
-            load(old),
-            load(new),
-            table,
-            time_limit=time_limit,
-            seed=seed,
-            stop=interruption.event,
-            gaps=gaps,
-            varied=sets_of(vary),
-            audit=AuditOptions(set_limit, seed=seed, tolerance=Tolerance(tolerance)),
-            tolerance=tolerance,
-        )
-    if found is None:
-        raise KeyboardInterrupt
-    return Diff(found.record(), found.warnings, found.interrupted, found, data)
-
-
-def _level(typical: float | None, by: str, data: Any) -> TypicalLevel | None:
-    """A percentage and a way as they are given. UsageError for one that is none, and without rows to learn from."""
-    from treesens.grammar.tree.words import TYPICAL_WAYS
-    from treesens.studies.typicality import typical_level
-
-    check_choice("typical_by", by, TYPICAL_WAYS)
-    return None if typical is None else typical_level(str(typical), by, has_table=data is not None)
-
-
-def check_measure_name(measure: MeasureName) -> MeasureName:
-    """The name of a measure. UsageError for one that is none."""
-    from treesens.solve.measures import MEASURES
-
-    check_choice("measure", measure, MEASURES)
-    return measure
-
-
-def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
-    """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
-    if source is None or isinstance(source, str | Path | Table):
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The prices, on rows that were held out if there are any: a list per column."""
+        prices = [list(r["prices"].values())[-1] if r["proved"] else {} for r in self.records]
+        columns: dict[str, list[Any]] = {name: [r[name] for r in self.records] for name in ("size", "method", "proved")}
+        for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
+            columns[name] = [price.get(name) for price in prices]
         return columns
-    import narwhals as nw
 
-    namespace = nw.get_native_namespace(nw.from_native(source, eager_only=True))
-    return nw.from_dict(columns, backend=namespace).to_native()
-
-
-def _check_common(time_limit: float, jobs: int, seed: int) -> None:
-    check_seconds("time_limit", time_limit)
-    check_whole("jobs", jobs, 1, MOST_JOBS)
-    check_whole("seed", seed, 0, 2**31 - 1)
+    def __repr__(self) -> str:
+        return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"
 
 
-def sets_of(vary: Sequence[str | Sequence[str]] | None) -> list[list[str]] | None:
-    """Sets of features as lists of names."""
-    return None if vary is None else [[group] if isinstance(group, str) else list(group) for group in vary]
+class Rules(dict[str, Any]):
+    """What holds in every row of a table, as `treesens learn rules --json` prints it."""
 
-
-def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. UsageError for what is none."""
-    if given is None:
-        return []
-    if isinstance(given, str):
-        raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
-    try:
-        return [repr(float(x)) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
-    except (TypeError, ValueError):
-        raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        told = plain(called.found.result)
+        return cls({name: part for name, part in told.items() if name not in {"schema_version", "data"}})

@@ -5,6 +5,7 @@ A field that may be left out has the default ABSENT. A name that Python keeps fo
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -67,6 +68,40 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def recorded(hint: Any, value: Any) -> Any:
+    """Plain data as the records of a type, the way back from `plain`. TypeError for a field that no record declares."""
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    if origin is Annotated:
+        return recorded(parts[0], value)
+    if origin in (typing.Union, types.UnionType):
+        return recorded(next((part for part in parts if _fits(part, value)), Any), value)
+    if origin is list and isinstance(value, list):
+        return [recorded(parts[0], part) for part in value]
+    if origin is dict and isinstance(value, dict):
+        return {key: recorded(parts[1], part) for key, part in value.items()}
+    if not is_dataclass(hint) or not isinstance(value, dict):
+        return value
+    known = _fields_of(typing.cast(type, hint))
+    if unknown := sorted(set(value) - set(known)):
+        raise TypeError(f"{hint} declares no field {', '.join(unknown)}")
+    return typing.cast(Any, hint)(**{known[key][0]: recorded(known[key][1], part) for key, part in value.items()})
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a value has the shape of a type that says more than its name."""
+    origin = get_origin(hint) or hint
+    return (isinstance(value, dict) and (origin is dict or is_dataclass(origin))) or (
+        isinstance(value, list) and origin is list
+    )
+
+
+@functools.cache
+def _fields_of(kind: type) -> dict[str, tuple[str, Any]]:
+    """The fields of a class of records by their words, each with its name and its type."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {_key(field): (field.name, hints[field.name]) for field in fields(kind)}
 
 
 def document_schema(kind: Any, title: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
-
-PromiseKind = Literal["gap", "margin", "swing"]
+from treesens.studies.repair import PromiseKind
 
 
 @dataclass(frozen=True)

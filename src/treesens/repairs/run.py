@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.base.files import write_atomically
+from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
@@ -24,16 +24,16 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record
+from treesens.records.plain import recorded
 from treesens.repairs.candidate import Editor
 from treesens.repairs.forest import Forest
 from treesens.repairs.loss import Labelled, labelled, loss_name, losses
 from treesens.repairs.pairs import Climber, Pairs
 from treesens.repairs.prices import prices_of
 from treesens.repairs.program import ROOM, Program, Variables
-from treesens.repairs.proof import Asking, Decided, Promise, PromiseKind, largest_swing, questions_for, settle
-
-Method = Literal["auto", "average", "blend", "leaves"]
-METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
+from treesens.repairs.proof import Asking, Decided, Promise, largest_swing, questions_for, settle
+from treesens.studies import study
+from treesens.studies.repair import Method, RepairOptions, RepairRecord
 
 _HALVINGS = 8
 _MOST_ENTRIES = 1_000_000
@@ -48,40 +48,6 @@ _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
 """Parts of the mean that are blended in, one after the other, until the written file is proved."""
 _CHECKED_ROWS = 1000
 _SWING_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class RepairOptions:
-    """What a repair must reach and how: an option of the command each.
-
-    Times are in seconds: `time_limit` for the search for the best leaves of one size, `proof_time` for each proof.
-    """
-
-    vary: tuple[tuple[str, ...], ...]
-    """Sets of features; every set keeps its promise by itself."""
-    kind: PromiseKind = "gap"
-    """What `sizes` are: gaps in probability (values of a regressor), margins of both sides, or swings of the raw score."""
-    sizes: tuple[Fraction, ...] = (Fraction(1, 10),)
-    """One repaired model each."""
-    method: Method = "auto"
-    """`auto`: of the others the one with the least loss on the training rows."""
-    keep: tuple[str, ...] = ()
-    """Trees that ask for these features stay as they are."""
-    threshold: Fraction | None = None
-    """The decision is probability >= threshold; None: the model's own."""
-    classes: tuple[str, ...] = ()
-    """Classes of the decision; none: all."""
-    domain: tuple[ast.Declaration, ...] = ()
-    """What inputs are possible; nothing: every number."""
-    time_limit: float = 120.0
-    proof_time: float = 60.0
-    seed: int = 0
-    certificates: Path | None = None
-    """The folder of the certificates."""
-
-    def decided(self) -> Decided:
-        """What decides."""
-        return Decided(self.threshold, self.classes, self.domain)
 
 
 @dataclass
@@ -125,8 +91,8 @@ class Repair:
         self.random = np.random.default_rng(options.seed)
         names = model.ensemble.feature_names
         self._known("--keep", options.keep)
-        questions_for(model, self.promises(options.sizes[0]), options.decided())
-        varied = sorted({names.index(name) for group in options.vary for name in group})
+        questions_for(model, self.promises(options.sizes[0]), decided_by(options))
+        varied = sorted({names.index(name) for group in options.groups for name in group})
         if both := sorted({names[f] for f in varied} & set(options.keep)):
             raise UsageError(f"`{both[0]}` is both varied and kept", remedy="leave it out of --keep")
         self.forest = Forest(model.ensemble, varied, [names.index(name) for name in options.keep])
@@ -144,7 +110,7 @@ class Repair:
 
     def promises(self, size: Fraction) -> list[Promise]:
         """A promise per set of features."""
-        return [Promise(group, self.options.kind, size) for group in self.options.vary]
+        return [Promise(group, self.options.kind, size) for group in self.options.groups]
 
     def reach(self, size: Fraction, say: Say) -> Repaired:
         """The repaired model of one size. UsageError if no method can reach it."""
@@ -233,7 +199,7 @@ class Repair:
         """
         options, proofs = self.options, []
         decided, going_on = (
-            options.decided(),
+            decided_by(options),
             threading.Event(),
         )  # a Ctrl-C has ended the search; what it found is proved
         with tempfile.TemporaryDirectory() as made:
@@ -332,7 +298,7 @@ class _Search:
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
         model = self.repair.editor.candidate(values)
-        asked = list(enumerate(questions_for(model, self.repair.promises(self.size), options.decided())))
+        asked = list(enumerate(questions_for(model, self.repair.promises(self.size), decided_by(options))))
         for number, asking in asked[self._first :] + asked[: self._first]:
             result = settle(asking, model, seconds=seconds, stop=self.repair.stop)
             if result.verdict is not Verdict.NONE:
@@ -367,7 +333,7 @@ class _Search:
         program = repair.program()
         program.forget()
         model = repair.editor.candidate(repair.variables.original)
-        asked = questions_for(model, repair.promises(self.size), repair.options.decided())
+        asked = questions_for(model, repair.promises(self.size), decided_by(repair.options))
         climbers = [Climber(asking, model.ensemble, repair.options.seed + n) for n, asking in enumerate(asked)]
         rows = repair.train.rows
         sample = rows[repair.random.choice(len(rows), min(len(rows), 2000), replace=False)]
@@ -491,6 +457,27 @@ def repair_all(
             break
         found.append(repair.reach(size, say))
     return found
+
+
+def decided_by(options: RepairOptions) -> Decided:
+    """What decides."""
+    return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
+
+
+def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
+    """What the study finds; files that are proved are written."""
+    options, train = asked.options, asked.table
+    if train is None or train.label is None:
+        raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
+    held_out = cast("Table | None", options.test)
+    for size in options.sizes if options.output is not None else ():
+        assert options.output is not None
+        check_writable(place_of(options.output, size, options))
+    found = repair_all(asked.model, train, held_out, train.label, options, asked.stop, asked.say)
+    if options.output is not None:
+        write_all(options.output, found, options)
+    records: list[RepairRecord] = [recorded(RepairRecord, one.record()) for one in found]
+    return study.Found(records, (), asked.stop.is_set(), all(one.proved for one in records), found)
 
 
 def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:

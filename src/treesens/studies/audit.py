@@ -1,121 +1,141 @@
-"""The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
-
-For a set F one exact sweep over the rows answers all gaps at once: a row that flips is a verified pair at distance 0 from the
-data. If no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
-smaller gap answers larger ones, and so does a bound on the largest swing, which is searched for in the time that is left.
-"""
+"""The declaration of `audit`: every feature and gap on real rows. How it is done is in `feature_audit.py`."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.query.query import Query
-from treesens.data.alignment import align_table, distinct
-from treesens.data.tables import Table
-from treesens.frontends.base import LoadedModel
-from treesens.grammar.tree import ast
-from treesens.solve.afterwards import answered
-from treesens.studies.audit_set import AuditOptions, SetAudit
-from treesens.studies.questions import Gap, questions_of, sets_of
-from treesens.studies.running import as_finished, one_at_a_time
+from treesens.compiler.base.tolerance import RELATIVE, Tolerance
+from treesens.studies import shared_options as shared
+from treesens.studies.audit_records import AuditDocument, AuditRecord
+from treesens.studies.kinds import Flag, InputFile, OutputPath, Text
+from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+    from treesens.solve.measures import MeasureName
 
-@dataclass
-class Audit:
-    """Records per (varied set, gap), in the order of the request, with what they are about."""
-
-    model: LoadedModel
-    table: Table
-    records: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
-    seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
-    query: Query | None = None
-    """Of the first question: its domain is that of all."""
-    declared: set[str] = field(default_factory=set)
-    """Features whose domain somebody wrote down."""
+REPORT = Option(
+    OutputPath(),
+    "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
+    door=Door.COMMAND,
+    more="The page names the SHA-256 of the records.",
+)
+FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
+PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+PURPOSE = Option(InputFile(), "A TOML file with title, owner, purpose, … of the report.", door=Door.COMMAND)
+DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_EPOCH, or today).", door=Door.COMMAND)
 
 
-def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
-    """A warning about sets of features that have one value each in the data: nothing can change there."""
-    single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
-    listed = [" and ".join(f"`{name}`" for name in group) for group in groups if single.issuperset(group)]
-    if not listed:
-        return []
-    have = "has" if len(listed) == 1 else "have"
-    return [
-        f"warning: {', '.join(listed)} {have} a single value in {table.name}: the audit finds nothing to change there"
-    ]
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """What is audited: `time_limit` in seconds for each set of features.
 
+    With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap; with
+    `typical` it says what is left among typical inputs, which takes it once more for every set.
+    """
 
-def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
-    """The audit of a set, whose failure costs no other set its answers."""
-    return lambda: answered(f"the audit of {' and '.join(one.questions.varied)}", one.run, one.lost)
-
-
-def audit(
-    model: LoadedModel,
-    table: Table,
-    *,
-    varied: Sequence[Sequence[str]] | None = None,
-    gaps: Sequence[Gap],
-    options: AuditOptions,
-    stop: threading.Event | None = None,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
-) -> Audit:
-    """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
-    start = time.perf_counter()
-    table = align_table(model, table)
-    groups = sets_of(model, varied)
-    diagnostics = Diagnostics()
-    asked = options.asked(gaps[0].kind)
-    questions = questions_of(
-        model,
-        table,
-        groups,
-        gaps,
-        diagnostics,
-        asked=asked,
-        real=options.real,
-        domain=options.domain,
-        typical=options.typical,
+    gap: Sequence[str] = given(shared.GAP, ())
+    margin: Sequence[str] = given(shared.MARGIN, ())
+    measure: MeasureName | None = given(
+        shared.MEASURE,
+        None,
+        "Also the share of inputs that flip, by this measure (docs/measures.md).",
+        "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
-    warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
-    result = Audit(model, table, warnings=tuple(warnings))
-    result.query = questions[0].swing.query if questions else None
-    result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
-    halt = stop or threading.Event()
-    library_predict = [one_at_a_time(model.replay)] if options.replay_in_library else None
-    done: dict[int, list[dict[str, Any]]] = {}
-    for number, records in as_finished(
-        [_kept(SetAudit(q, options, library_predict, halt)) for q in questions], options.jobs
-    ):
-        done[number] = records
-        if on_record is not None:
-            for item in records:
-                on_record(item)
-    result.records = [item for i in sorted(done) for item in done[i]]
-    result.interrupted = halt.is_set()
-    result.seconds = time.perf_counter() - start
-    return result
+    report: Path | None = given(REPORT, None)
+    force: bool = given(FORCE, False)
+    pdf: Path | None = given(PDF, None)
+    purpose: Path | None = given(PURPOSE, None)
+    date: str | None = given(DATE, None)
+    typical: str | None = given(
+        shared.TYPICAL,
+        None,
+        "Also what is left if both inputs are typical of the data, e.g. 95%: in the region that holds so many fresh ones.",
+        "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
+        "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
+    )
+    typical_by: str | None = given(shared.TYPICAL_BY, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, ())
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    tolerance: float = given(shared.TOLERANCE, RELATIVE)
+    absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
+    optimal: bool = given(shared.OPTIMAL, False)
+    vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    jobs: int = given(shared.JOBS, 2)
+    real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    budget: Mapping[str, int] | None = given(shared.BUDGET, None)
+    time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per set.")
+    seed: int = given(shared.SEED, 0)
+    replay: str = given(shared.REPLAY, "emulated")
+
+    @property
+    def near_enough(self) -> Tolerance:
+        """How near the bound of a largest swing has to be to its value."""
+        return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a reader has to know of how the answers were searched for."""
+        return {
+            "seconds per set": self.time_limit,
+            "sets at a time": self.jobs,
+            "seed": self.seed,
+            "replay": self.replay,
+        }
 
 
-def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The numbers of an audit as columns, one entry per record."""
-    kind = "gap" if any("gap" in r for r in records) else "margin"
-    near = [r.get("nearest_row") or {} for r in records]
-    columns = {"varied": [", ".join(r["varied"]) for r in records], kind: [r[kind] for r in records]}
-    if any("classes" in r for r in records):
-        columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in records]
-    for name in ("rows", "rows_flipped", "verdict", "max_swing", "max_swing_bound"):
-        columns[name] = [r[name] for r in records]
-    return {
-        **columns,
-        "nearest_row": [n.get("index") for n in near],
-        "distance_l2": [n.get("distance_l2") for n in near],
-    }
+def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDocument:
+    """All records, with the facts that a reader needs to judge and to repeat them."""
+    from treesens.records.plain import recorded
+    from treesens.studies.audit_facts import audit_facts
+
+    facts = audit_facts(found.result, asked.options.settings, asked.files[0], asked.files[1], asked.command)
+    made: AuditDocument = recorded(AuditDocument, {**facts, "results": []})
+    made.results.extend(found.records)
+    return made
+
+
+STUDY = Study(
+    name="audit",
+    title="an audit: treesens audit --json, and the JSON beside its page",
+    text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
+    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for
+    every two classes, regressors one about their value.
+
+    Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    interrupted.
+    """,
+    call="""\
+    The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
+    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
+    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
+    what is known so far.
+    """,
+    options=AuditOptions,
+    ask="treesens.studies.feature_audit:ask",
+    record=AuditRecord,
+    document=document,
+    table="CSV or Parquet: the rows to try.",
+    needs_table=True,
+    fails={
+        "found": lambda records: any(one.verdict == "found" for one in records),
+        "rows": lambda records: any(one.rows_flipped for one in records),
+        "protected": lambda records: any(one.verdict == "found" and one.protected is True for one in records),
+    },
+    fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
+    flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
+    work="auditing",
+    total="treesens.studies.feature_audit:total",
+)

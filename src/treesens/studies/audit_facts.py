@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import treesens
+from treesens.compiler.query.query import Query
+from treesens.data.proxies import proxies
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
 from treesens.records.domains import domain_records, rule_records
 from treesens.records.plain import SCHEMA_VERSION
-from treesens.studies.audit import Audit
 
 
-def audit_facts(found: Audit, model: str, data: str, command: str, **more: Any) -> dict[str, Any]:
+@dataclass
+class Audit:
+    """Records per (varied set, gap), in the order of the request, with what they are about."""
+
+    model: LoadedModel
+    table: Table
+    records: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    query: Query | None = None
+    """Of the first question: its domain is that of all."""
+    declared: set[str] = field(default_factory=set)
+    """Features whose domain somebody wrote down."""
+
+
+def audit_facts(
+    found: Audit, settings: Mapping[str, Any], model: str | None, data: str | None, command: str, **more: Any
+) -> dict[str, Any]:
     """The facts of a finished audit of files (or of what stands for them); `more` goes in as it is."""
     ensemble = found.model.ensemble
     rows = {record["rows"] for record in found.records}
@@ -46,5 +69,27 @@ def audit_facts(found: Audit, model: str, data: str, command: str, **more: Any) 
         "warnings": list(found.warnings),
         "interrupted": found.interrupted,
         "seconds": round(found.seconds, 3),
+        "settings": dict(settings),
+        **({"meaning": _meaning(found)} if found.model.meaning else {}),
         **more,
+    }
+
+
+def _meaning(found: Audit) -> dict[str, Any]:
+    """What is said of the model, with the features that carry the protected ones."""
+    meaning, swings = found.model.meaning, dict[str, float]()
+    for record in found.records:
+        if len(record["varied"]) == 1:
+            swings[record["varied"][0]] = max(record["max_swing"] or 0.0, swings.get(record["varied"][0], 0.0))
+    carried = [
+        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), "max_swing": swings.get(one.feature)}
+        for name in meaning.protected
+        if name in found.table
+        for one in proxies(found.table, name)
+    ]
+    return {
+        "protected": list(meaning.protected),
+        "proxies": carried,
+        "classes": dict(meaning.classes),
+        "favourable": meaning.favourable,
     }

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,23 +13,21 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.tolerance import USUAL, Tolerance
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
-from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
-from treesens.solve.measures import MeasureName
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
+from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.count import CountOptions
-from treesens.studies.decisions import Asked, Between, Kind
+from treesens.studies.decisions import Between
 from treesens.studies.questions import Gap, Questions
 from treesens.studies.shares import Unit, check_countable, share_record
 from treesens.studies.sweeps import RowSweep
@@ -49,34 +44,6 @@ _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
 
 
-@dataclass
-class AuditOptions:
-    """`time_limit` in seconds for each set of features; `replay_in_library` replays witnesses in the library itself.
-
-    Features in `real` take fractions although their columns hold whole numbers; `domain` declares others. The decision is that
-    of the model if there is no `threshold`; `classes` chooses some of its classes (see `decisions_of`).
-    With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap.
-    """
-
-    time_limit: float = 5.0
-    jobs: int = 2
-    seed: int = 0
-    replay_in_library: bool = False
-    real: Sequence[str] = ()
-    certificates: Path | None = None
-    threshold: Fraction | None = None
-    classes: Sequence[str] = ()
-    domain: Sequence[ast.Declaration] = ()
-    measure: MeasureName | None = None
-    typical: TypicalLevel | None = None
-    """Records also say what is left among typical inputs, which takes `time_limit` once more for every set."""
-    tolerance: Tolerance = USUAL
-
-    def asked(self, kind: Kind) -> Asked:
-        """What is asked for, with sizes of this kind."""
-        return Asked(kind, self.threshold, tuple(self.classes))
-
-
 class SetAudit:
     """One set of features and one decision: the sweep, the largest swing, and every gap."""
 
@@ -84,6 +51,7 @@ class SetAudit:
         self,
         questions: Questions,
         options: AuditOptions,
+        level: TypicalLevel | None,
         library_predict: list[LibraryReplay] | None,
         stop: threading.Event,
     ) -> None:
@@ -93,7 +61,7 @@ class SetAudit:
         self.budget = Budget.of(0.0, stop)
         self.limit = options.time_limit
         self.certificates = options.certificates
-        self.level = options.typical
+        self.level = level
         self.counting = (
             None
             if options.measure is None
@@ -104,7 +72,7 @@ class SetAudit:
             check_countable(questions.gaps[0][1], options.measure)
         self.base = Options(
             backend="native", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
-        ).asking_for(options.tolerance)
+        ).asking_for(options.near_enough)
 
     def run(self) -> list[dict[str, Any]]:
         if self.stop.is_set():

@@ -30,13 +30,16 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
+from treesens.records.plain import recorded
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.studies.audit_set import AuditOptions
+from treesens.studies.audit import AuditOptions
 from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
 from treesens.studies.decisions import label_of_class
-from treesens.studies.questions import Gap
+from treesens.studies.diff import DiffOptions, DiffRecord
+from treesens.studies.questions import Gap, gaps_of
+from treesens.studies.study import Asking, Found
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""
@@ -135,6 +138,31 @@ class Difference:
             "sensitivities": None if self.sensitivities is None else [one.record() for one in self.sensitivities],
             "interrupted": self.interrupted,
         }
+
+
+def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
+    """What the study finds."""
+    options, (old, new) = asked.options, asked.models
+    gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
+    if options.vary and not gaps:
+        raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
+    audit = AuditOptions(time_limit=options.set_limit, seed=options.seed, tolerance=options.near_enough)
+    found = difference(
+        old,
+        new,
+        asked.table,
+        time_limit=options.time_limit,
+        seed=options.seed,
+        stop=asked.stop,
+        gaps=gaps,
+        varied=options.vary,
+        audit=audit,
+        tolerance=options.near_enough,
+    )
+    record: DiffRecord = recorded(DiffRecord, found.record())
+    changes = [one.change for one in record.sensitivities or ()]
+    closed = all(score.status != Closeness.OPEN for score in record.scores)
+    return Found([record], found.warnings, found.interrupted, closed and "unknown" not in changes, found)
 
 
 def difference(

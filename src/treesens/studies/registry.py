@@ -11,6 +11,7 @@ from typing import Any
 from treesens.studies.study import Study
 
 STUDIES: dict[str, tuple[str, str]] = {
+    "audit": ("treesens.studies.audit", "Try every feature and gap on real rows."),
     "gap": ("treesens.studies.gap", "The largest gap of every feature, with its proof."),
     "count": ("treesens.studies.count", "How much of the inputs a feature flips, and who is concerned."),
     "sets": (
@@ -20,10 +21,20 @@ STUDIES: dict[str, tuple[str, str]] = {
     "range": ("treesens.studies.range", "The smallest and the largest score, with their proofs."),
     "robust": ("treesens.studies.robust", "How far rows are from another class, with proofs."),
     "why": ("treesens.studies.why", "Which values of a row decide its class, and what would change it."),
+    "learn": ("treesens.studies.learn", "Mine domains and rules from a table, as text of the language."),
+    "diff": ("treesens.studies.diff", "Compare two models: equal, or how far apart, with proofs; which rows change."),
+    "repair": ("treesens.studies.repair", "Make a model less sensitive, in its library's file, with the proof."),
 }
+CALLS = {"learn_rules": "learn"}
+"""Calls whose names are not those of their studies."""
 
 
 def study_of(name: str) -> Study[Any, Any]:
     """A study by its name."""
     study: Study[Any, Any] = import_module(STUDIES[name][0]).STUDY
     return study
+
+
+def is_call(name: str) -> bool:
+    """Whether a name is that of a study, or of its call."""
+    return name in STUDIES or name in CALLS

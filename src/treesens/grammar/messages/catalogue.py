@@ -307,6 +307,9 @@ E311 number not storable
 E312 domain without a width
   distances are measured in widths of the domains of the features
   declare a finite domain for the feature
+E313 missing without a prediction
+  the model predicts nothing for inputs in which this feature is missing
+  declare the feature without `or missing`, and leave such rows out of a table that gives the domain
 """
 )
 

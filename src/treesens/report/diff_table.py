@@ -1,0 +1,66 @@
+"""Two models compared, in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treesens.compiler.base.tolerance import Closeness, Tolerance
+from treesens.report.audit_table import varied_of
+from treesens.report.show import out
+from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
+from treesens.studies.diff import CHANGES
+
+
+def _status(score: dict[str, Any]) -> str:
+    """`optimal`, within which tolerance a bound is closed, or `open`."""
+    if score["status"] != Closeness.WITHIN:
+        return str(score["status"])
+    return f"closed within {Tolerance(**score['tolerance']).words()}"
+
+
+def show_difference(records: Sequence[dict[str, Any]]) -> None:
+    """The verdict, the largest differences, rows that change, and sensitivities."""
+    (record,) = records
+    bound = record["bound"]
+    words = {
+        "equal": "equal: proved for every input of the domain",
+        "close": f"no input was found that shows a difference; proved: no score differs by more than {bound}",
+        "different": "different" + ("" if bound is None else f"; proved: no score differs by more than {bound:.6g}"),
+        "unknown": "unknown: nothing was found, and not all is proved",
+    }
+    say_wrapped(words[record["verdict"]])
+    table = Table(box=None, pad_edge=False)
+    for name in ("score", "direction", "largest difference", "proved bound", "", "input"):
+        table.add_column(name)
+    for score in record["scores"]:
+        value, limit = score["largest"], score["bound"]
+        shown = ", ".join(f"{k} {v}" for k, v in (score["input"] or {}).items()) if value else ""
+        numbers = ("–" if x is None else f"{x:.6g}" for x in (value, limit))
+        table.add_row(score["score"], score["direction"], *numbers, _status(score), shown)
+    table.print_fitted(out(), ("input",))
+    rows = record["data"]
+    if rows is not None:
+        listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
+        say_wrapped(
+            f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
+            f"the largest difference of a score on them is {rows['largest_difference']:.6g}"
+        )
+    if record["sensitivities"] is not None:
+        _show_sensitivities(record["sensitivities"])
+
+
+def _show_sensitivities(records: list[dict[str, Any]]) -> None:
+    """Protected features, and then what changes first; a line per set of features and gap."""
+    several = any("classes" in one for one in records)
+    table = Table(box=None, pad_edge=False)
+    for name in ("varied", "gap", *(("classes",) if several else ()), "sensitivity", "rows that flip", "largest swing"):
+        table.add_column(name)
+    for one in sorted(records, key=lambda one: (not one.get("protected"), CHANGES.index(one["change"]))):
+        sides = [one["old"], one["new"]]
+        rows = " → ".join(str(side["rows_flipped"]) for side in sides)
+        swings = " → ".join("–" if side["max_swing"] is None else f"{side['max_swing']:.4g}" for side in sides)
+        classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
+        table.add_row(varied_of(one), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings)
+    table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))

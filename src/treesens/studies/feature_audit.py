@@ -1,0 +1,149 @@
+"""The audit: every feature (or set of features) and every gap over one model and one table, without a question file.
+
+For a set F one exact sweep over the rows answers all gaps at once: a row that flips is a verified pair at distance 0 from the
+data. If no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
+smaller gap answers larger ones, and so does a bound on the largest swing, which is searched for in the time that is left.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.data.alignment import align_table, distinct
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.plain import recorded
+from treesens.solve.afterwards import answered
+from treesens.studies.audit import AuditOptions
+from treesens.studies.audit_facts import Audit
+from treesens.studies.audit_records import AuditRecord
+from treesens.studies.audit_set import SetAudit
+from treesens.studies.decisions import Asked, decisions_of
+from treesens.studies.questions import Gap, questions_of, sets_of, sizes_of
+from treesens.studies.running import as_finished, library_of
+from treesens.studies.study import Asking, Found
+from treesens.studies.typicality import typical_level
+
+
+def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
+    """What the study finds."""
+    assert asked.table is not None
+    options = asked.options
+    found = audit(
+        asked.model,
+        asked.table,
+        varied=options.vary,
+        gaps=_gaps(asked),
+        options=options,
+        stop=asked.stop,
+        on_record=asked.advance,
+    )
+    records = [recorded(AuditRecord, one) for one in found.records]
+    decided = all(one["verdict"] != "unknown" for one in found.records)
+    return Found(records, found.warnings, found.interrupted, decided, found)
+
+
+def total(asked: Asking[AuditOptions]) -> int:
+    """How many records there will be."""
+    options, gaps, model = asked.options, _gaps(asked), asked.model.ensemble
+    sets = len(options.vary) if options.vary is not None else model.n_features
+    decisions = decisions_of(model, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
+    return len(gaps) * sets * len(decisions)
+
+
+def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
+    options = asked.options
+    return sizes_of(asked.model, options.gap, options.margin, options.threshold, options.classes)
+
+
+def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
+    """A record that says so if it is about a protected feature."""
+    if not model.meaning.is_protected(record["varied"]):
+        return record
+    return {"varied": record["varied"], "protected": True, **record}
+
+
+def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
+    """A warning about sets of features that have one value each in the data: nothing can change there."""
+    single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
+    listed = [" and ".join(f"`{name}`" for name in group) for group in groups if single.issuperset(group)]
+    if not listed:
+        return []
+    have = "has" if len(listed) == 1 else "have"
+    return [
+        f"warning: {', '.join(listed)} {have} a single value in {table.name}: the audit finds nothing to change there"
+    ]
+
+
+def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
+    """The audit of a set, whose failure costs no other set its answers."""
+    return lambda: answered(f"the audit of {' and '.join(one.questions.varied)}", one.run, one.lost)
+
+
+def audit(
+    model: LoadedModel,
+    table: Table,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    gaps: Sequence[Gap],
+    options: AuditOptions,
+    stop: threading.Event | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+) -> Audit:
+    """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
+    start = time.perf_counter()
+    table = align_table(model, table)
+    groups = sets_of(model, varied)
+    diagnostics = Diagnostics()
+    asked = Asked(gaps[0].kind, options.threshold, tuple(options.classes))
+    level = typical_level(options.typical, options.typical_by, has_table=True)
+    questions = questions_of(
+        model,
+        table,
+        groups,
+        gaps,
+        diagnostics,
+        asked=asked,
+        real=options.real,
+        domain=options.domain,
+        typical=level,
+    )
+    warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
+    result = Audit(model, table, warnings=tuple(warnings))
+    result.query = questions[0].swing.query if questions else None
+    result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
+    halt = stop or threading.Event()
+    library_predict = library_of(model, options.replay)
+    done: dict[int, list[dict[str, Any]]] = {}
+    for number, records in as_finished(
+        [_kept(SetAudit(q, options, level, library_predict, halt)) for q in questions], options.jobs
+    ):
+        done[number] = records
+        if on_record is not None:
+            for item in records:
+                on_record(item)
+    result.records = [_marked(item, model) for i in sorted(done) for item in done[i]]
+    result.interrupted = halt.is_set()
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The numbers of an audit as columns, one entry per record."""
+    kind = "gap" if any("gap" in r for r in records) else "margin"
+    near = [r.get("nearest_row") or {} for r in records]
+    columns = {"varied": [", ".join(r["varied"]) for r in records], kind: [r[kind] for r in records]}
+    if any("classes" in r for r in records):
+        columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in records]
+    for name in ("rows", "rows_flipped", "verdict", "max_swing", "max_swing_bound"):
+        columns[name] = [r[name] for r in records]
+    return {
+        **columns,
+        "nearest_row": [n.get("index") for n in near],
+        "distance_l2": [n.get("distance_l2") for n in near],
+    }
