@@ -49,10 +49,11 @@ class Unbound(Exception):
 class Declarations:
     """What the queries of a file may refer to.
 
-    A model or table that could not be loaded is None: its error has been reported.
+    A model or table that could not be loaded is None: its error has been reported. Paths are relative to `base`.
     """
 
     diagnostics: Diagnostics
+    base: Path = Path()
     models: dict[str, LoadedModel | None] = field(default_factory=dict)
     tables: dict[str, Table | None] = field(default_factory=dict)
     features: dict[str, ast.Feature] = field(default_factory=dict)
@@ -133,7 +134,7 @@ def read_declarations(
     file: ast.File, base: Path, load_model: LoadModel, load_table: LoadTable, diagnostics: Diagnostics
 ) -> Declarations:
     """Loads models and tables and checks what can be checked without a query."""
-    found = Declarations(diagnostics)
+    found = Declarations(diagnostics, base)
     queries: dict[str, ast.Name] = {}
     for node in file.declarations:
         match node:

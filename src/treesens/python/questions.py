@@ -112,6 +112,13 @@ def bound_tree(
     file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None, diagnostics: Diagnostics
 ) -> ResolvedFile:
     """The typed questions of a syntax tree over live models and frames."""
+    arguments: dict[str, object] = {"models": models, "data": data}
+    for argument, given in arguments.items():
+        if given is not None and not isinstance(given, Mapping):
+            remedy = f'write `{argument}={{"NAME": ..}}`'
+            raise UsageError(
+                f"`{argument}` maps the names of the text to objects, and is no {type(given).__name__}", remedy=remedy
+            )
     tables, loaded = dict(data or {}), {name: model for name, model in models.items() if isinstance(model, LoadedModel)}
 
     def model_of(path: Path, format: str | None) -> LoadedModel:
