@@ -43,12 +43,15 @@ class Meaning:
         return not set(self.protected).isdisjoint(features)
 
 
+NOTHING_SAID = Meaning()
+
+
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
     """What the file beside a model says; nothing without one. UsageError with its place for what does not fit the model."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             return meaning_of(_read(place), ensemble, str(place))
-    return Meaning()
+    return NOTHING_SAID
 
 
 def _read(place: Path) -> dict[str, Any]:

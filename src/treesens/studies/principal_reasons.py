@@ -111,7 +111,7 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
     return ReasonsDocument(
         model=asked.file(),
         favourable=found.result,
-        protected=list(asked.options.protected),
+        protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
         denied=len(words),
         suffice=words.count("yes"),
