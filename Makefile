@@ -30,9 +30,11 @@ DEMO_NEEDS := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["pr
   print(*p["dependencies"], *p["optional-dependencies"]["demo"], sep="\n")
 $(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "1/3 $(VENV): an environment for the demo"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "2/3 the engine is compiled, and XGBoost, scikit-learn and the solvers are installed (half a minute or more)"
 	@$(BIN)/python -c '$(DEMO_NEEDS)' > $(VENV)/demo.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e . & engine=$$!; \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e . & engine=$$!; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/demo.txt && wait $$engine
 	@touch $@
 
@@ -45,7 +47,8 @@ $(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE)
 	@touch $(VENV)/.demo $(VENV)/.core
 
 demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about it
-	$(BIN)/python examples/demo.py
+	@echo "3/3 a model of 40 trees is trained, and asked a question"
+	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed ## all tests, with every library and solver (a quarter of an hour on two cores)
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -70,3 +70,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    print(f"{OUT}: {', '.join(sorted(path.name for path in OUT.iterdir()))}")

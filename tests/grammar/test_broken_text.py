@@ -208,3 +208,19 @@ def test_of_a_long_line_the_part_around_the_place_is_shown(before: int, after: i
 def test_a_name_is_proposed_if_it_is_near(name: str, known: str, meant: str | None) -> None:
     said = did_you_mean(name, [known])
     assert said == (f"did you mean `{meant}`?" if meant else f"known names: `{known}`")
+
+
+def test_a_module_of_the_ir_is_told_as_one(tmp_path: Path) -> None:
+    small = Path(__file__).parents[2] / "examples" / "small.sir"
+    with pytest.raises(DiagnosticsError) as caught:
+        read(small)
+    assert [one.code for one in caught.value.diagnostics] == ["S064"]
+    assert f"treesens opt {small}" in str(caught.value)
+
+
+def test_ten_mistakes_are_enough_to_print(tmp_path: Path) -> None:
+    (tmp_path / "q.sens").write_text("".join(f"feature f{i}: nonsense\n" for i in range(40)))
+    with pytest.raises(DiagnosticsError) as caught:
+        read(tmp_path / "q.sens")
+    assert str(caught.value).count("error[") == 10
+    assert str(caught.value).endswith(f"and {len(caught.value.diagnostics) - 10} more mistakes")

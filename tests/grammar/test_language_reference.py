@@ -32,7 +32,7 @@ HEADER = "query q:\n  find a, b such that\n"
 DECLARATIONS = re.compile(r"^```sens declarations\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LOAN = re.compile(r"^```sens loan\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-NEED_FILES = {"S006", "S007", "S060", "S061", "S062", "S063"}
+NEED_FILES = {"S006", "S007", "S060", "S061", "S062", "S063", "S064"}
 """Errors that need a whole file, or more text than anyone would read in an example."""
 
 

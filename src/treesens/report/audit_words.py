@@ -117,7 +117,8 @@ def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
 def method_of(record: Record) -> str:
     """How an answer was found, and what kind of proof it is."""
     if record["verdict"] == "none":
-        return f"proof ({record['proof']}) by {record['backend']}: {record['reason']}"
+        reason = record["reason"].removeprefix(f"{record['backend']}: ")
+        return f"proof ({record['proof']}) by {record['backend']}: {reason}"
     if record["verdict"] == "unknown":
         return f"undecided: {record['reason']}"
     where = "a row of the data" if record["rows_flipped"] else f"a pair found by {record['backend']}"

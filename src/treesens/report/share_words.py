@@ -69,9 +69,9 @@ def share_words(record: dict[str, Any]) -> str:
 
 def who_of(share: dict[str, Any]) -> list[str]:
     """Who is concerned, a sentence for every statement that tells those concerned from all."""
+    parts = [(100 * one["concerned"], one["words"].replace("`", ""), 100 * one["all"]) for one in share["who"]]
     return [
-        f"{100 * trait['concerned']:.0f} % of those concerned have {trait['words']} ({100 * trait['all']:.0f} % of all)"
-        for trait in share["who"]
+        f"{part:.0f} % of those concerned have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
     ]
 
 

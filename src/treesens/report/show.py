@@ -26,7 +26,7 @@ from treesens.visible import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-_WIDE = 200
+_WIDE = 5_000
 _START = ", which was given a solution of the native engine to start from"
 COLOURS = {Verdict.FOUND: "yellow", Verdict.NONE: "green", Verdict.UNKNOWN: "magenta"}
 

@@ -119,6 +119,10 @@ class Diagnostic:
         return "\n".join(lines)
 
 
+_MOST_SHOWN = 10
+"""Errors of one file that are printed; `diagnostics` has all."""
+
+
 class DiagnosticsError(QueryError):
     """Raised once with every error of a file."""
 
@@ -126,7 +130,9 @@ class DiagnosticsError(QueryError):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+        shown = [d.render() for d in self.diagnostics[:_MOST_SHOWN]]
+        left = len(self.diagnostics) - len(shown)
+        super().__init__("\n\n".join([*shown, *([f"and {left} more mistakes"] if left else [])]))
 
 
 @dataclass(slots=True)

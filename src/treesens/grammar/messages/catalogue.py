@@ -148,6 +148,9 @@ S062 not a text file
 S063 file cannot be read
   the file does not exist or may not be read
   check the path and its permissions
+S064 no file of questions
+  the text is a module of the intermediate representation, as `opt` reads and prints it
+  give it to `treesens opt`
 """
 )
 

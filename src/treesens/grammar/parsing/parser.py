@@ -33,6 +33,11 @@ _TRANSLATED: Final = {
 def read(path: str | Path) -> ast.File:
     """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with every mistake in it."""
     source = load(path)
+    if source.text.startswith('module "'):
+        diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
+        message = "this is a module of the intermediate representation, and no file of questions"
+        diagnostics.error("S064", message, here, f"treesens opt {source.name}")
+        diagnostics.raise_if_errors()
     return parse(source.text, source.name)
 
 
