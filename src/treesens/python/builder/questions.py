@@ -106,7 +106,7 @@ class Question:
     def for_each(
         self, parameter: str | Sequence[str], choices: Literal["features", "pairs"] | Sequence[Choice]
     ) -> Question:
-        """One question for every choice; the sweep stands inside the earlier ones."""
+        """One question for every choice; the sweep is inside the earlier ones."""
         over: tuple[ast.Features, ...] | Literal["features", "pairs"]
         if isinstance(choices, str):
             words: tuple[Literal["features", "pairs"], ...] = ("features", "pairs")
