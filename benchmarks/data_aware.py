@@ -1,8 +1,8 @@
 """The paper's experiment on data-aware search (section 6), with the nearest-pair mode beside it.
 
-For every instance (binary model, one feature, margin 0.5, 1, 1.5) five methods look for a pair; the measure is the l2 distance
-over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the pair:
-the box of cells on which every tree keeps its leaves.
+For every instance (binary model, one feature, margin 0.5, 1, 1.5) several methods look for a pair; the measure is the l2
+distance over insensitive features, in units of the domain width, from the nearest row of the training data to the region of the
+pair: the box of cells on which every tree keeps its leaves.
 
     python -m benchmarks.data_aware --every 4 --limit 1 --output out/data_aware.jsonl \
         --markdown benchmarks/data_aware.md --plot benchmarks/data_aware.svg
@@ -17,23 +17,33 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from benchmarks.published import FOLDER, VERDICTS
 
+from treesens.compiler.query.query import AtLeast, Constraint, Query, SameExcept
+
+PAIR = "find a, b in m such that a = b except `{feature}`; margin(a) >= {margin}; margin(b) <= -{margin}; "
 METHODS = {
-    "none": "",
-    "likelihood": " near d using likelihood",
-    "cavities": " near d using cavities",
-    "both": " near d using both",
-    "nearest pair": " near d using distance",
+    "none": "sensitive m to `{feature}` margin {margin}",
+    "likelihood": "sensitive m to `{feature}` margin {margin} near d using likelihood",
+    "cavities": "sensitive m to `{feature}` margin {margin} near d using cavities",
+    "both": "sensitive m to `{feature}` margin {margin} near d using both",
+    "published clauses": PAIR + 'a, b avoid cavities("{clauses}")',
+    "typical": PAIR + "a, b typical of d",
+    "all cavities": PAIR + "a, b avoid cavities(d, width = 2, limit = all)",
+    "all cavities, likelihood": PAIR
+    + "a, b avoid cavities(d, width = 2, limit = all) maximize likelihood(a, d) * likelihood(b, d)",
+    "nearest pair": "sensitive m to `{feature}` margin {margin} near d using distance",
 }
+PUBLISHED = "published clauses"
 MARGINS = ("0.5", "1", "1.5")
 DATA = ("adult", "breast_cancer", "churn", "diabetes", "german_credit", "pimadiabetes")
 DRAW = 1e-9
@@ -63,10 +73,36 @@ def instances(bench: Path, every: int) -> list[tuple[str, str, list[tuple[int, s
     return result
 
 
+def clauses_beside(bench: Path, name: str, feature: str, folder: Path) -> Path | None:
+    """The published clauses of a model that do not name the sensitive feature, which are those that the paper's tool asks
+    with; None if there are none. They are no part of what `make bench-data` fetches.
+    """
+    published = bench / "clauses" / f"{name}.json"
+    if not published.is_file():
+        return None
+    kept = [c for c in json.loads(published.read_text()) if all(literal[0] != feature for literal in c)]
+    path = folder / f"{name}_{feature.encode().hex()}.json"
+    path.write_text(json.dumps(kept))
+    return path
+
+
 def run_model(
-    bench: Path, name: str, data: str, picked: list[tuple[int, str]], methods: list[str], limits: tuple[float, float]
+    bench: Path, name: str, data: str, picked: list[tuple[int, str]], methods: list[str], limits: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
-    """Some methods on the instances of one model; `limits` in seconds, for the paper's methods and for the nearest pair."""
+    """Some methods on the instances of one model; `limits` in seconds by method, "" for the others."""
+    with TemporaryDirectory() as folder:
+        yield from _run_model(bench, name, data, picked, methods, limits, Path(folder))
+
+
+def _run_model(
+    bench: Path,
+    name: str,
+    data: str,
+    picked: list[tuple[int, str]],
+    methods: list[str],
+    limits: Mapping[str, float],
+    folder: Path,
+) -> Iterator[dict[str, Any]]:
     from treesens.binder.file import bind
     from treesens.data.alignment import align_table
     from treesens.data.nearest_row import nearest_row
@@ -81,21 +117,22 @@ def run_model(
     table = align_table(model, read_table(bench / f"data/{data}/train.csv", label="label"))
     names = model.ensemble.feature_names
     lines = ['model m from "m"', 'data d from "d"', "domain from d"]
+    asked_with = {}
     for i, (feature, margin) in enumerate(picked):
-        for j, method in enumerate(methods):
-            lines.append(f"query q{i}_{j}: sensitive m to `{names[feature]}` margin {margin}{METHODS[method]}")
+        clauses = clauses_beside(bench, name, names[feature], folder)
+        asked_with[feature, margin] = [m for m in methods if m != PUBLISHED or clauses is not None]
+        for j, method in enumerate(asked_with[feature, margin]):
+            text = METHODS[method].format(feature=names[feature], margin=margin, clauses=clauses)
+            lines.append(f"query q{i}_{j}: {text}")
     started = time.perf_counter()
     bound = bind(parse("\n".join(lines)), Path(), load_model=lambda _p, _f: model, load_table=lambda _p, _l, _r: table)
     build = time.perf_counter() - started
     asked = iter(bound.queries)
     for feature, margin in picked:
-        mine = {method: next(asked) for method in methods}
-        some = mine[methods[0]]
-        plain = replace(some.query, objective=None)
-        finder = RegionFinder(plain)
-        rows = some.rows["d"]
+        mine = {method: next(asked) for method in asked_with[feature, margin]}
+        rows = next(iter(mine.values())).rows["d"]
         for method, question in mine.items():
-            backend, limit = ("native", limits[1]) if method == "nearest pair" else ("auto", limits[0])
+            backend, limit = "native" if method == "nearest pair" else "auto", limits.get(method, limits[""])
             result = answer(question.query, Options(backend=backend, time_limit=limit))
             record = {
                 "model": name,
@@ -109,12 +146,20 @@ def run_model(
                 "distance": None,
             }
             if result.witness is not None:
-                region = finder.leaf_region(result.witness.cells)
+                plain = replace(question.query, constraints=on_scores(question.query), objective=None)
+                region = RegionFinder(plain).leaf_region(result.witness.cells)
                 near = nearest_row(plain, "d", rows, result.witness.cells, region)
                 record |= {"distance": near.distance, "point_distance": near.point_distance, "row": near.index}
                 if result.objective is not None:
                     record |= {"value": result.objective.value, "bound": result.objective.bound}
             yield record
+
+
+def on_scores(query: Query) -> tuple[Constraint, ...]:
+    """The constraints that a region of the paper is about: scores of the model, and what the points share."""
+    return tuple(
+        c for c in query.constraints if isinstance(c, SameExcept) or (isinstance(c, AtLeast) and not c.form.forests)
+    )
 
 
 def still_open(record: dict[str, Any]) -> bool:
@@ -146,16 +191,17 @@ def tables(records: list[dict[str, Any]]) -> str:
         if m in asked
     }
     lines = [
-        "| method | instances | found | mean l2 | median | at distance 0 | mean seconds |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| method | instances | found | no pair, proved | mean l2 | median | at distance 0 | below 0.1 | mean seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for method, mine in by.items():
         reached = [r["distance"] for r in mine.values() if r["distance"] is not None]
         distances = reached or [math.nan]
-        zero = sum(d <= DRAW for d in reached) / max(1, len(reached))
+        zero, near = (sum(d <= limit for d in reached) / max(1, len(reached)) for limit in (DRAW, 0.1))
+        none = sum(r["verdict"] == "none" for r in mine.values())
         lines.append(
-            f"| {method} | {len(mine)} | {len(reached)} | {mean(distances):.4f} | {median(distances):.4f} | {zero:.0%} | "
-            f"{mean(r['seconds'] for r in mine.values()):.2f} |"
+            f"| {method} | {len(mine)} | {len(reached)} | {none} | {mean(distances):.4f} | {median(distances):.4f} | "
+            f"{zero:.0%} | {near:.0%} | {mean(r['seconds'] for r in mine.values()):.2f} |"
         )
     common = [k for k in by[next(iter(by))] if all(k in by[m] and by[m][k]["distance"] is not None for m in by)]
     lines += ["", f"On the {len(common)} instances that every method found:", ""]
@@ -163,10 +209,11 @@ def tables(records: list[dict[str, Any]]) -> str:
     lines += [f"| {m} | {mean(by[m][k]['distance'] for k in common):.4f} |" for m in by] if common else []
     lines += [
         "",
-        "Wins (nearer to the data), draws and losses of the first method against the second, with mean advantage and deficit:",
+        "Wins (nearer to the data), draws and losses of the first method against the second, with mean advantage and deficit,",
+        "on the instances that both found; the ratio is that of the mean distances:",
         "",
-        "| first | second | wins | draws | losses | advantage on wins | deficit on losses |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| first | second | instances | wins | draws | losses | advantage on wins | deficit on losses | ratio |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for second, first in combinations(by, 2):
         both = [
@@ -176,9 +223,12 @@ def tables(records: list[dict[str, Any]]) -> str:
         ]
         apart = [by[second][k]["distance"] - by[first][k]["distance"] for k in both]
         wins, losses = [a for a in apart if a > DRAW], [-a for a in apart if a < -DRAW]
+        sums = [sum(by[m][k]["distance"] for k in both) for m in (first, second)]
+        ratio = sums[0] / sums[1] if sums[1] else math.nan
         share = [f"{len(x) / max(1, len(apart)):.1%}" for x in (wins, [a for a in apart if abs(a) <= DRAW], losses)]
         lines.append(
-            f"| {first} | {second} | {' | '.join(share)} | {mean(wins or [0]):.3f} | {mean(losses or [0]):.3f} |"
+            f"| {first} | {second} | {len(both)} | {' | '.join(share)} | {mean(wins or [0]):.3f} | "
+            f"{mean(losses or [0]):.3f} | {ratio:.2f} |"
         )
     return "\n".join(lines)
 
@@ -204,7 +254,7 @@ def ask_again(
         if still_open(record) and key not in second:
             data, picked = models[record["model"]]
             mine = [(f, m) for f, m in picked if f == record["index"] and float(m) == record["margin"]]
-            limits = given.limit, given.again
+            limits = {"": given.again}
             work.append(pool.submit(run_model_list, given.bench, record["model"], data, mine, ["nearest pair"], limits))
     for future in as_completed(work):
         (record,) = future.result()
@@ -227,20 +277,23 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=1.0)
     parser.add_argument("--nearest-limit", type=float, default=15.0)
     parser.add_argument("--again", type=float, help="seconds for a second try where a nearer pair may exist")
-    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all of them by default")
+    parser.add_argument("--methods", default=";".join(METHODS), help="between semicolons; all of them by default")
+    parser.add_argument("--all-limit", type=float, default=5.0, help="seconds where no cavity is left out")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("out/data_aware.jsonl"))
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     given.output.parent.mkdir(parents=True, exist_ok=True)
-    methods = [m for m in METHODS if m in given.methods.split(",")]
+    methods = [m for m in METHODS if m in given.methods.split(";")]
+    limits = {"": given.limit, "nearest pair": given.nearest_limit}
+    limits |= {method: given.all_limit for method in METHODS if method.startswith("all ")}
     records = [json.loads(line) for line in given.output.read_text().splitlines()] if given.output.is_file() else []
     done = {(r["model"], r["method"]) for r in records}
     started = time.perf_counter()
     with ProcessPoolExecutor(given.workers) as pool, given.output.open("a") as file:
         work = [
-            pool.submit(run_model_list, given.bench, name, data, picked, left, (given.limit, given.nearest_limit))
+            pool.submit(run_model_list, given.bench, name, data, picked, left, limits)
             for name, data, picked in sorted(instances(given.bench, given.every), key=lambda item: -len(item[2]))
             if (left := [method for method in methods if (name, method) not in done])
         ]
@@ -256,8 +309,13 @@ def main() -> int:
     print(text)
     if given.markdown is not None:
         more = f", and {given.again:g} s once more where the bound leaves more than 0.1 open" if given.again else ""
-        limits = f"{given.limit:g} s per question ({given.nearest_limit:g} s for the nearest pair{more})"
-        settings = f"Every {given.every}th instance that has a pair, domains from the data, {limits}."
+        others = (
+            f"{given.all_limit:g} s where no cavity is left out, {given.nearest_limit:g} s for the nearest pair{more}"
+        )
+        settings = (
+            f"Every {given.every}th instance that has a pair, domains from the data, "
+            f"{given.limit:g} s per question ({others})."
+        )
         given.markdown.write_text(f"# Data-aware search\n\n{settings}\n\n{text}\n")
     if given.plot is not None:
         given.plot.write_text(plot(records))

@@ -13,10 +13,11 @@ import csv
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,10 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
     return side
 
 
-def as_veritas(model: Path, values: Any, margins: Any) -> Any:
-    """The ensemble for Veritas. Its own reader takes `base_weights` for the values of leaves, which older files keep elsewhere.
+def as_veritas(model: Path, values: Any, margins: Any, moved: Mapping[int, int] = MappingProxyType({})) -> Any:
+    """The ensemble for Veritas, which knows features that are `moved` by other numbers.
+
+    Its own reader takes `base_weights` for the values of leaves, which older files keep elsewhere.
 
     Raises ValueError if it does not score the rows as XGBoost does.
     """
@@ -109,7 +112,8 @@ def as_veritas(model: Path, values: Any, margins: Any) -> Any:
             if tree["left_children"][node] < 0:
                 made.set_leaf_value(place, 0, tree["split_conditions"][node])
                 continue
-            made.split(place, tree["split_indices"][node], tree["split_conditions"][node])
+            feature = tree["split_indices"][node]
+            made.split(place, moved.get(feature, feature), tree["split_conditions"][node])
             waiting.append((tree["right_children"][node], made.right(place)))
             waiting.append((tree["left_children"][node], made.left(place)))
     apart = margins - ensemble.eval(values)[:, 0]

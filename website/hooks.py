@@ -52,6 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     text = "# Gallery\n\nReal questions with their real answers, asked while this page was built.\n\n" + "\n".join(
         pages
     )
+    text += digits_section(files, config)
     reports = sample_reports()
     text += REPORT_SECTION + "".join(map(report_line, reports))
     files.append(File.generated(config, "gallery.md", content=text))
@@ -85,6 +86,15 @@ def gallery_entry(name: str) -> str:
         f"## {title}\n\n{remark.lstrip('# ')}\n\n```sens\n{question.strip()}\n```\n\n"
         f"```console\n$ {' '.join(command)}\n{shown.strip()}\n```\n"
     )
+
+
+def digits_section(files: Files, config: MkDocsConfig) -> str:
+    """The picture of the gallery (website/digits.py), made anew."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    run(sys.executable, "-m", "website.digits", str(REPORTS))
+    content = (REPORTS / "digits.svg").read_bytes()
+    files.append(File.generated(config, "gallery/digits.svg", content=content))
+    return (REPORTS / "digits.md").read_text("utf-8")
 
 
 def sample_reports() -> list[dict[str, Any]]:

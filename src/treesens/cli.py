@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "emit": ("treesens.commands.emit", "Write what a solver would get."),
     "opt": ("treesens.commands.opt", "Run passes and show the IR."),
     "explain": ("treesens.commands.explain", "Say what a question means and what the compiler makes of it."),
+    "init": ("treesens.commands.init", "Write a first .sens file and treesens.toml for a model."),
     "info": ("treesens.commands.info", "Describe a model file."),
     "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
     "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),

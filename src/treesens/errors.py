@@ -99,6 +99,12 @@ class OverwriteError(UsageError):
     code = "U003"
 
 
+class ArgumentsError(UsageError, TypeError):
+    """A function of Python was called with arguments that it does not have, or without one that it needs."""
+
+    code = "U004"
+
+
 class InternalError(TreesensError):
     """An internal invariant is violated; never the user's fault."""
 

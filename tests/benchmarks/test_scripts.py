@@ -60,6 +60,20 @@ SMALLEST = {
     ),
     "make_instances": ("--output", "{out}"),
     "make_none": ("--bench", "{bench}", "--output", "{out}/sets_none.jsonl"),
+    "multiclass": (
+        "--train",
+        "digits",
+        "--rounds",
+        "1",
+        "--questions",
+        "2",
+        "--limit",
+        "1",
+        "--folder",
+        "{out}",
+        "--output",
+        "{out}/m.jsonl",
+    ),
     "reasons": ("--bench", "{bench}", "--rows", "1"),
     "recourse": ("--bench", "{bench}", "--rows", "1", "--output", "{out}"),
     "repair": (
@@ -81,7 +95,7 @@ SMALLEST = {
     "typical": ("--bench", "{bench}", "--models", "diabetes_robust", "--every", "9", "--seconds", "1"),
 }
 """Arguments of the smallest run."""
-LIBRARIES = {"local": "veritas", "recourse_treecf": "treecf"}
+LIBRARIES = {"local": "veritas", "two_copies": "veritas", "recourse_treecf": "treecf"}
 """Scripts that compare with a library that the tests do not install: started by hand."""
 LONG = {"scale", "published", "fetch_data"}
 """The first trains at least a hundred trees of depth 8, the others need the network."""

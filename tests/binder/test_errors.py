@@ -66,6 +66,7 @@ CASES = [
     (FIND + "likelihood(a, rows) + likelihood(b, rows) >= 1", "E215", None, "multiply them"),
     (FIND + "likelihood(a, rows) >= 0", "E211", "likelihood(a, rows) >= 0", "positive"),
     (FIND + "a, b avoid cavities(rows, width = 0)", "E212", "0", "at least one feature"),
+    (FIND + "not a avoid cavities(rows, width = 4)", "E224", "a avoid cavities(rows, width = 4)", "limit = 1500"),
     (FIND + "abs(a.x - b.x) = -1", "E309", "abs(a.x - b.x) = -1", "never negative"),
     (MULTI + "prob(a, low) >= 1.6", "E211", "prob(a, low) >= 1.6", "between 0 and 1"),
     (MULTI + "prob(a) >= 0.6", "E207", "prob(a)", "prob(a, low)"),

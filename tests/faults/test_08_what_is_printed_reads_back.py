@@ -62,8 +62,9 @@ def test_a_pair_typed_as_printed_answers_the_question(folder: Path, feature: str
     if "found" not in text:
         pytest.skip("the model has no such pair")
     points: dict[str, dict[str, float]] = {"a": {}, "b": {}}
+    table = text[text.index("  feature ") :].splitlines()
     for name in ("income", "ratio", "age"):
-        line = next(line for line in text.splitlines() if line.split()[:1] == [name])
+        line = next(line for line in table if line.split()[:1] == [name])
         points["a"][name], points["b"][name] = map(float, line.split()[1:3])
     assert chance(folder, points["a"]) >= 0.55 - 1e-6
     assert chance(folder, points["b"]) <= 0.45 + 1e-6

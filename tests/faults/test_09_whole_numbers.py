@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import treesens as ts
 from tests.faults.asking import ask
-from treesens.errors import TreesensError, TreesensWarning
+from treesens.errors import TreesensError
 
 xgb = pytest.importorskip("xgboost")
 
@@ -53,10 +54,11 @@ def test_features_that_the_model_file_calls_integers_are_whole(model: Any) -> No
 
 def test_a_note_says_so_and_fractions_can_be_allowed(model: Any) -> None:
     frame, _ = data()
-    with pytest.warns(TreesensWarning, match="E403.*`age`, `amount`"):
-        ts.sensitivity(model, vary=["age"], gap=0.05, data=frame)
+    (note,) = ts.sensitivity(model, vary=["age"], gap=0.05, data=frame).notes
+    assert re.search(r"E403.*`age`, `amount`", note)
+    assert "give real=['age'] if fractions can occur" in note, "the remedy is one of Python"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("error")
         found = ask(model, "find a such that a.age > 30; a.age < 31", "feature age: real\ndomain from d", frame)
     assert 30 < found.points["a"]["age"] < 31
     for beyond in ("a.age >= 79", "a.age <= 18"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ def test_lightgbm_finds_the_columns_whose_blanks_it_has_replaced(tmp_path: Path)
     x, y = frame()
     x = x[["net income"]].assign(**{"age of car": np.arange(len(x)) % 7})
     model = pytest.importorskip("lightgbm").LGBMClassifier(n_estimators=5, min_child_samples=5, verbose=-1).fit(x, y)
-    with pytest.warns(ts.errors.TreesensWarning, match=r"E406.*`net income` is `net_income`"):
-        answer = ask(model, "count rows of d as a such that prob(a) >= 0.5", "domain from d", x)
+    answer = ask(model, "count rows of d as a such that prob(a) >= 0.5", "domain from d", x)
+    assert any(re.search("E406.*`net income` is `net_income`", note) for note in answer.notes)
     assert list(answer.count.rows) == np.flatnonzero(model.predict_proba(x)[:, 1] >= 0.5).tolist()
     model.booster_.save_model(tmp_path / "m.txt")
     x.assign(y=y).to_csv(tmp_path / "d.csv", index=False)

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
+from xml.etree import ElementTree
 
 Mutation = Callable[[bytes, random.Random], bytes]
 
@@ -171,6 +172,32 @@ def json_text(tree: Any, rng: random.Random) -> bytes:
 
 def of_json(data: bytes, rng: random.Random) -> bytes:
     return of_bytes(data, rng) if rng.random() < 0.25 else json_text(of_tree(json.loads(data), rng), rng)
+
+
+def of_xml(data: bytes, rng: random.Random) -> bytes:
+    """Elements that go, come twice, change places or names, and attributes of other values; or bytes."""
+    if rng.random() < 0.25:
+        return of_bytes(data, rng)
+    ElementTree.register_namespace("", "http://www.dmg.org/PMML-4_4")
+    root = ElementTree.fromstring(data)
+    every = list(root.iter())
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        element, other = rng.choice(every), rng.choice(every)
+        match rng.randrange(6):
+            case 0 if len(element):
+                element.remove(rng.choice(list(element)))
+            case 1 if len(element):
+                element.append(deepcopy(rng.choice(list(element))))
+            case 2:
+                element.append(deepcopy(other) if len(list(other.iter())) < 50 else ElementTree.Element("True"))
+            case 3:
+                element.tag = other.tag
+            case 4 if element.attrib:
+                del element.attrib[rng.choice(list(element.attrib))]
+            case _ if element.attrib:
+                words = [*map(str, NUMBERS), "", "x", "NaN", "float", "isMissing", *other.attrib.values()]
+                element.set(rng.choice(list(element.attrib)), rng.choice(words))
+    return ElementTree.tostring(root)
 
 
 def of_ubjson(data: bytes, rng: random.Random) -> bytes:
@@ -337,6 +364,8 @@ MUTATIONS: dict[str, Mutation] = {
     "lightgbm.json": of_json,
     "catboost.json": of_json,
     "interpret.json": of_json,
+    "tree.pmml": of_xml,
+    "chain.pmml": of_xml,
     "catboost.cbm": of_bytes,
     "onnx.onnx": of_onnx,
     "treelite.tl": of_bytes,

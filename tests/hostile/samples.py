@@ -186,6 +186,8 @@ def _instances() -> bytes:
     return "\n".join(map(json.dumps, [*lines, {"model": "xgboost", "features": [0, 1], "gap": 0.1}])).encode()
 
 
+PMML = Path(__file__).parents[1] / "data" / "pmml"
+
 MAKERS: dict[str, Callable[[Path], bytes]] = {
     "xgboost.json": lambda _: _xgboost("json"),
     "xgboost.ubj": lambda _: _xgboost("ubj"),
@@ -197,6 +199,8 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "onnx.onnx": lambda _: _onnx(),
     "treelite.tl": lambda _: _treelite(),
     "interpret.json": lambda _: _interpret(),
+    "tree.pmml": lambda _: (PMML / "drawn_03.pmml").read_bytes(),
+    "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
     "sklearn.skops": lambda _: _skops(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,

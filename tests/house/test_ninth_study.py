@@ -107,7 +107,7 @@ def test_python_calls_it_with_its_signature(run: Any) -> None:
             print(error)
         """
     )
-    assert "(model: 'Any', *, at_least: 'int' = 0) -> 'StudyResult'" in told
+    assert "(model: 'Model', *, at_least: 'int' = 0) -> 'StudyResult'" in told
     assert "{'tree': [0, 1, 2, 3, 4], 'depth': [3, 3, 3, 3, 3]} 5" in told
     assert "`at_least` is 100" in told
     assert "from 0 to 99" in told

@@ -9,7 +9,7 @@ Constraints (P and Q are names of points, F of features, `data` of tables, numbe
     ["missing", P, F]                      ["abs", P, F, Q, op, number]
     ["class", P, op, C, by, number]        by: "" | "factor" | "margin"
     ["classes", P, op, Q]                  ["changes", P, Q, op, number]
-    ["cavities", [P..], data, width] or ["cavities", [P..], data, width, limit]
+    ["cavities", [P..], data, width] or ["cavities", [P..], data, width, limit or "all"]
 Terms: ["feature", P, F] ["prob"|"margin"|"value", P, class or None] ["distance", P, Q, norm]
     ["rowdistance", P, data, row, norm] ["nearest", P, data, norm] ["likelihood", [[P, data]..]] ["changes", P, Q]
 A question: name, points [[P, model]..], count (data or None), constraints, objective [sense, sum] or None, top, diverse,

@@ -335,7 +335,7 @@ def likelihood(s: Setting, p: str, data: str) -> np.ndarray:
     return out[s.at[p]]
 
 
-def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | None = None) -> Truth:
+def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | str = "all") -> Truth:
     """In no empty box of at most `width` features. With a limit some boxes are left out, and only that is known."""
     from itertools import combinations
 
@@ -348,7 +348,7 @@ def _cavities(s: Setting, names: list[str], data: str, width: int, limit: int | 
                 kept = {tuple(row) for row in theirs[:, chosen].tolist()}
                 ok &= np.array([tuple(cell) in kept for cell in points.cells[:, chosen].tolist()])
         truth &= ok[s.at[p]]
-    return s.both(truth) if limit is None else (truth, np.ones_like(truth))
+    return s.both(truth) if limit == "all" else (truth, np.ones_like(truth))
 
 
 def _typicality(s: Setting, p: str, data: str, way: str | None) -> tuple[np.ndarray, float]:

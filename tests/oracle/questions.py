@@ -201,7 +201,8 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
                 forms += [pair_distance, pair_distance, pair_distance]
     if two:
         forms.append(two_scores)
-    return d.pick(forms)(d, points)
+    node: Node = d.pick(forms)(d, points)
+    return all_cavities(d, node) if depth == 0 and node[0] == "cavities" else node
 
 
 def point_of(d: Draw, points: list[list[str]]) -> tuple[str, Model]:
@@ -409,6 +410,14 @@ def cavity(d: Draw, points: list[list[str]]) -> Node:
     if d.chance(0.3):
         return ["cavities", some, d.pick(whole), width, int(d.pick([1, 3, 10, 100]))]
     return ["cavities", some, d.pick(whole), width]
+
+
+def all_cavities(d: Draw, node: Node) -> Node:
+    """Sometimes every cavity of any width; `not` cannot ask for these."""
+    if len(node) > 4 or d.chance(0.5):
+        return node
+    width = int(d.rng.integers(1, 7 if len(d.space.features) < 10 else 3))
+    return [*node[:3], width, "all"]
 
 
 def typical_of(d: Draw, points: list[list[str]]) -> Node:

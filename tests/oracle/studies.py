@@ -369,7 +369,6 @@ def allowed(text: str) -> bool:
         for words in (
             "which the model never gives both",  # a gap that probabilities have no room for
             "a gap of 0 needs a cut-off",
-            "the models read different numbers",
             "is wider than the largest number",  # no distance has a unit there
             "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )

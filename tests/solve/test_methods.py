@@ -14,6 +14,7 @@ from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
+from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
 from treesens.solve.conclude import leave_open
@@ -52,6 +53,14 @@ def of_rows(world: World) -> Values:
     return np.asarray(apart.min(axis=1))
 
 
+def is_row(world: World) -> Mask:
+    """Of all features together: outside of all cavities lie the cells of rows alone."""
+    rows = np.loadtxt(world.folder / "d.csv", delimiter=",", skiprows=1)[:, :-1]
+    grid = load(world.folder / "m.json").ensemble.grid()
+    kept = {tuple(row) for row in grid.cells(rows.astype(np.float32)).tolist()}
+    return np.array([tuple(cells) in kept for cells in grid.cells(world.inputs.astype(np.float32)).tolist()])
+
+
 def prob(world: World) -> Values:
     return np.asarray(1 / (1 + np.exp(-world.margins)))
 
@@ -69,6 +78,10 @@ ORDERED = Kind("margin(a) >= {t}; a.f0 < a.f1", lambda w: (w.margins >= top(w)) 
 
 QUESTIONS: dict[str, list[Kind]] = {
     "contradiction": [Kind("changes(a, b) = 3; changes(a, b) != 3", lambda w: w.margins > np.inf, points="a, b")],
+    "all cavities": [
+        Kind("margin(a) >= {t}; a avoid cavities(d, width = 4)", lambda w: HIGH.admits(w) & is_row(w)),
+        Kind("a avoid cavities(d, width = 4) maximize margin(a)", lambda w: is_row(w), lambda w: w.margins, np.max),
+    ],
     "brief search, small domain": [HIGH, NONE, NEAR_L1, BEST],
     "combinations": [HIGH, NONE, NEAR_L1, BEST, ORDERED],
     "brief search, disjunction": [EITHER, NEITHER],

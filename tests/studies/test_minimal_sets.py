@@ -86,7 +86,7 @@ def flipping_sets(rows: NDArray[Any], scores: NDArray[np.float64], margin: float
 def asked(model: Any, margin: float, **more: Any) -> MinimalSets:
     options = SetOptions(
         margin=(str(margin),),
-        features=more.pop("features", NAMES),
+        vary=more.pop("features", NAMES),
         time_limit=more.pop("time_limit", 30.0),
         most=more.pop("most", None),
     )

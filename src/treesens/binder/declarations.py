@@ -23,12 +23,12 @@ from treesens.binder.domains import (
     value_domain,
 )
 from treesens.compiler.base.arrays import FloatArray, frozen
-from treesens.compiler.base.diagnostics import Code, Diagnostics, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain, Unit, whole_range
 from treesens.data.alignment import as_named, blanks_replaced
-from treesens.data.tables import Categories, Table
+from treesens.data.tables import Categories, Table, TextError
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -49,16 +49,19 @@ class Unbound(Exception):
 class Declarations:
     """What the queries of a file may refer to.
 
-    A model or table that could not be loaded is None: its error has been reported.
+    A model or table that could not be loaded is None: its error has been reported. Paths are relative to `base`.
     """
 
     diagnostics: Diagnostics
+    base: Path = Path()
     models: dict[str, LoadedModel | None] = field(default_factory=dict)
     tables: dict[str, Table | None] = field(default_factory=dict)
     features: dict[str, ast.Feature] = field(default_factory=dict)
     onehots: list[ast.OneHot] = field(default_factory=list)
     sources: list[ast.DomainFrom] = field(default_factory=list)
     measures: dict[str, ast.Measure] = field(default_factory=dict)
+    texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
+    """By table, kind of mistake and place: the message about texts in columns, and these columns."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
@@ -91,8 +94,34 @@ class Declarations:
         """A column of a table as stored numbers; what is no category is a mistake at `span`."""
         try:
             return table.numbers(feature, categories)
+        except TextError as error:
+            raise self._text(error, span) from None
         except DataError as error:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
+
+    def _text(self, error: TextError, span: Span) -> Unbound:
+        """The mistake of a text in a column. Those of one kind in one table are one message: a table of texts where a model
+        reads codes has them in most of its columns.
+        """
+        items, key = self.diagnostics.items, (error.table, error.what, span)
+        told, columns = self.texts.get(key, (None, {}))
+        columns[error.column] = error.text
+        place = next((i for i, item in enumerate(items) if item is told), None)
+        if place is None:
+            mistake = self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy)
+            self.texts[key] = items[-1], {error.column: error.text}
+            return mistake
+        if len(columns) > 1:
+            listed = ", ".join(f"`{column}` (`{text[:40]}`)" for column, text in list(columns.items())[:_SHOWN])
+            listed += ", …" if len(columns) > _SHOWN else ""
+            message = f"{error.table}: {len(columns)} columns hold text, {error.what}: {listed}"
+            items[place] = replace(items[place], message=message)
+            self.texts[key] = items[place], columns
+        return Unbound()
+
+
+_SHOWN = 13
+"""Columns that one message names."""
 
 
 def _loaded(thing: T | None) -> T:
@@ -105,7 +134,7 @@ def read_declarations(
     file: ast.File, base: Path, load_model: LoadModel, load_table: LoadTable, diagnostics: Diagnostics
 ) -> Declarations:
     """Loads models and tables and checks what can be checked without a query."""
-    found = Declarations(diagnostics)
+    found = Declarations(diagnostics, base)
     queries: dict[str, ast.Name] = {}
     for node in file.declarations:
         match node:

@@ -29,6 +29,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import CellEnsemble, Feature
 from treesens.compiler.model.discretise import refine
 from treesens.compiler.model.grid import FeatureGrid, Grid
+from treesens.compiler.model.widen import widened
 from treesens.compiler.query import query as q
 from treesens.compiler.query.domain import Domain, ValueDomain, legal_cells
 from treesens.data.rows import cells_of_rows
@@ -126,6 +127,7 @@ def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
 
 def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: Sequence[Span]) -> Inputs:
     """The common input space of models: features by name, cuts of all of them, the declared domains."""
+    models = _over_one_type(models)
     first = models[0]
     features: dict[str, Feature] = {}
     for model, span in zip(models, spans, strict=True):
@@ -134,6 +136,8 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
             twin = features.setdefault(feature.name, feature)
             if feature.categories > twin.categories:
                 features[feature.name] = feature
+            if feature.needs_value:
+                features[feature.name] = replace(features[feature.name], needs_value=True)
     union = tuple(features.values())
     number_type = first.ensemble.number_type
     check_columns(found, union)
@@ -144,7 +148,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
             specs.append(feature_spec(found, feature, number_type))
         except Unbound:
             broken = True
-    if broken:
+    if broken or not _have_predictions(found, union, specs, spans[0]):
         raise Unbound
     note_whole_numbers(found, union, specs)
     on_union = tuple(align_features(model, union) for model in models)
@@ -153,11 +157,24 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
     return Inputs(union, on_union, tuple(specs), base, number_type)
 
 
+def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
+    """Models that compare float32 beside others that compare float64: all of them over float64, as their libraries take it."""
+    if len({model.ensemble.number_type for model in models}) == 1:
+        return models
+    return [replace(model, ensemble=widened(model.ensemble)) for model in models]
+
+
+def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
+    """Whether no feature may be missing that its library needs a value of."""
+    lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
+    if lost:
+        names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")
+        found.fail("E313", f"the model predicts nothing if {names} is missing", span)
+    return not lost
+
+
 def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel, span: Span) -> None:
     one, other = first.ensemble, model.ensemble
-    if one.number_type is not other.number_type:
-        message = f"the models read different numbers: {one.number_type.value} and {other.number_type.value}"
-        raise found.fail("E216", message, span, "ask about models of the same library, or about one at a time")
     if not set(one.feature_names) & set(other.feature_names):
         raise found.fail("E216", "the models have no feature in common", span, "use models over the same features")
     known = {f.name: f for f in one.features}

@@ -23,6 +23,7 @@ from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.known_cavities import all_cavities_in, with_known
 from treesens.compiler.query.values import LinearTerm, ValueSum
 from treesens.errors import ModelError
 
@@ -52,7 +53,9 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
     models = [_model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
-    kept = [c for c in _flat(query.constraints) if parts.add(c)]
+    kept = [c for c in _flat(with_known(query).constraints) if parts.add(c)]
+    if next(all_cavities_in(query.constraints), None) is not None:
+        parts.left_out.append("the cavities that the proof does not need")
     for row in extra:
         if not parts.add(row):
             raise NoCertificate(f"objectives of the kind `{row.name}`")

@@ -106,15 +106,24 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
     if expected is None:
         problem = "inconclusive"
     elif not expected:
-        problem, words = "violated", f"expected {query.query.expect}, and the answer is {words}{_shown(query, result)}"
+        problem = "violated"
+        words = _violated(query, result, f"expected {query.query.expect}, and the answer is {words}")
     return Case(file, line, query.name, problem, words, sum(result.seconds.values()))
 
 
-def _shown(query: ResolvedQuestion, result: Result) -> str:
-    """The witness of an answer, a line per point."""
-    from treesens.records.answers import points_of
+def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
+    """What changed between the two points of a witness, then what was expected, then what is equal; else a line per point."""
+    from treesens.records.answers import found_record
+    from treesens.report.changes import change_words, equal_words, row_of, value_words
 
     if result.witness is None:
-        return ""
-    points = points_of(query.query, result.witness)
-    return "".join(f"\n{name}: " + ", ".join(f"{k} {v}" for k, v in point.items()) for name, point in points.items())
+        return words
+    found = found_record(query.query, result)
+    if told := change_words(found, row_of(query, result.witness), query.models[0]):
+        equal = equal_words(found["points"])
+        return f"{told}\n{words}" + (f"\nequal: {equal}" if equal else "")
+    lines = (
+        f"\n{name}: " + ", ".join(f"{k} {value_words(v)}" for k, v in point.items())
+        for name, point in found["points"].items()
+    )
+    return words + "".join(lines)

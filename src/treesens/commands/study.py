@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +17,16 @@ from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPT
 from treesens.commands.memory import journal_option, remembered
 from treesens.commands.study_options import option_of
 from treesens.commands.study_outputs import Outputs, outputs_of
+from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
+from treesens.errors import UsageError
 from treesens.records.plain import plain
+from treesens.report.remedies import at_command
 from treesens.report.terminal import say
 from treesens.solve.afterwards import have_own_fault
 from treesens.studies import kinds
 from treesens.studies.registry import study_of
-from treesens.studies.study import Asking, Door, Found, Study, declared
+from treesens.studies.study import Asking, Door, Found, Study, declared, told_of
 
 _PATH: click.Path = click.Path(path_type=Path)
 
@@ -86,7 +89,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     if found is None:
         return INTERRUPTED
     for warning in found.warnings:
-        say(warning, err=True)
+        say(at_command(warning) if hasattr(asked.options, "real") else warning, err=True)
     records = [plain(record) for record in found.records]
     if getattr(asked.options, "certificates", None) is not None and "certificates" in study.record.__annotations__:
         from treesens.certificates.attach import summary
@@ -98,7 +101,28 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     else:
         outputs.show(records, document, found)
     outputs.write(records, document, found)
-    return exit_code(study, found, records, given.get("fail_on"))
+    over = over_budget(study, found, getattr(asked.options, "budget", None))
+    for words in over:
+        say(words, err=True)
+    return VIOLATED if over and not found.interrupted else exit_code(study, found, records, given.get("fail_on"))
+
+
+def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
+    """Sets of features by which more rows flip than a budget allows, a sentence each. UsageError for one nobody asked about."""
+    if not budget or study.flips is None:
+        return []
+    flips = study.flips(found.records)
+    for name in budget:
+        if not any(name in varied for varied, _ in flips) and not found.interrupted:
+            remedy = (
+                did_you_mean(name, {n for varied, _ in flips for n in varied}) or "name it in --vary, and give a gap"
+            )
+            raise UsageError(f"--budget: nothing was asked about `{name}`", remedy=remedy)
+    return [
+        f"budget: {rows} rows flip by {', '.join(varied)}, more than {min(budget[n] for n in varied if n in budget)}"
+        for varied, rows in flips
+        if any(name in budget and rows > budget[name] for name in varied)
+    ]
 
 
 def exit_code(study: Study[Any, Any], found: Found[Any], records: list[dict[str, Any]], fail_on: str | None) -> int:
@@ -127,7 +151,8 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
             values[one.field] = read_table(values[one.field], label=given["label"])
     files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
     line = shlex.join(["treesens", *sys.argv[1:]])
-    return Asking(models, table, study.options(**values), files=files, command=line)
+    options = study.options(**values)
+    return Asking(told_of(models, options), table, options, files=files, command=line)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def option_of(one: Declared) -> click.Option:
     """The option of a command that reads one option of a study."""
     option = one.option
     default = one.default if option.at_command is None else option.at_command
-    words = [one.field, one.flag, *([option.short] if option.short else [])]
+    words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
     shown = not (default is REQUIRED or default is None or default is False or default == ())
     more: dict[str, Any] = {"default": default, "show_default": True} if shown else {}
     if default is REQUIRED:
@@ -79,6 +79,12 @@ def _reading(one: Declared) -> dict[str, Any]:
             return {"callback": _read(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
         case kinds.RowNumbers():
             return {"callback": _read(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
+        case kinds.Directions():
+            return {"multiple": True, "callback": _read(lambda texts: _pairs(texts, one.flag, "age=up,debt=down"))}
+        case kinds.Budgets():
+            return {"multiple": True, "callback": _read(lambda texts: budgets_of(texts, one.flag))}
+        case kinds.Permitted():
+            return {"multiple": True, "callback": _read(lambda texts: permitted_of(texts, one.flag))}
         case kinds.Ends():
             return {"nargs": 2, "type": str, "default": None, "callback": _read(lambda ends: ends_of(ends, one.flag))}
         case kinds.DomainFile():
@@ -128,6 +134,36 @@ def rows_of(text: str, flag: str = "--rows") -> list[int]:
     if not rows:
         raise UsageError("no row is named", remedy=remedy)
     return rows
+
+
+def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
+    """What is said of features, as NAME=WORDS; several are separated by commas."""
+    found: dict[str, str] = {}
+    for part in (part for text in texts for part in split(text)):
+        name, equals, words = (word.strip() for word in part.rpartition("="))
+        if not (name and equals and words):
+            raise UsageError(f"{flag}: `{part}` says nothing of a feature", remedy=f"write {flag} {example}")
+        found[name] = words
+    return found
+
+
+def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
+    """Most rows by feature, as NAME=ROWS."""
+    found = {}
+    for name, words in _pairs(texts, flag, "sex=0,age=10").items():
+        if not _is_row(words):
+            raise UsageError(f"{flag}: `{words}` is no number of rows", remedy=f"write {flag} {name}=0")
+        found[name] = int(words)
+    return found
+
+
+def permitted_of(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
+    """Two ends of a number as LOW..HIGH, or values as A|B, by feature."""
+    found: dict[str, list[Any]] = {}
+    for name, words in _pairs(texts, flag, "income=0..100 or housing=own|rent").items():
+        low, dots, high = words.partition("..")
+        found[name] = [number_of(low, flag), number_of(high, flag)] if dots else [w.strip() for w in words.split("|")]
+    return found
 
 
 def ends_of(given: tuple[str, str] | None, flag: str) -> tuple[Fraction, Fraction] | None:

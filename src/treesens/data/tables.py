@@ -42,6 +42,15 @@ _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
 
+class TextError(DataError):
+    """A column of a table holds a text where the model reads something else, as `what` says."""
+
+    table: str
+    column: str
+    text: str
+    what: str
+
+
 @dataclass(frozen=True)
 class Categories:
     """How a column writes categories: `names` are stored values by text, `numbers` by number.
@@ -111,16 +120,18 @@ class Table:
         result.flags.writeable = False
         return result
 
-    def _unknown_text(self, column: str, values: Column, text: str, known: Categories) -> DataError:
+    def _unknown_text(self, column: str, values: Column, text: str, known: Categories) -> TextError:
         row = int(np.flatnonzero(values == text)[0])
         others = sum(v is not None and _stored(v, known) is None for v in values) - 1
         more = f" (and text in {others} more row{'s' if others > 1 else ''})" if others else ""
         what = "which is no category of the model" if known.names else "where the model reads a number"
-        return DataError(
+        error = TextError(
             f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",
             remedy=_text_remedy(text, column, known.names),
         )
+        error.table, error.column, error.text, error.what = self.name, column, text, what
+        return error
 
     def matrix(self, columns: Sequence[str], categories: Mapping[str, Categories] | None = None) -> FloatArray:
         """float64[rows, columns] of the named columns; DataError naming those that the table lacks."""
@@ -214,6 +225,13 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
         columns = _read_frame(source, place)
     if rows is not None:
         columns = {key: values[:rows] for key, values in columns.items()}
+    return table_of_columns(columns, place, label, digest)
+
+
+def table_of_columns(
+    columns: dict[str, Column], place: str, label: str | None = None, digest: str | None = None
+) -> Table:
+    """A table of columns, which are read-only from here on. DataError without rows, and for a label that is no column."""
     count = len(next(iter(columns.values()))) if columns else 0
     if count == 0:
         raise DataError("the table has no rows", place=place, remedy="give a table with at least one row")
@@ -260,9 +278,10 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
         data = nw.from_native(frame, eager_only=True)
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
-        raise DataError(
-            f"an object of type {kind} is no data frame", remedy="pass a pandas, polars or pyarrow table, or a path"
-        ) from None
+        remedy = "pass a pandas, polars or pyarrow table, or a path"
+        if isinstance(frame, np.ndarray):
+            remedy = "an array has no names of columns: pandas.DataFrame(array, columns=[..]) gives it some"
+        raise DataError(f"an object of type {kind} is no data frame", remedy=remedy) from None
     names = [str(column) for column in data.columns]
     _refuse_duplicates(names, place)
     columns: dict[str, Column] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from treesens.editor import names
 from treesens.editor.context import innermost_bracket, name_of, points_of
 from treesens.editor.reading import Reading, code_tokens
+from treesens.editor.words import MEANINGS
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.layout import declarations, is_word
 
@@ -31,9 +32,16 @@ def card(reading: Reading, offset: int) -> Card | None:
         for index, token in enumerate(part):
             start, end = token.start_pos or 0, token.end_pos or 0
             if start <= offset < end or (offset == end and token.type in ("NAME", "QUOTED")):
-                text = _about(reading, part, index)
+                text = _about(reading, part, index) or _meaning(part, index)
                 return Card(text, start, end) if text else None
     return None
+
+
+def _meaning(part: list[Token], index: int) -> str | None:
+    """What a word means, if it is none of those that stand for something named."""
+    after_dot = index > 0 and part[index - 1].type == "DOT"
+    is_name = part[index].type in ("NAME", "QUOTED", "STRING") or after_dot
+    return None if is_name else MEANINGS.get(part[index].value.strip())
 
 
 def _about(reading: Reading, part: list[Token], index: int) -> str | None:

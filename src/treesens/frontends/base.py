@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.frontends.meaning import Meaning
 from treesens.visible import visible
 
 LibraryPredict = Callable[[NDArray[np.float64]], NDArray[Any]]
@@ -26,7 +27,8 @@ class LoadedModel:
     `margins(X)` is the library's own raw output for float64[rows, features] with NaN for missing, [rows, n_outputs] in
     the library's type; `leaf_ids(X)` its leaf ids [rows, trees] (None if the library has no such function). Both
     import the library on first use. `predicts(X)` is what its own predict and predict_proba say (None if it has margins
-    alone); `inputs(X)` are the rows as that predict takes them (None: as they are). `notes` are sentences a user should see.
+    alone); `inputs(X)` are the rows as that predict takes them (None: as they are). `notes` are sentences a user should see,
+    `meaning` is what somebody has said of its features and classes.
     """
 
     ensemble: Ensemble
@@ -37,6 +39,7 @@ class LoadedModel:
     options: Mapping[str, str] = field(default_factory=dict)
     predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
     inputs: Callable[[NDArray[np.float64]], Any] | None = None
+    meaning: Meaning = field(default_factory=Meaning)
     monotone: Mapping[str, int] = field(default_factory=dict)
     """Directions that training was told to keep, as the model declares them: 1 (increasing) or -1 by feature."""
 

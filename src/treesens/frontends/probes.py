@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import next_down_array
-from treesens.compiler.model import CellEnsemble, Ensemble, FeatureGrid
+from treesens.compiler.model import CellEnsemble, Ensemble, FeatureGrid, FeatureKind
 
 Float64 = NDArray[np.float64]
 
@@ -33,7 +33,21 @@ def probes(ensemble: Ensemble, rows: int, seed: int) -> list[Probe]:
         Probe("every threshold and its neighbours", _threshold_rows(ensemble, plain, rng)),
         *_odd_rows(ensemble, plain, rng),
     ]
+    groups += _whole(ensemble, groups, rng)
     return [probe for probe in groups if len(probe.rows)]
+
+
+def _whole(ensemble: Ensemble, groups: list[Probe], rng: np.random.Generator) -> list[Probe]:
+    """The same with whole numbers if some features are whole: a library may refuse all others."""
+    integers = [f for f, feature in enumerate(ensemble.features) if feature.kind is FeatureKind.INTEGER]
+    made = []
+    for probe in groups if integers else []:
+        rows = probe.rows.copy()
+        with np.errstate(invalid="ignore"):
+            column = rows[:, integers]
+            rows[:, integers] = np.where(rng.random(column.shape) < 0.5, np.floor(column), np.ceil(column)) + 0.0
+        made.append(Probe(f"{probe.name}, whole numbers", rows))
+    return made
 
 
 def _random_rows(ensemble: Ensemble, cells: CellEnsemble, rng: np.random.Generator, rows: int) -> Float64:

@@ -12,6 +12,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
 from treesens.frontends.base import Frontend, LoadedModel, VariantFrontend
+from treesens.frontends.meaning import meaning_beside
 from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
 # Bytes that content sniffing sees, and the largest file that is read at all.
@@ -38,6 +39,7 @@ FORMATS: Final = Registry(
         "onnx": "treesens.frontends.onnx.frontend:ONNXFrontend",
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
+        "pmml": "treesens.frontends.pmml.frontend:PMMLFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,
@@ -64,11 +66,13 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 
     `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose.
 
-    A pickle is a program; it is opened with `trust_pickle` only.
+    A pickle is a program; it is opened with `trust_pickle` only. What stands beside a file (`meaning.py`) comes with the model.
     Raises ModelError with the place and what to do for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _load_file(Path(source), format, trust_pickle)
+        path = Path(source)
+        model = _load_file(path, format, trust_pickle)
+        return replace(model, meaning=meaning_beside(path, model.ensemble))
     if format and ":" in format:
         raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
     candidates = [frontend(format)] if format else _all()

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Core, Ranked, Result, RowCount, ShareFound, Verdict
 from treesens.errors import TreesensError
@@ -17,11 +19,15 @@ _SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to one question, with the way back to names and frames."""
+    """The answer to one question, with the way back to names and frames.
+
+    `notes` are sentences that a reader should know: what was assumed of the features, and how to say otherwise.
+    """
 
     question: ResolvedQuestion
     result: Result
     frame: Any = None
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -80,6 +86,8 @@ class Answer:
         columns = {name: [point[name] for point in points.values()] for name in self.question.query.space.names}
         if self.frame is None:
             return columns
+        if isinstance(self.frame, np.ndarray):
+            return _array_of(list(columns.values()))
         import narwhals as nw
 
         namespace = nw.get_native_namespace(nw.from_native(self.frame, eager_only=True))
@@ -93,10 +101,27 @@ class Answer:
     def __repr__(self) -> str:
         return f"<{self.name}: {self.verdict} ({self.reason})>"
 
+    def __str__(self) -> str:
+        """What `treesens check` prints of the answer, and the notes."""
+        from treesens.report.show import result_text
+
+        return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
+
     def _repr_html_(self) -> str:
+        from treesens.report.changes import change_words, row_of
         from treesens.report.notebook import answer_html
 
-        return answer_html(self.to_dict(), self.question.query.space.names)
+        witness = self.result.witness
+        row, told = None if witness is None else row_of(self.question, witness), self.to_dict()
+        changed = change_words(told, row, self.question.models[0])
+        return answer_html(told, self.question.query.space.names, self.notes, changed)
+
+
+def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
+    """Columns as an array [points, features]: of float64 with NaN for missing if all are numbers, else of objects."""
+    if all(v is None or isinstance(v, int | float) for column in columns for v in column):
+        return np.array([[np.nan if v is None else float(v) for v in column] for column in columns], np.float64).T
+    return np.array([list(column) for column in columns], dtype=object).T
 
 
 class Answers(Mapping[str, Answer]):

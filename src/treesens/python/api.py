@@ -21,15 +21,19 @@ from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
-from treesens.errors import UsageError, typed
+from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
 from treesens.python.answer import Answer, Answers
+from treesens.python.arguments import public
 from treesens.python.builder import File, Question, file
-from treesens.python.questions import CallSettings, answer_file, answer_text, bound_tree, load, warn
+from treesens.python.notes import notes_of, warn
+from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
+from treesens.python.shown import Explanations, Info
 from treesens.python.studies import Audit, Diff, Gap, Repair
+from treesens.python.types import Data, Model
 from treesens.report.explain import Explanation
 
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
@@ -45,7 +49,7 @@ def _options(*values: Any) -> dict[str, Any]:
     return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
 
 
-@typed
+@public
 def check(
     file: str | Path,
     *queries: str,
@@ -78,16 +82,17 @@ def check(
     )  # fmt: skip
     settings, diagnostics = CallSettings.of(given), Diagnostics()
     bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
-    warn(diagnostics)
-    return answer_file(bound, queries, None, settings)
+    notes = notes_of(diagnostics, declared=True)
+    warn(notes)
+    return answer_file(bound, queries, None, settings, notes)
 
 
-@typed
+@public
 def check_text(
     text: str | Question | File,
     *,
-    models: Mapping[str, Any],
-    data: Mapping[str, Any] | None = None,
+    models: Mapping[str, Model],
+    data: Mapping[str, Data] | None = None,
     backend: str = "auto",
     pipeline: str = "default",
     time_limit: float = 60.0,
@@ -115,17 +120,17 @@ def check_text(
     return answer_text(text, models, data, **given)
 
 
-@typed
+@public
 def sensitivity(
-    model: Any,
+    model: Model,
     *,
-    vary: Sequence[str],
+    vary: str | Sequence[str],
     gap: float | None = None,
     margin: float | None = None,
-    data: Any = None,
+    data: Data | None = None,
     label: str | None = None,
     near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     backend: str = "auto",
     pipeline: str = "default",
     time_limit: float = 60.0,
@@ -169,29 +174,31 @@ def sensitivity(
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"
     )
-    declared = [query.real(name) for name in real]
+    declared = [query.real(name) for name in ((real,) if isinstance(real, str) else real)]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
-    answers = query.file(*declared, question).answers({"m": loaded}, {} if data is None else {"d": data}, **given)
-    return next(iter(answers.values()))
+    asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
+    return next(iter(answer_declared(*asked, given, declared=False).values()))
 
 
-@typed
-def info(model: Any) -> dict[str, Any]:
-    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up."""
+@public
+def info(model: Model) -> Info:
+    """What `treesens info --json` tells of a model, a file or a live object: size, task, features, guards, how it adds up.
+    A dictionary; in a notebook it is a table.
+    """
     from treesens.records.model import model_record
 
-    return model_record(load(model))
+    return Info(model_record(load(model)))
 
 
-@typed
+@public
 def explain(
     question: str | Path | Question | File,
     *queries: str,
-    models: Mapping[str, Any] | None = None,
-    data: Mapping[str, Any] | None = None,
+    models: Mapping[str, Model] | None = None,
+    data: Mapping[str, Data] | None = None,
     backend: str = "native",
     pipeline: str = "default",
-) -> dict[str, Explanation]:
+) -> Explanations:
     """What questions mean and what the compiler makes of them, by their names (`treesens explain`). Solves nothing.
 
     `question` is a `.sens` file; with `models` it is a text or an object, as `check_text` takes it. `queries` choose some.
@@ -216,13 +223,15 @@ def explain(
     for name in queries:
         if not any(name in {known, known.partition("[")[0]} for known in names):
             raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
-    return {
-        asked.name: Explanation(
-            explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
-        )
-        for asked in bound.queries
-        if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
-    }
+    return Explanations(
+        {
+            asked.name: Explanation(
+                explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
+            )
+            for asked in bound.queries
+            if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
+        }
+    )
 
 
 def _bound(
@@ -234,15 +243,13 @@ def _bound(
     """Typed questions of a file, or of a text or an object over live models."""
     if isinstance(question, Question | File):
         asked = file(question) if isinstance(question, Question) else question
-        return bound_tree(*asked.with_sources(models, data))
+        return bound_tree(*asked.with_sources(models, data), Diagnostics())
     if models is not None:
         if isinstance(question, Path):
             raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
-        return bound_tree(parse(question, "<query>"), models, data)
-    path, diagnostics = Path(question), Diagnostics()
-    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
-    warn(diagnostics)
-    return bound
+        return bound_tree(parse(question, "<query>"), models, data, Diagnostics())
+    path = Path(question)
+    return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 
 __all__ = [

@@ -1,12 +1,13 @@
 # Made from the declarations of the studies: python -m tests.house.calls_stub --write
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
 from treesens.python.studies import Audit, Diff, Gap, Repair, Rules
 from treesens.python.study_results import StudyResult
+from treesens.python.types import Data, Model
 
 __all__ = [
     "audit",
@@ -24,8 +25,8 @@ __all__ = [
 ]
 
 def audit(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
     label: str | None = None,
     gap: float | Sequence[float] | None = None,
@@ -38,9 +39,10 @@ def audit(
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     tolerance: float = 1e-06,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     jobs: int = 2,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
     time_limit: float = 5.0,
     seed: int = 0,
     replay: Literal["auto", "emulated", "library"] = "emulated",
@@ -58,18 +60,19 @@ def audit(
     """
 
 def count(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "uniform",
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
     epsilon: float = 0.05,
     delta: float = 1e-06,
     negligible: float = 1e-06,
@@ -85,14 +88,15 @@ def count(
     """
 
 def diff(
-    old: Any,
-    new: Any,
-    data: Any = None,
+    old: Model,
+    new: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    protected: str | Sequence[str] = (),
     time_limit: float = 60.0,
     set_limit: float = 5.0,
     tolerance: float = 1e-06,
@@ -106,18 +110,19 @@ def diff(
     """
 
 def gap(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
-    vary: Sequence[str | Sequence[str]] | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
     close: float = 0.02,
     time_limit: float = 30.0,
     threads: int = 2,
@@ -131,18 +136,18 @@ def gap(
     """
 
 def groups(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
     label: str | None = None,
-    by: Sequence[str | Sequence[str]],
+    by: str | Sequence[str | Sequence[str]],
     favourable: str | None = None,
     threshold: float | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "rows",
     ratio: float = 0.8,
     smallest: float = 0.02,
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     epsilon: float = 0.05,
     delta: float = 1e-06,
     time_limit: float = 10.0,
@@ -155,7 +160,7 @@ def groups(
     """
 
 def learn_rules(
-    data: Any,
+    data: Data,
     label: str | None = None,
     *,
     exceptions: float = 0.0,
@@ -170,12 +175,12 @@ def learn_rules(
     """
 
 def reasons(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
     label: str | None = None,
-    rows: int | Sequence[int] | None = None,
-    protected: Sequence[str] = (),
+    rows: int | str | Sequence[int | str] | None = None,
+    protected: str | Sequence[str] = (),
     codes: str | Path | None = None,
     favourable: str | None = None,
     threshold: float | None = None,
@@ -183,7 +188,7 @@ def reasons(
     way: Literal["change", "values"] = "change",
     shap: bool = False,
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     replay: Literal["auto", "emulated", "library"] = "emulated",
     time_limit: float = 5.0,
     seed: int = 0,
@@ -196,18 +201,18 @@ def reasons(
     """
 
 def repair(
-    model: Any,
-    data: Any,
+    model: Model,
+    data: Data,
     *,
     label: str,
-    vary: Sequence[str | Sequence[str]],
+    vary: str | Sequence[str | Sequence[str]],
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     swing: float | Sequence[float] | None = None,
-    test: Any = None,
+    test: Data | None = None,
     output: str | Path | None = None,
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
-    keep: Sequence[str] = (),
+    keep: str | Sequence[str] = (),
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
@@ -225,9 +230,9 @@ def repair(
     """
 
 def robust(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     norm: Literal["linf", "l2", "l1", "l0"] = "linf",
@@ -243,39 +248,39 @@ def robust(
     """
 
 def sets(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     gap: float | None = None,
     margin: float | None = None,
-    features: Sequence[str] | None = None,
+    vary: str | Sequence[str] | None = None,
     most: int | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
     replay: Literal["auto", "emulated", "library"] = "emulated",
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Sets:
     """Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `features` are those whose sets are asked about (default:
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
     all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def shape(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
-    features: Sequence[str] = (),
-    increasing: Sequence[str] = (),
-    decreasing: Sequence[str] = (),
+    features: str | Sequence[str] = (),
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
-    real: Sequence[str] = (),
+    real: str | Sequence[str] = (),
     replay: Literal["auto", "emulated", "library"] = "emulated",
     time_limit: float = 1.0,
     jobs: int = 1,
@@ -288,23 +293,28 @@ def shape(
     """
 
 def why(
-    model: Any,
-    data: Any,
-    rows: int | Sequence[int] | None = None,
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
     *,
     label: str | None = None,
     smallest: bool = False,
     most: int = 1,
-    without: Sequence[str] = (),
-    also: Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
+    without: str | Sequence[str] = (),
+    fixed: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    direction: Mapping[str, Literal["up", "down"]] | None = None,
+    permitted: Mapping[str, Sequence[float | str]] | None = None,
+    also: Literal["box", "radius", "recourse", "shap"] | Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
     range: tuple[float, float] | None = None,
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
     """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
     whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
-    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
-    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
-    returns what is known so far.
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
+
+import numpy as np
 
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.data.tables import Table, read_table
-from treesens.errors import TreesensError, TreesensWarning, UsageError, typed
+from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.meaning import meaning_of
 from treesens.frontends.registry import load as load_model
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.answer import Answer, Answers
+from treesens.python.arguments import public
+from treesens.python.notes import notes_of, warn
 from treesens.python.settings import check_backend, check_choice, checked_options
+from treesens.python.types import Model
 from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,
@@ -46,13 +51,30 @@ class CallOptions(TypedDict, total=False):
     regions: bool
 
 
-@typed
-def load(source: Any, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
+@public
+def load(
+    source: Model,
+    format: str | None = None,
+    *,
+    trust_pickle: bool = False,
+    protected: str | Sequence[str] | None = None,
+    classes: Mapping[str | int, str] | None = None,
+    favourable: str | int | None = None,
+) -> LoadedModel:
     """A model from a file or a live object; raises `treesens.errors.ModelError` for what cannot be read exactly.
 
-    A pickle runs code when it is opened: that needs `trust_pickle`.
+    A pickle runs code when it is opened: that needs `trust_pickle`. `protected` names features that come first everywhere and
+    are never named as something to change, `classes` says what labels mean ({0: "granted", 1: "refused"}), `favourable` is the
+    class that people wish for; what is not given is read from `treesens.toml` beside a file (docs/protected.md).
     """
-    return source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
+    model = source if isinstance(source, LoadedModel) else load_model(source, format, trust_pickle=trust_pickle)
+    given = {"protected": protected, "classes": classes, "favourable": favourable}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return model
+    known = model.meaning
+    said = {"protected": known.protected, "classes": known.classes, "favourable": known.favourable, **given}
+    return replace(model, meaning=meaning_of({k: v for k, v in said.items() if v is not None}, model.ensemble))
 
 
 def answer_text(
@@ -66,25 +88,50 @@ def answer_tree(
     file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
     """The same for a syntax tree."""
-    settings = CallSettings.of(options)
-    bound = bound_tree(file, models, data)
+    return answer_declared(file, models, data, options, declared=True)
+
+
+def answer_declared(
+    file: ast.File,
+    models: Mapping[str, Any],
+    data: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    *,
+    declared: bool,
+) -> Answers:
+    """The answers with notes: as declarations, or as arguments where the caller has not `declared` the features."""
+    settings, diagnostics = CallSettings.of(options), Diagnostics()
+    bound = bound_tree(file, models, data, diagnostics)
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
-    return answer_file(bound, (), frame, settings)
+    notes = notes_of(diagnostics, declared=declared)
+    warn(notes)
+    return answer_file(bound, (), frame, settings, notes)
 
 
-def bound_tree(file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> ResolvedFile:
+def bound_tree(
+    file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None, diagnostics: Diagnostics
+) -> ResolvedFile:
     """The typed questions of a syntax tree over live models and frames."""
-    tables, diagnostics = dict(data or {}), Diagnostics()
-    bound = bind(
-        file,
-        Path(),
-        keep_going=True,
-        load_model=lambda path, format: load(_entry(models, path.name, "model"), format),
-        load_table=lambda path, label, rows: table_of(_entry(tables, path.name, "data"), label, rows),
-        diagnostics=diagnostics,
-    )
-    warn(diagnostics)
-    return bound
+    arguments: dict[str, object] = {"models": models, "data": data}
+    for argument, given in arguments.items():
+        if given is not None and not isinstance(given, Mapping):
+            remedy = f'write `{argument}={{"NAME": ..}}`'
+            raise UsageError(
+                f"`{argument}` maps the names of the text to objects, and is no {type(given).__name__}", remedy=remedy
+            )
+    tables, loaded = dict(data or {}), {name: model for name, model in models.items() if isinstance(model, LoadedModel)}
+
+    def model_of(path: Path, format: str | None) -> LoadedModel:
+        loaded[path.name] = model = load(_entry(models, path.name, "model"), format)
+        return model
+
+    def table(path: Path, label: str | None, rows: int | None) -> Table:
+        source = _entry(tables, path.name, "data")
+        if isinstance(source, np.ndarray):
+            return table_of(source, label, rows, [loaded.get(name) or load(model) for name, model in models.items()])
+        return table_of(source, label, rows)
+
+    return bind(file, Path(), keep_going=True, load_model=model_of, load_table=table, diagnostics=diagnostics)
 
 
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
@@ -93,7 +140,12 @@ def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
     return entries[name]
 
 
-def table_of(source: Any, label: str | None, rows: int | None) -> Table:
+def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[LoadedModel] = ()) -> Table:
+    """The table of a path, a frame, or an array, whose columns have the names of a model's features."""
+    if isinstance(source, np.ndarray) and models:
+        from treesens.data.arrays import table_of_array
+
+        return table_of_array(source if rows is None else source[:rows], models, label)
     return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)
 
 
@@ -120,14 +172,9 @@ class CallSettings:
         return CallSettings(options, **mine)
 
 
-def warn(diagnostics: Diagnostics) -> None:
-    """Notes and warnings as Python's own, which notebooks show once."""
-    for item in diagnostics:
-        if item.severity != "error":
-            warnings.warn(item.render(), TreesensWarning, stacklevel=3)
-
-
-def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings: CallSettings) -> Answers:
+def answer_file(
+    bound: ResolvedFile, names: Sequence[str], frame: Any, settings: CallSettings, notes: tuple[str, ...] = ()
+) -> Answers:
     """Ctrl-C returns what is known so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
     answers = []
@@ -147,7 +194,7 @@ def answer_file(bound: ResolvedFile, names: Sequence[str], frame: Any, settings:
                 result = result_of_interruption(query, mine)
             except TreesensError as error:
                 result, errors[query.name] = result_of_error(query, mine, error), error
-            answers.append(Answer(query, result, frame))
+            answers.append(Answer(query, result, frame, notes))
     if len(wanted) == 1 and errors and wanted[0].name in errors:
         raise errors[wanted[0].name]
     return Answers(answers, errors)

@@ -25,7 +25,7 @@ class Robustness(Records):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         found = called.found
-        return cls(called.records, found.warnings, found.interrupted, found.result, called.source)
+        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
 
     @property
     def columns(self) -> dict[str, list[Any]]:

@@ -19,6 +19,7 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.answer import Answer
 from treesens.python.questions import CallOptions, CallSettings, load, table_of
+from treesens.python.types import Data, Model
 from treesens.solve.question import answer_question
 
 
@@ -32,8 +33,8 @@ class Session:
 
     def __init__(
         self,
-        model: Any,
-        data: Any = None,
+        model: Model,
+        data: Data | None = None,
         *,
         label: str | None = None,
         declarations: str | None = None,
@@ -43,7 +44,7 @@ class Session:
         self._settings = CallSettings.of(self._options)
         self._frame = data
         loaded = load(model)
-        table = None if data is None else table_of(data, label, None)
+        table = None if data is None else table_of(data, label, None, [loaded])
         lines = ['model m from "m"', *(['data d from "d"'] if table is not None else [])]
         lines.append(("domain from d" if table is not None else "") if declarations is None else declarations)
         self._declared: Declared | None = Declared(
@@ -94,8 +95,8 @@ class Session:
 
 
 def session(
-    model: Any,
-    data: Any = None,
+    model: Model,
+    data: Data | None = None,
     *,
     label: str | None = None,
     declarations: str | None = None,

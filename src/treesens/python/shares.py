@@ -24,6 +24,18 @@ class Count(StudyResult):
         columns["estimate"] = [None if r["estimate"] is None else r["estimate"]["value"] for r in self.records]
         return {**columns, "closed": [r["closed"] for r in self.records]}
 
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import table
+        from treesens.report.share_words import estimated, interval
+
+        kind = "gap" if any("gap" in r for r in self.records) else "margin"
+        head = ["features", kind, "share of inputs, proved", "estimate, with its interval", "known well enough"]
+        lines = [
+            [", ".join(r["varied"]), r[kind], interval(r), estimated(r), "yes" if r["closed"] else r["reason"] or "no"]
+            for r in self.records
+        ]
+        return table(head, lines)
+
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
         return f"<shares of {len(self.records)} questions: {closed} known precisely enough>"

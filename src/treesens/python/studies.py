@@ -39,7 +39,7 @@ class Audit(StudyResult):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         run: Run = called.found.result
-        return cls(run.records, run.warnings, run.interrupted, called.source, run, called.asked.options, called.inputs)
+        return cls(run.records, called.notes, run.interrupted, called.source, run, called.asked.options, called.inputs)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -95,7 +95,7 @@ class Audit(StudyResult):
         check_choice("what", what, ("swing", "flips"))
         if what == "swing":
             swings = {_name(r): (r["max_swing"], r["max_swing_bound"]) for r in self.records}
-            return values_plot(swings, "largest swing of the score", axes)
+            return values_plot(swings, "largest swing (raw score)", axes)
         kind = "gap" if any("gap" in r for r in self.records) else "margin"
         curves: dict[str, list[tuple[float, float]]] = {}
         for r in self.records:
@@ -115,7 +115,7 @@ class Gap(StudyResult):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        names = ("verdict", "largest_gap", "largest_gap_bound", "closed", "reason")
+        names = ("verdict", "largest_gap", "largest_gap_bound", "unit", "closed", "reason")
         columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
         if any("classes" in r for r in self.records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
@@ -128,7 +128,8 @@ class Gap(StudyResult):
         from treesens.report.plots import values_plot
 
         gaps = {_name(r): (r["largest_gap"], r["largest_gap_bound"]) for r in self.records}
-        return values_plot(gaps, "largest gap", axes)
+        units = dict.fromkeys(r["unit"] for r in self.records)
+        return values_plot(gaps, f"largest gap ({', '.join(units)})", axes)
 
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
@@ -149,7 +150,7 @@ class Diff(Columns):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         found = called.found
-        return cls(called.records[0], found.warnings, found.interrupted, found.result, called.source)
+        return cls(called.records[0], called.notes, found.interrupted, found.result, called.source)
 
     @property
     def verdict(self) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import typed
+from treesens.python.arguments import bound_arguments
 from treesens.python.questions import load, table_of
 from treesens.python.study_options import annotation_of, default_of, taken
 from treesens.python.study_results import RESULTS, Called, StudyResult
 from treesens.report.notebook_progress import progress_bar
 from treesens.studies import kinds
 from treesens.studies.registry import STUDIES, study_of
-from treesens.studies.study import REQUIRED, Asking, Door, Found, Study, declared
+from treesens.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 
 
 def calls() -> Iterator[Study[Any, Any]]:
@@ -41,10 +42,10 @@ def result_of(study: Study[Any, Any]) -> Any:
 
 def signature_of(study: Study[Any, Any]) -> inspect.Signature:
     """Models and rows by position or name, options by name alone."""
-    named = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="Any") for name in study.models]
+    named = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="Model") for name in study.models]
     if study.table is not None:
-        default = Parameter.empty if study.needs_table else None
-        named.append(Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation="Any"))
+        default, data = (Parameter.empty, "Data") if study.needs_table else (None, "Data | None")
+        named.append(Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=data))
         default, kind = (Parameter.empty, "str") if study.needs_label else (None, "str | None")
         position = Parameter.POSITIONAL_OR_KEYWORD if "label" in study.by_position else Parameter.KEYWORD_ONLY
         label = Parameter("label", position, default=default, annotation=kind)
@@ -70,12 +71,7 @@ def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
     checked = typed(_ask)
 
     def call(*arguments: Any, **named: Any) -> Any:
-        try:
-            bound = signature.bind(*arguments, **named)
-        except TypeError as error:
-            raise TypeError(f"{call_name(study)}() {error}") from None
-        bound.apply_defaults()
-        return checked(study, bound.arguments)
+        return checked(study, bound_arguments(call_name(study), signature, arguments, named))
 
     call.__name__ = call.__qualname__ = call_name(study)
     call.__doc__ = inspect.cleandoc(study.call or "")
@@ -86,19 +82,19 @@ def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
 
 def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
     label, data = given.get("label"), given.get("data")
-    values = {one.field: taken(one, given[one.field]) for one in declared(study.options, Door.PYTHON)}
+    values = {one.field: taken(one, given[one.field], data) for one in declared(study.options, Door.PYTHON)}
     with one_run() as reading:
         models = tuple(load(given[name]) for name in study.models)
         for one in declared(study.options, Door.PYTHON):
             if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
-                values[one.field] = table_of(values[one.field], label, None)
+                values[one.field] = table_of(values[one.field], label, None, models)
             if one.option.kind == kinds.OutputPath() and values[one.field] is not None:
                 check_writable(values[one.field])
         options = study.options(**values)
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
-            table = None if data is None else table_of(data, label, None)
-            asked = Asking(models, table, options, interruption.event, advance)
+            table = None if data is None else table_of(data, label, None, models)
+            asked = Asking(told_of(models, options), table, options, interruption.event, advance)
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt
@@ -114,11 +110,12 @@ def stub() -> str:
     for study in studies:
         kind = result_of(study)
         modules.setdefault(kind.__module__, []).append(kind.__name__)
+    modules["treesens.python.types"] = ["Data", "Model"]
     lines = [
         "# Made from the declarations of the studies: python -m tests.house.calls_stub --write",
-        "from collections.abc import Sequence",
+        "from collections.abc import Mapping, Sequence",
         "from pathlib import Path",
-        "from typing import Any, Literal",
+        "from typing import Literal",
         "",
         *(f"from {module} import {', '.join(sorted(set(names)))}" for module, names in sorted(modules.items())),
         "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +12,8 @@ import numpy as np
 
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.python.row_labels import rows_of
 from treesens.python.settings import (
-    MOST_SEED,
     check_choice,
     check_flag,
     check_number,
@@ -45,9 +45,9 @@ def _type_of(kind: kinds.Kind) -> str:
             return f"Literal[{', '.join(map(repr, words))}]"
         case kinds.Names(words=words):
             few = f"Literal[{', '.join(map(repr, words))}]" if words else "str"
-            return f"Sequence[{few if not kind.numbers else 'str | int'}]"
+            return f"{few} | Sequence[{few}]" if not kind.numbers else "Sequence[str | int]"
         case kinds.Groups():
-            return "Sequence[str | Sequence[str]]"
+            return "str | Sequence[str | Sequence[str]]"
         case kinds.Sizes(single=True):
             return "float | None"
         case kinds.Sizes():
@@ -55,15 +55,21 @@ def _type_of(kind: kinds.Kind) -> str:
         case kinds.Numbers():
             return "Sequence[float]"
         case kinds.RowNumbers():
-            return "int | Sequence[int]"
+            return "int | str | Sequence[int | str]"
         case kinds.Ends():
             return "tuple[float, float]"
+        case kinds.Budgets():
+            return "Mapping[str, int]"
+        case kinds.Directions():
+            return "Mapping[str, Literal['up', 'down']]"
+        case kinds.Permitted():
+            return "Mapping[str, Sequence[float | str]]"
         case kinds.DomainFile():
             return "str | Path | None"
         case kinds.InputFile() | kinds.OutputPath():
             return "str | Path"
         case kinds.TableFile():
-            return "Any"
+            return "Data"
         case _:
             return "str"
 
@@ -73,8 +79,8 @@ def default_of(one: Declared) -> Any:
     return None if isinstance(one.option.kind, kinds.Sizes | kinds.DomainFile) and not one.default else one.default
 
 
-def taken(one: Declared, value: Any) -> Any:
-    """The value of an option, checked. UsageError for one that makes no sense."""
+def taken(one: Declared, value: Any, data: Any = None) -> Any:
+    """The value of an option, checked; rows may be labels of the index of `data`. UsageError for one that makes no sense."""
     name = one.field
     if value is None and (one.default is None or default_of(one) is None):
         return one.default if one.default is not MISSING else value
@@ -94,17 +100,19 @@ def taken(one: Declared, value: Any) -> Any:
         case kinds.Percent():
             return str(value)
         case kinds.Names():
-            return tuple(map(str, _listed(name, value)))
+            return tuple(map(str, [value] if isinstance(value, str) else value))
         case kinds.Groups():
-            return sets_of(_listed(name, value))
+            return sets_of(value)
         case kinds.Sizes():
             return tuple(numbers_of(value))
         case kinds.Numbers():
             return tuple(map(float, numbers_of(value)))
         case kinds.RowNumbers():
-            return rows_of(value)
+            return rows_of(value, data)
         case kinds.Ends():
             return tuple(map(Fraction, numbers_of(list(value))))
+        case kinds.Directions() | kinds.Permitted():
+            return _mapped(one, value)
         case kinds.DomainFile():
             from treesens.studies.domain_file import read_domain
 
@@ -114,15 +122,25 @@ def taken(one: Declared, value: Any) -> Any:
     return value
 
 
-def _listed(name: str, value: Any) -> Any:
-    if isinstance(value, str):
-        raise UsageError(f"`{name}` is a list", remedy=f"write {name}=[{value!r}]")
-    return value
+def _mapped(one: Declared, value: Any) -> dict[str, Any]:
+    """What is said of features, by their names. UsageError for what does not name them."""
+    example = '{"age": "up"}' if isinstance(one.option.kind, kinds.Directions) else '{"income": (0, 100)}'
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
+    if isinstance(one.option.kind, kinds.Directions):
+        return {name: str(way) for name, way in value.items()}
+    return {name: [v] if isinstance(v, str) or not isinstance(v, Iterable) else list(v) for name, v in value.items()}
 
 
-def sets_of(vary: Sequence[str | Sequence[str]]) -> list[list[str]]:
-    """Sets of features as lists of names."""
-    return [[group] if isinstance(group, str) else list(group) for group in vary]
+def sets_of(vary: Any) -> list[list[str]]:
+    """Sets of features as lists of names; one name is a set by itself."""
+    groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
+    found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
+    for name in (name for group in found for name in group):
+        if not isinstance(name, str):
+            remedy = "write it as a text: a model that was trained on an array has features such as f0 or x0 (ts.info)"
+            raise UsageError(f"`vary` holds {name!r:.60}, which is no name", remedy=remedy)
+    return found
 
 
 def numbers_of(given: Any) -> list[str]:
@@ -135,17 +153,9 @@ def numbers_of(given: Any) -> list[str]:
         raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
 
 
-def rows_of(rows: int | Sequence[int]) -> list[int]:
-    """Numbers of rows from 0. UsageError for what is none."""
-    chosen: list[Any] = np.atleast_1d(np.asarray(rows)).tolist()
-    for row in chosen:
-        check_whole("rows", row, 0, MOST_SEED)
-    return chosen
-
-
 def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
     """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
-    if source is None or isinstance(source, str | Path | Table):
+    if source is None or isinstance(source, str | Path | Table | np.ndarray):
         return columns
     import narwhals as nw
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from treesens.python.study_options import in_library_of
 from treesens.records.plain import plain
+from treesens.report.remedies import in_python
 from treesens.studies.study import Asking, Found
 
 RESULTS = {
@@ -33,6 +34,11 @@ class Called:
     found: Found[Any]
     source: Any
     inputs: tuple[Path, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes and warnings, with remedies in the words of Python."""
+        return tuple(map(in_python, self.found.warnings))
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -85,7 +91,7 @@ class StudyResult(Records):
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.found.warnings, called.found.interrupted, called.source)
+        return cls(called.records, called.notes, called.found.interrupted, called.source)
 
     @property
     def columns(self) -> dict[str, list[Any]]:

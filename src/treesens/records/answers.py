@@ -167,12 +167,12 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size.to_dict(),
     }
-    data |= _found(query, result)
+    data |= found_record(query, result)
     if result.explanation is not None and query.explained is not None:
         data["explanation"] = explanation_of(query, query.explained, result, result.explanation)
     if result.ranked is not None:
         data["answers"] = [
-            {"points": None, "objective": None, **_found(query, one), "backend": one.backend}
+            {"points": None, "objective": None, **found_record(query, one), "backend": one.backend}
             for one in result.ranked.answers
         ]
         data["ranked"] = {
@@ -277,7 +277,7 @@ def certificate_record(claim: Certified) -> dict[str, Any]:
     }
 
 
-def _found(query: Query, result: Result) -> dict[str, Any]:
+def found_record(query: Query, result: Result) -> dict[str, Any]:
     """What is said about the witness of a result: points, scores, replay, objective, nearest row, region."""
     data: dict[str, Any] = {}
     witness = result.witness

@@ -20,6 +20,18 @@ def gap_of(record: dict[str, Any]) -> str:
     return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
 
 
+def varied_of(record: dict[str, Any]) -> str:
+    """The features that change, with a word if one is protected."""
+    return ", ".join(record["varied"]) + (" (protected)" if record.get("protected") else "")
+
+
+def proxy_words(proxy: dict[str, Any]) -> str:
+    """A feature that carries a protected one, in a sentence: by the table, and by the model."""
+    swing = proxy["max_swing"]
+    used = "the model does not depend on it" if not swing else f"it swings the raw score by up to {swing:.3g}"
+    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; {used}"
+
+
 def classes_of(record: dict[str, Any]) -> str:
     """The classes that a record is about, and its cut-off; empty if there is nothing to say."""
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""
@@ -84,7 +96,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         near = record.get("nearest_row") or {}
         flipped = f"{record['rows_flipped']}" if record["rows_complete"] else f"≥ {record['rows_flipped']}"
         table.add_row(
-            ", ".join(record["varied"]),
+            varied_of(record),
             classes_of(record),
             gap_of(record),
             flipped,
@@ -99,5 +111,9 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         )
     table.drop_empty("classes", "share of inputs", "typical inputs", "shape")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
+    for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in records):
+        say_wrapped(f"{gap}: {question}")
+    for proxy in facts.get("meaning", {}).get("proxies", ()):
+        say_wrapped(f"proxy: {proxy_words(proxy)}")
     if facts["interrupted"]:
         console.print("interrupted: what is missing was not asked")

@@ -13,8 +13,8 @@ Record = dict[str, Any]
 
 
 def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Records by what is varied and which classes are meant, those with the greatest effect first: rows that flip at the
-    smallest gap, then at larger ones, then the largest swing.
+    """Records by what is varied and which classes are meant, protected features first and then those with the greatest effect:
+    rows that flip at the smallest gap, then at larger ones, then the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
@@ -25,7 +25,7 @@ def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
         flips = tuple(-r["rows_flipped"] for r in group["records"])
         return (*flips, -(group["records"][0]["max_swing"] or 0.0))
 
-    return sorted(groups, key=effect)
+    return sorted(groups, key=lambda group: (not group["records"][0].get("protected"), *effect(group)))
 
 
 def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treesens.compiler.base.tolerance import Closeness, Tolerance
+from treesens.report.audit_table import varied_of
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
@@ -51,17 +52,15 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
 
 
 def _show_sensitivities(records: list[dict[str, Any]]) -> None:
-    """What changes first; a line per set of features and gap."""
+    """Protected features, and then what changes first; a line per set of features and gap."""
     several = any("classes" in one for one in records)
     table = Table(box=None, pad_edge=False)
     for name in ("varied", "gap", *(("classes",) if several else ()), "sensitivity", "rows that flip", "largest swing"):
         table.add_column(name)
-    for one in sorted(records, key=lambda one: CHANGES.index(one["change"])):
+    for one in sorted(records, key=lambda one: (not one.get("protected"), CHANGES.index(one["change"]))):
         sides = [one["old"], one["new"]]
         rows = " → ".join(str(side["rows_flipped"]) for side in sides)
         swings = " → ".join("–" if side["max_swing"] is None else f"{side['max_swing']:.4g}" for side in sides)
         classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
-        table.add_row(
-            ", ".join(one["varied"]), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings
-        )
+        table.add_row(varied_of(one), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings)
     table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))

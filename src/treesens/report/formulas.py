@@ -99,6 +99,9 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             return _sum_text(query, constraint)
         case q.AvoidBoxes():
             return f"{points[constraint.point]} lies in none of {len(constraint.indptr) - 1:,} empty boxes"
+        case q.AvoidCavities():
+            width = constraint.cavities.width
+            return f"{points[constraint.point]} lies in no box of at most {width} features without a row"
         case q.OneHot():
             members = ", ".join(f"{points[m.point]}.{names[m.feature]}" for m in constraint.members)
             return f"exactly one of {members} is 1"

@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treesens.report.changes import changed_features
 from treesens.report.reason_words import reason_words
 from treesens.visible import visible
 
@@ -35,9 +36,13 @@ class Markup(str):
     """Text that is HTML already."""
 
 
-def answer_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
-    """An answer: verdict, objective, count, the points with what differs first, scores, the nearest row."""
+def answer_html(
+    record: Mapping[str, Any], features: Sequence[str], notes: Sequence[str] = (), changed: str = ""
+) -> str:
+    """An answer: verdict, what has `changed` in a sentence, objective, count, points, scores, nearest row, notes."""
     lines = [f"<b>{text(record['query'])}</b>: {text(record['verdict'])} ({text(record['proof'] or record['reason'])})"]
+    if changed:
+        lines.append(text(changed))
     goal = record.get("objective")
     if goal:
         bound = "no bound" if goal["bound"] is None else f"bound {text(goal['bound'])}"
@@ -53,19 +58,24 @@ def answer_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
     if near:
         lines.append(f"nearest row: {near['index']} of {text(near['data'])}, {text(near['distance_l2'])} away")
     head = "".join(f"<p>{line}</p>" for line in lines)
-    return head + (points_html(record, features) if record.get("points") else "")
+    below = "".join(f"<p><small>{text(note)}</small></p>" for note in notes)
+    return head + (points_html(record, features) if record.get("points") else "") + below
 
 
 def points_html(record: Mapping[str, Any], features: Sequence[str]) -> str:
-    """The points of a record side by side, changed features first and marked, scores below."""
-    points = record["points"]
+    """The points of a record side by side: what changed, marked, and the scores; features that are equal are folded."""
+    points, scores = record["points"], record["scores"]
     names = list(points)
-    changed = {f: len(names) > 1 and points[names[0]][f] != points[names[-1]][f] for f in features}
-    order = sorted(features, key=lambda f: not changed[f])
-    rows: list[list[Any]] = [[f, *(points[name][f] for name in names)] for f in order]
-    scores = record["scores"]
-    rows += [[f"→ {key}", *(_score(scores[name].get(key)) for name in names)] for key in scores[names[0]]]
-    return table(["", *names], rows, [changed[f] for f in order])
+    changed = set(changed_features(points)) if len(names) > 1 else set()
+    order = [f for f in features if f in changed] or list(features)
+    equal = [f for f in features if f not in order]
+    below = [[f"→ {key}", *(_score(scores[name].get(key)) for name in names)] for key in scores[names[0]]]
+    rows = [[f, *(points[name][f] for name in names)] for f in order] + below
+    shown = table(["", *names], rows, [f in changed for f in order])
+    if not equal:
+        return shown
+    alike = table(["", "both" if len(names) == 2 else "all"], [[f, points[names[0]][f]] for f in equal])
+    return f"{shown}<details><summary>{len(equal)} features are equal</summary>{alike}</details>"
 
 
 def _score(value: Any) -> Any:

@@ -11,10 +11,15 @@ _SHARES = 5
 
 def reason_words(record: Mapping[str, Any]) -> str:
     """What is known of one row, a sentence per line."""
-    lines = [f"row {record['row']}: class {record['class']}", *_why(record)]
+    called = (
+        f"{record['class_name']} (class {record['class']})" if "class_name" in record else f"class {record['class']}"
+    )
+    lines = [f"row {record['row']}: {called}", *_why(record)]
     if record["contrast"]:
         changed = ", ".join(record["contrast"])
         lines.append(f"  another class by changing {changed}{_values(record['point'], record['contrast'])}")
+    elif record.get("changeable") is False and record["sufficient"] != {}:
+        lines.append("  no change that is allowed gives another class (proved)")
     lines += _distance(record.get("radius"), "the nearest input of another class lies {} away by linf")
     lines += _distance(record.get("recourse"), "the cheapest change costs {} by l1")
     lines += _shares(record.get("shap"))
@@ -55,7 +60,8 @@ def _distance(found: Mapping[str, Any] | None, sentence: str) -> list[str]:
     if found["distance"] is None:
         bound = "" if found["bound"] is None else f", and none is nearer than {found['bound']:.6g} (proved)"
         known = "no input of another class is known" + bound
-        return [f"  by {found['norm']} {'no input has another class' if found['verdict'] == 'none' else known}"]
+        none = f"no {'change that is allowed' if 'cost' in sentence else 'input'} has another class"
+        return [f"  by {found['norm']} {none if found['verdict'] == 'none' else known}"]
     value = f"{found['distance']:.6g}"
     proved = "none is nearer" if found["closed"] else f"none is nearer than {found['bound'] or 0.0:.6g}"
     return [f"  {sentence.format(value)}{_values(found['point'], found['changes'])} ({proved}, proved)"]

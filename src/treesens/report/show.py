@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
-from treesens.records.answers import as_expected, points_of, share_record
+from treesens.grammar.printing.print_terms import formula_text
+from treesens.grammar.tree import ast
+from treesens.records.answers import as_expected, found_record, points_of, share_record
+from treesens.report.changes import change_words, changed_features, row_of
 from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
 from treesens.report.wrapping import display_width, terminal_width
@@ -107,6 +111,9 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
     say(*line)
     if how not in line:
         say_wrapped(how)
+    if isinstance(bound.node.body, ast.Sensitive) and isinstance(bound.find, ast.Find):
+        asked = (formula_text(part) for part in bound.find.constraints if not isinstance(part, ast.PointsEqual))
+        say_wrapped(f"  asked: {', '.join(asked)}")
     if result.count is not None:
         say_wrapped(f"  {_counted(result.count)}")
         if result.witness is not None:
@@ -143,9 +150,18 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
     say("")
 
 
+def result_text(bound: ResolvedQuestion, result: Result) -> str:
+    """What `show_result` prints, without styles."""
+    with io.StringIO() as file, redirect_stdout(file):
+        show_result(bound, result)
+        return file.getvalue().strip("\n")
+
+
 def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
+        if words := change_words(found_record(bound.query, result), row_of(bound, result.witness), bound.models[0]):
+            say_wrapped(f"  {words}")
         for line in _pair_lines(bound, result):
             say(line)
     if result.objective is not None:
@@ -222,16 +238,17 @@ def _of_journal(result: Result) -> str:
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
-    """The points side by side, a line per feature, then their scores; features that differ are marked."""
+    """The points side by side, a line per feature, then their scores; features that differ stand first and are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
     names = list(points)
     rows: list[tuple[list[str], dict[str, Any]]] = [(["feature", *names], {"bold": True})]
-    for feature in query.space.names:
+    changed = set(changed_features(points)) if len(names) > 1 else set()
+    for feature in sorted(query.space.names, key=lambda name: name not in changed):
         values = [points[name][feature] for name in names]
-        differs = len(names) > 1 and any(v != values[0] for v in values)
-        rows.append(([visible(feature), *map(_value, values)], {"bold": True, "fg": "yellow"} if differs else {}))
+        style: dict[str, Any] = {"bold": True, "fg": "yellow"} if feature in changed else {}
+        rows.append(([visible(feature), *map(_value, values)], style))
     rows += [
         ([f"→ {visible(key)}", *map(_score, scores)], {"bold": True}) for key, scores in score_rows(bound, witness)
     ]

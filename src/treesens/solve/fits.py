@@ -7,8 +7,9 @@ from math import prod
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
+from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.probabilities import names_probabilities
-from treesens.compiler.query.query import Query
+from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
 from treesens.values.relations import relates_values
@@ -44,6 +45,11 @@ def is_small(query: Query) -> bool:
 def has_cases(query: Query) -> bool:
     """Whether a disjunction is worth asking about case by case."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
+
+
+def names_all_cavities(query: Query) -> bool:
+    """Whether all cavities of some width are avoided, which nobody lists."""
+    return next(all_cavities_in(query.constraints), None) is not None
 
 
 def names_rows(query: Query) -> bool:
@@ -97,9 +103,17 @@ def names_forests(query: Query) -> bool:
     return any(row.form.forests for row in linear_constraints(query.constraints))
 
 
+def sums_scores(goal: Objective | None) -> bool:
+    """Whether an objective, if there is one, is a sum of scores alone."""
+    if goal is None:
+        return True
+    form, beside = goal.form, goal.nearest is not None or bool(goal.values)
+    return bool(form.scores) and not (beside or form.costs or form.changes or form.pairs or form.levels or form.forests)
+
+
 def may_be_additive(query: Query) -> bool:
     """Whether the first tree of every model asks for so few features that trees may fall apart into independent groups."""
-    return query.objective is None and all(_first_tree_is_small(query.models[p.model]) for p in query.points)
+    return sums_scores(query.objective) and all(_first_tree_is_small(query.models[p.model]) for p in query.points)
 
 
 def _first_tree_is_small(model: CellEnsemble) -> bool:

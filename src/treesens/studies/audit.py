@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -75,6 +75,8 @@ class AuditOptions:
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
     jobs: int = given(shared.JOBS, 2)
     real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    budget: Mapping[str, int] | None = given(shared.BUDGET, None)
     time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per set.")
     seed: int = given(shared.SEED, 0)
     replay: str = given(shared.REPLAY, "emulated")
@@ -137,8 +139,10 @@ STUDY = Study(
     fails={
         "found": lambda records: any(one.verdict == "found" for one in records),
         "rows": lambda records: any(one.rows_flipped for one in records),
+        "protected": lambda records: any(one.verdict == "found" and one.protected is True for one in records),
     },
-    fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
+    fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
+    flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
     work="auditing",
     total="treesens.studies.feature_audit:total",
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import treesens
 from treesens.compiler.query.query import Query
+from treesens.data.proxies import proxies
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.records.domains import domain_records, rule_records
@@ -69,5 +70,26 @@ def audit_facts(
         "interrupted": found.interrupted,
         "seconds": round(found.seconds, 3),
         "settings": dict(settings),
+        **({"meaning": _meaning(found)} if found.model.meaning else {}),
         **more,
+    }
+
+
+def _meaning(found: Audit) -> dict[str, Any]:
+    """What is said of the model, with the features that carry the protected ones."""
+    meaning, swings = found.model.meaning, dict[str, float]()
+    for record in found.records:
+        if len(record["varied"]) == 1:
+            swings[record["varied"][0]] = max(record["max_swing"] or 0.0, swings.get(record["varied"][0], 0.0))
+    carried = [
+        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), "max_swing": swings.get(one.feature)}
+        for name in meaning.protected
+        if name in found.table
+        for one in proxies(found.table, name)
+    ]
+    return {
+        "protected": list(meaning.protected),
+        "proxies": carried,
+        "classes": dict(meaning.classes),
+        "favourable": meaning.favourable,
     }

@@ -95,6 +95,7 @@ class AuditRecord:
     """One set of features, decision and gap; points in the user's own labels."""
 
     varied: list[str]
+    protected: bool | Absent = ABSENT
     gap: float | Absent = ABSENT
     margin: float | Absent = ABSENT
     threshold: float | Absent = ABSENT
@@ -179,6 +180,26 @@ class DomainRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProxyRecord:
+    """A feature that carries a protected one: by the table, the part of its entropy; by the model, its largest swing."""
+
+    of: str
+    feature: str
+    told: float
+    max_swing: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeaningRecord:
+    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for."""
+
+    protected: list[str]
+    proxies: list[ProxyRecord]
+    classes: dict[str, str]
+    favourable: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuditDocument:
     """All records, with everything that a reader needs to judge and to repeat them."""
 
@@ -193,4 +214,5 @@ class AuditDocument:
     interrupted: bool
     seconds: float
     settings: dict[str, Any]
+    meaning: MeaningRecord | Absent = ABSENT
     results: list[AuditRecord]

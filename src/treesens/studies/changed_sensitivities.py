@@ -23,7 +23,7 @@ _WORDS = {
     ("found", "found"): "stays",
     ("none", "none"): "never",
 }
-_ABOUT: tuple[str, ...] = ("varied", "gap", "margin", "classes", "question")
+_ABOUT: tuple[str, ...] = ("varied", "protected", "gap", "margin", "classes", "question")
 _KEPT: tuple[str, ...] = ("verdict", "proof", "reason", "points", "rows_flipped", "max_swing", "max_swing_bound")
 """What is told of the record of an audit."""
 
@@ -67,7 +67,8 @@ def changed_sensitivities(
         {_key(item): item for item in audit(m, table, varied=groups, gaps=gaps, options=options, stop=stop).records}
         for m in (old, new)
     ]
-    return [ChangedSensitivity(item, both[1][key]) for key, item in both[0].items() if key in both[1]]
+    found = [ChangedSensitivity(item, both[1][key]) for key, item in both[0].items() if key in both[1]]
+    return sorted(found, key=lambda one: not one.new.get("protected"))
 
 
 def _key(record: dict[str, Any]) -> tuple[object, ...]:

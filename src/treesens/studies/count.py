@@ -36,6 +36,7 @@ class CountOptions:
         shared.DOMAIN, (), "A .sens file whose `feature` lines say what inputs are possible."
     )
     real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
     epsilon: float = given(EPSILON_OPTION, EPSILON)
     delta: float = given(DELTA_OPTION, DELTA)
     negligible: float = given(NEGLIGIBLE_OPTION, NEGLIGIBLE)

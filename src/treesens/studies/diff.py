@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -27,6 +27,8 @@ class DiffOptions:
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    budget: Mapping[str, int] | None = given(shared.BUDGET, None)
     time_limit: float = given(shared.TIME_LIMIT, 60.0, "Seconds for every search.")
     set_limit: float = given(shared.SET_LIMIT, 5.0)
     tolerance: float = given(
@@ -85,6 +87,7 @@ class SensitivityChange:
     """One set of features at one gap, and both audits about it."""
 
     varied: list[str]
+    protected: bool | Absent = ABSENT
     gap: float | Absent = ABSENT
     margin: float | Absent = ABSENT
     classes: list[str | int] | Absent = ABSENT
@@ -152,10 +155,18 @@ STUDY = Study(
     fails={
         "different": lambda records: any(one.verdict == "different" for one in records),
         "rows": lambda records: any(one.data is not None and one.data.changed > 0 for one in records),
+        "protected": lambda records: any(
+            side.change == "appears" and side.protected is True for one in records for side in one.sensitivities or ()
+        ),
+        "flips": lambda records: any(
+            side.new.rows_flipped > side.old.rows_flipped for one in records for side in one.sensitivities or ()
+        ),
         "sensitivities": lambda records: any(
             side.change == "appears" for one in records for side in one.sensitivities or ()
         ),
     },
-    fail_words="Exit with 10 if scores, or classes of rows, differ, or if a sensitivity appears.",
+    fail_words="Exit with 10 if scores, or classes of rows, differ; if a sensitivity appears, to any or to a protected "
+    "feature; or if more rows flip.",
+    flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
 )

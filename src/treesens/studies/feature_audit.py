@@ -88,6 +88,13 @@ def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
     return sizes_of(asked.model, options.gap, options.margin, options.threshold, options.classes)
 
 
+def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
+    """A record that says so if it is about a protected feature."""
+    if not model.meaning.is_protected(record["varied"]):
+        return record
+    return {"varied": record["varied"], "protected": True, **record}
+
+
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
     """A warning about sets of features that have one value each in the data: nothing can change there."""
     single = {name for group in groups for name in group if name in table and distinct(table, name) < 2}
@@ -147,7 +154,7 @@ def audit(
         if on_record is not None:
             for item in records:
                 on_record(item)
-    result.records = [item for i in sorted(done) for item in done[i]]
+    result.records = [_marked(item, model) for i in sorted(done) for item in done[i]]
     result.interrupted = halt.is_set()
     result.seconds = time.perf_counter() - start
     return result

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from treesens.records.plain import ABSENT, Absent, Points, VerdictWord
+from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
 from treesens.studies import shared_options as shared
 from treesens.studies.kinds import Number
 from treesens.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
@@ -33,12 +33,17 @@ class GapOptions:
     typical: str | None = given(shared.TYPICAL, None)
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
     close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(shared.CERTIFICATE, None)
+
+
+UNITS = ("raw score", "probability", "value")
+"""What a largest gap is measured in: raw score (log-odds), the probability that a forest averages, the value of a regressor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,7 @@ class GapRecord:
     verdict: VerdictWord
     largest_gap: float | None
     largest_gap_bound: float | None
+    unit: Annotated[str, OneOf(UNITS)]
     closed: bool
     tolerance: ToleranceRecord
     reason: str

@@ -89,6 +89,21 @@ class RowNumbers:
 
 
 @dataclass(frozen=True)
+class Directions:
+    """Ways by feature, as age=up,debt=down: a mapping of texts."""
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Most rows by feature, as sex=0,age=10: a mapping of whole numbers."""
+
+
+@dataclass(frozen=True)
+class Permitted:
+    """What features may be, as income=0..100 or housing=own|rent: a mapping of two ends or of values."""
+
+
+@dataclass(frozen=True)
 class Ends:
     """Two numbers, the low and the high end of a range: Fractions."""
 
@@ -117,5 +132,5 @@ class OutputPath:
 
 Kind: TypeAlias = (
     Text | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers | RowNumbers | Ends
-    | DomainFile | InputFile | TableFile | OutputPath
+    | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
 )  # fmt: skip

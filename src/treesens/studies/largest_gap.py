@@ -21,6 +21,7 @@ from math import ceil
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
+from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
@@ -28,6 +29,7 @@ from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.model import Link, Task
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.query import AtLeast, Query
@@ -90,6 +92,7 @@ class LargestGap:
             verdict=str(self.verdict),
             largest_gap=self.value,
             largest_gap_bound=self.bound,
+            unit=_unit_of(self.query.query),
             closed=self.closed,
             tolerance=ToleranceRecord(relative=self.close, absolute=0.0),
             reason=self.reason,
@@ -100,6 +103,15 @@ class LargestGap:
             certificates=certificates_of(made),
             seconds=round(self.seconds, 6),
         )
+
+
+def _unit_of(query: Query) -> str:
+    """What the scores of the model are."""
+    ensemble = query.models[0].ensemble
+    if predicts_probabilities(ensemble):
+        return "probability"
+    plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
+    return "value" if plain and ensemble.link is Link.IDENTITY else "raw score"
 
 
 @dataclass

@@ -102,7 +102,7 @@ def minimal_sets(
     """
     gap, diagnostics = options.size, Diagnostics()
     table = None if table is None else align_table(model, table)
-    chosen = list(model.ensemble.used_features if options.features is None else dict.fromkeys(options.features))
+    chosen = list(model.ensemble.used_features if options.vary is None else dict.fromkeys(options.vary))
     check_features(model, [chosen])
     if len(chosen) > _MOST_FEATURES:
         raise UsageError(f"{len(chosen)} features have too many sets", remedy="name some of them: --features a,b,c")

@@ -187,5 +187,10 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The sets of features that are asked for; every feature that some tree asks about by itself if none are named."""
-    return [(name,) for name in model.ensemble.used_features] if varied is None else [tuple(group) for group in varied]
+    """The sets of features that are asked for; every feature that some tree asks about by itself if none are named, protected
+    ones first.
+    """
+    if varied is not None:
+        return [tuple(group) for group in varied]
+    protected = model.meaning.protected
+    return [(name,) for name in sorted(model.ensemble.used_features, key=lambda name: name not in protected)]

@@ -21,6 +21,7 @@ from treesens.compiler.result import Region
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
@@ -29,6 +30,7 @@ from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, RowDecisions
 from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.studies.contributions import Contributions
+from treesens.studies.limits import Limits
 from treesens.studies.robustness import RowQuestions, nearest_input
 from treesens.studies.study import Asking, Found
 from treesens.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
@@ -39,9 +41,9 @@ from treesens.values.witness import Witness
 @dataclass(frozen=True)
 class Reason:
     """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
-    left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at `point`.
-    `several` are the smallest reasons, if more than one was asked for, and `complete` says whether there are no others. `also`
-    has what was asked for beside.
+    left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at
+    `point`. `changeable` says whether a change that is allowed gives one, if not all are. `several` are the smallest reasons,
+    if more than one was asked for, and `complete` says whether there are no others. `also` has what was asked for beside.
     """
 
     row: int
@@ -56,6 +58,8 @@ class Reason:
     seconds: float
     several: tuple[dict[str, Any], ...] | None = None
     complete: bool = False
+    changeable: bool | None = None
+    class_name: str | None = None
     also: dict[str, Any] | None = None
 
     def record(self) -> WhyRecord:
@@ -63,12 +67,14 @@ class Reason:
         return WhyRecord(
             row=self.row,
             class_=self.predicted,
+            class_name=ABSENT if self.class_name is None else self.class_name,
             sufficient=self.features,
             minimal=self.minimal,
             smallest=self.smallest,
             reasons=ABSENT if self.several is None else list(self.several),
             complete=ABSENT if self.several is None else self.complete,
             contrast=None if self.contrast is None else list(self.contrast),
+            changeable=ABSENT if self.changeable is None else self.changeable,
             point=self.point,
             **(self.also or {}),
             decisions=self.decisions,
@@ -116,11 +122,11 @@ class _Study:
         self.space = questions.of_class[0].query.space
         self.ensemble = questions.of_class[0].models[0].ensemble
         names = self.space.names
-        unknown = [name for name in wanted.without if name not in names]
-        if unknown:
-            raise UsageError(
-                f"the model has no feature `{unknown[0]}`", remedy="its features are " + ", ".join(names[:12])
-            )
+        protected = questions.model.meaning.protected
+        held = frozenset((*wanted.without, *wanted.fixed, *protected))
+        self.limits = Limits(held, wanted.direction, wanted.permitted)
+        self.limits.check(self.space)
+        self.limited = any(True for _ in self.limits.names)
         for word in wanted.also:
             if word not in ALSO:
                 raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
@@ -132,6 +138,7 @@ class _Study:
             smallest=wanted.smallest,
             most=wanted.most,
             barred=frozenset(names.index(name) for name in wanted.without),
+            held=frozenset(map(names.index, held)),
             box="box" in wanted.also,
         )
 
@@ -148,22 +155,35 @@ class _Study:
         bare = _no_reason(row)
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
-        bare = replace(bare, predicted=str(questions.model.ensemble.classes[predicted]))
+        label = str(questions.model.ensemble.classes[predicted])
+        bare = replace(bare, predicted=label, class_name=questions.model.meaning.classes.get(label))
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:
             return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
         others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
         judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
-        known = reason_of(judge, self.wanted)
+        known = reason_of(judge, self.wanted, self._changes(row, predicted, judge))
         found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
         found = replace(found, also=self._beside(known, row, predicted) if self.asked.also else None)
         return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
 
+    def _allowed(self, row: int) -> tuple[ast.Formula, ...]:
+        """What a change of a row has to fulfil."""
+        return tuple(self.limits.formulas(self.space, row, self.questions.rows[row]))
+
+    def _changes(self, row: int, predicted: int, judge: RowDecisions) -> RowDecisions | None:
+        """What decides about changes, if they have to fulfil more than that features stay as they are."""
+        if not self.limits.bounded:
+            return None
+        others = [asked.query for asked in self.questions.others(predicted, self._allowed(row))]
+        cells = others[0].space.grid.cells(self.questions.rows[row : row + 1])[0].astype(np.int32)
+        return RowDecisions(others, cells, judge.budget, judge.options, answer)
+
     def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
         """What is known in names and labels."""
         several = tuple(self._shown(one, row) for one in known.several)
-        if known.other is not None:
+        if known.other is not None and known.contrast is not None:
             query, cells = known.other
             witness = verify_cells(query, cells, near=self.questions.rows[row])
             bare = replace(bare, point=points_of(query, witness)["a"] if isinstance(witness, Witness) else None)
@@ -175,6 +195,7 @@ class _Study:
             minimal=bool(several),
             smallest=known.smallest,
             contrast=None if known.contrast is None else tuple(self.space.names[f] for f in sorted(known.contrast)),
+            changeable=None if not self.limited or known.open else known.contrast is not None,
             several=several if self.asked.most > 1 else None,
             complete=known.complete,
         )
@@ -194,7 +215,7 @@ class _Study:
             found["box"] = self._box(known)
         for word, norm in (("radius", "linf"), ("recourse", "l1")):
             if word in self.asked.also:
-                found[word] = self._nearest(row, predicted, norm)
+                found[word] = self._nearest(row, predicted, norm, word)
         if "shap" in self.asked.also:
             found["shap"] = self._shap(known, row, predicted)
         return found
@@ -207,11 +228,12 @@ class _Study:
         query = self.questions.of_class[0].query
         return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
 
-    def _nearest(self, row: int, predicted: int, norm: str) -> DistanceRecord:
+    def _nearest(self, row: int, predicted: int, norm: str, word: str) -> DistanceRecord:
         """The nearest input of another class by a norm, with what it changes."""
         limits = self.asked
         mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
-        found = nearest_input(self.questions, row, predicted, mine, norm=norm, stop=self.stop)
+        more = self._allowed(row) if word == "recourse" and self.limited else ()
+        found = nearest_input(self.questions, row, predicted, mine, norm=norm, more=more, stop=self.stop)
         own = self._shown(frozenset(range(len(self.space.names))), row)
         changes = [] if found.point is None else [name for name, value in found.point.items() if value != own[name]]
         bound = None if found.bound is None or math.isinf(found.bound) else found.bound

@@ -198,14 +198,22 @@ class RowQuestions:
         a = ast.Name("a")
         return ast.Find((ast.Point(a),), (ast.ClassIs(a, label_of_class(self.model.ensemble, index)),))
 
-    def _find(self, index: int, row: int, *, target: int | None = None, norm: str | None = None) -> ast.Find:
-        """The nearest input of another class than `index`, or of the target."""
+    def _find(
+        self,
+        index: int,
+        row: int,
+        *,
+        target: int | None = None,
+        norm: str | None = None,
+        more: Sequence[ast.Formula] = (),
+    ) -> ast.Find:
+        """The nearest input of another class than `index`, or of the target, that fulfils `more`."""
         a = ast.Name("a")
         other: ast.Formula = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
         if target is not None:
             other = ast.ClassIs(a, label_of_class(self.model.ensemble, target))
         to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
-        return ast.Find((ast.Point(a),), (other,), ast.Objective("minimize", to_row))
+        return ast.Find((ast.Point(a),), (other, *more), ast.Objective("minimize", to_row))
 
     def _bound(self, find: ast.Find) -> ResolvedQuestion:
         return self.session.bind(ast.Query(ast.Name("q"), find))
@@ -223,10 +231,23 @@ class RowQuestions:
         return None
 
     def question(
-        self, row: int, predicted: int, target: int | None = None, norm: str | None = None
+        self,
+        row: int,
+        predicted: int,
+        target: int | None = None,
+        norm: str | None = None,
+        more: Sequence[ast.Formula] = (),
     ) -> ResolvedQuestion:
         """The nearest input of another class than that of the row, or of the target. Default: the norm of the questions."""
-        return self._bound(self._find(predicted, row, target=target, norm=norm))
+        return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
+
+    def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
+        """For each class but one the question about an input of it that fulfils `more`."""
+        a, found = ast.Name("a"), []
+        for c in (c for c in range(len(self.of_class)) if c != predicted):
+            wanted = ast.ClassIs(a, label_of_class(self.model.ensemble, c))
+            found.append(self._bound(ast.Find((ast.Point(a),), (wanted, *more))))
+        return found
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
         """What the answer to this question depends on besides model and table: its text, and the seed."""
@@ -335,10 +356,11 @@ def nearest_input(
     *,
     target: int | None = None,
     norm: str | None = None,
+    more: Sequence[ast.Formula] = (),
     stop: threading.Event | None = None,
 ) -> Nearest:
-    """What is found of the nearest input of another class than that of a row, or of the target."""
-    asked = questions.question(row, predicted, target, norm)
+    """What is found of the nearest input of another class than that of a row, or of the target, that fulfils `more`."""
+    asked = questions.question(row, predicted, target, norm, more)
     result = answer(asked.query, options, Budget.of(options.time_limit, stop))
     if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
         # Joined with other classes it would be about two arithmetics (solve/combine.py).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -48,6 +48,11 @@ def rules_text(mined: Mined) -> str:
     if mined.left_out:
         lines.append(f"# {len(mined.left_out)} columns were not searched for relations: too many values in all")
     return "\n".join(lines) + "\n"
+
+
+def domain_lines(mined: Mined, names: Sequence[str]) -> list[str]:
+    """The declarations of some columns."""
+    return [_declaration(domain) for domain in mined.domains if domain.name in names]
 
 
 def rules_document(mined: Mined) -> RulesDocument:

@@ -22,10 +22,12 @@ GAP = Option(
     Sizes(single=True), "In probability (of a regressor: in its value); 0 is any change of the decision.", short="-g"
 )
 MARGIN = Option(Sizes(single=True), "In raw score; between classes the lead of each.", short="-m")
-FEATURES = Option(
+VARY = Option(
     Names(),
     "The features, as a,b,c, whose sets are asked about. Default: all that the model uses.",
+    short="-v",
     more="The others are equal in both inputs.",
+    also=("--features",),
 )
 MOST = Option(Whole(1), "Stop after so many sets that flip.")
 
@@ -36,7 +38,7 @@ class SetOptions:
 
     gap: Sequence[str] = given(GAP, ())
     margin: Sequence[str] = given(MARGIN, ())
-    features: Sequence[str] | None = given(FEATURES, None)
+    vary: Sequence[str] | None = given(VARY, None)
     most: int | None = given(MOST, None)
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
@@ -136,7 +138,7 @@ STUDY = Study(
     """,
     call="""\
     Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `features` are those whose sets are asked about (default:
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
     all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,

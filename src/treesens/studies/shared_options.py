@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treesens.grammar.tree.words import MEASURES, TYPICAL_WAYS
 from treesens.studies.kinds import (
+    Budgets,
     Chance,
     Choice,
     DomainFile,
@@ -46,6 +47,17 @@ CLASSES = Option(
     Names(numbers=True), "Classes, as A,B. One: its score alone; several: changes between them. Default: all."
 )
 DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines say what inputs are possible.")
+BUDGET = Option(
+    Budgets(),
+    "Most rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
+    metavar="NAME=ROWS",
+    door=Door.COMMAND,
+)
+PROTECTED = Option(
+    Names(repeated=True),
+    "Protected features, as a,b: first in every table, never named as something to change. Default: those of treesens.toml.",
+    more="[Protected features](protected.md) says where they count.",
+)
 REAL = Option(Names(repeated=True), "Features, as a,b, that take fractions although their columns hold whole numbers.")
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PLOT = Option(OutputPath(), None, door=Door.COMMAND)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Flag, auto
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
@@ -38,8 +38,8 @@ class Door(Flag):
 
 @dataclass(frozen=True)
 class Option:
-    """One option: `sentence` is its help, `more` what the page says besides. `name` and `short` are its words at the command;
-    there the default may be another one (`at_command`).
+    """One option: `sentence` is its help, `more` what the page says besides. `name`, `short` and `also` are its words at the
+    command; there the default may be another one (`at_command`).
     """
 
     kind: Kind
@@ -50,6 +50,7 @@ class Option:
     door: Door = Door.BOTH
     at_command: Any = None
     more: str = ""
+    also: tuple[str, ...] = ()
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
@@ -123,6 +124,26 @@ class Found(Generic[RecordT]):
     result: Any = None
 
 
+def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, ...]:
+    """The models with the protected features that options name. UsageError for a feature that there is not."""
+    from treesens.frontends.meaning import meaning_of
+
+    names = getattr(options, "protected", ())
+    if not names:
+        return tuple(models)
+    found = []
+    for model in models:
+        # A version of a model may do without a feature that another one has.
+        mine = [n for n in names if n in model.ensemble.feature_names or not _elsewhere(models, n)]
+        protected = meaning_of({"protected": mine}, model.ensemble).protected
+        found.append(replace(model, meaning=replace(model.meaning, protected=protected)))
+    return tuple(found)
+
+
+def _elsewhere(models: Sequence[LoadedModel], name: str) -> bool:
+    return any(name in model.ensemble.feature_names for model in models)
+
+
 def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[RecordT]:
     """The document of a study that says nothing besides its records."""
     return Document(model=asked.file(), interrupted=found.interrupted, results=list(found.records))
@@ -157,6 +178,8 @@ class Study(Generic[OptionsT, RecordT]):
     by_position: tuple[str, ...] = ()
     fails: Mapping[str, Callable[[Sequence[RecordT]], bool]] = field(default_factory=dict)
     fail_words: str = ""
+    flips: Callable[[Sequence[RecordT]], Sequence[tuple[list[str], int]]] | None = None
+    """For a budget: sets of features with the rows that flip by each."""
     work: str = ""
     total: Callable[[Asking[OptionsT]], int] | str | None = None
     journal: bool = False

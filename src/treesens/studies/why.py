@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 from treesens.studies import shared_options as shared
-from treesens.studies.kinds import Flag, Names, OutputPath, RowNumbers, Whole
+from treesens.studies.kinds import Directions, Flag, Names, OutputPath, Permitted, RowNumbers, Whole
 from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
 ALSO = ("box", "radius", "recourse", "shap")
@@ -20,7 +20,20 @@ by l1, and TreeSHAP.
 ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
 SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
 MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
-WITHOUT = Option(Names(), "Features, as a,b, that no reason may use.")
+WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use: protected ones.")
+FIXED = Option(Names(repeated=True), "Features, as a,b, that cannot change.")
+DIRECTION = Option(
+    Directions(),
+    "Ways that changes may go, as age=up,debt=down.",
+    metavar="NAME=up|down",
+    more="A category has no direction.",
+)
+PERMITTED = Option(
+    Permitted(),
+    "What features may change to: the ends of a number as income=0..100, values as housing=own|rent.",
+    metavar="NAME=VALUES",
+    more="A feature that does not change is always allowed.",
+)
 BESIDE = Option(
     Names(words=ALSO),
     "More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest "
@@ -34,13 +47,18 @@ PLOT_WORDS = "A picture: which part of the rows needs a feature (.svg, .png, .pd
 @dataclass(frozen=True, kw_only=True)
 class WhyOptions:
     """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
-    and what is wanted beside them. `time_limit` is in seconds per row, and once more for each distance.
+    how people may change (`fixed`, `direction`, `permitted`); and what is wanted beside. `time_limit` is in seconds per row,
+    and once more for each distance.
     """
 
     rows: Sequence[int] | None = given(ROWS, None)
     smallest: bool = given(SMALLEST, False)
     most: int = given(MOST, 1)
     without: Sequence[str] = given(WITHOUT, ())
+    fixed: Sequence[str] = given(FIXED, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    direction: Mapping[str, str] | None = given(DIRECTION, None)
+    permitted: Mapping[str, Sequence[Any]] | None = given(PERMITTED, None)
     also: Sequence[str] = given(BESIDE, ())
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
@@ -72,16 +90,18 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """Why one row has its class."""
+    """Why one row has its class. `changeable` says whether a change that is allowed gives another class, if not all are."""
 
     row: int
     class_: str
+    class_name: str | Absent = ABSENT
     sufficient: dict[str, Value] | None
     minimal: bool
     smallest: bool
     reasons: list[dict[str, Value]] | Absent = ABSENT
     complete: bool | Absent = ABSENT
     contrast: list[str] | None
+    changeable: bool | Absent = ABSENT
     point: dict[str, Value] | None
     box: dict[str, list[Any]] | Absent | None = ABSENT
     radius: DistanceRecord | Absent = ABSENT
@@ -123,10 +143,11 @@ STUDY = Study(
     call="""\
     Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
     whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason: protected ones, or
-    those that nobody can judge. `also` puts beside a reason the box in which the class stands, the distance to another class
-    (linf), the cheapest change (l1), and TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C
-    returns what is known so far.
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """,
     options=WhyOptions,
     ask="treesens.studies.reasons:ask",

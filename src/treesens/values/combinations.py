@@ -27,6 +27,7 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     AvoidBoxes,
+    AvoidCavities,
     CellSet,
     Constraint,
     Difference,
@@ -163,6 +164,8 @@ class Combinations:
                 return np.asarray(ones == 1, bool)
             case AvoidBoxes():
                 return self._avoids(constraint)
+            case AvoidCavities(point):
+                return np.array([constraint.holds(cells) for cells in self.cells[:, point]], bool)
             case SameExcept(left, right, varied):
                 kept = [f for f in range(self.cells.shape[2]) if f not in varied]
                 return np.asarray((self.chosen[:, left, kept] == self.chosen[:, right, kept]).all(axis=1))

@@ -7,15 +7,20 @@ from typing import Any
 from hypothesis import strategies as st
 
 from treesens import query as q
-from treesens.grammar.constructs.avoid import Avoid
+from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 
 INPUT_CONSTRAINTS = ()
 
 
 def trees(parts: Any) -> st.SearchStrategy[Any]:
-    return st.builds(Avoid, parts.several(parts.names, 1, 2), parts.names, parts.wholes, st.none() | parts.wholes)
+    of = parts.several(parts.names, 1, 2), parts.names, parts.wholes
+    listed = st.builds(AvoidListed, parts.several(parts.names, 1, 2), parts.texts)
+    return st.builds(Avoid, *of, st.none() | parts.wholes) | st.builds(Avoid, *of, st.none(), st.booleans()) | listed
 
 
-def built(node: Avoid, parts: Any) -> Any:
+def built(node: Avoid | AvoidListed, parts: Any) -> Any:
     points = map(parts.point, node.points)
-    return q.avoid_cavities(*points, data=node.data.text, width=node.width.value, limit=parts.whole(node.limit))
+    if isinstance(node, AvoidListed):
+        return q.avoid_listed(*points, file=node.path.value)
+    limit = "all" if node.every else parts.whole(node.limit)
+    return q.avoid_cavities(*points, data=node.data.text, width=node.width.value, limit=limit)

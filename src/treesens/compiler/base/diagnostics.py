@@ -159,6 +159,10 @@ class Diagnostics:
             raise DiagnosticsError(self.errors)
 
 
+_NEAR = 0.6
+"""How alike two names have to be; of `target` and `Status` half of the letters agree, and nobody means the one by the other."""
+
+
 def _of_like_length(name: str, other: str) -> bool:
     """Whether two near names are of like length, or one is a part of the other: `target` is no slip of `Age`."""
     short, long = sorted((name.lower(), other.lower()), key=len)
@@ -168,10 +172,10 @@ def _of_like_length(name: str, other: str) -> bool:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy naming the nearest known name, or the first few if none is near."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
     if not near:
         lowered = {n.lower(): n for n in names}
-        near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)]
+        near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_NEAR)]
     if near and _of_like_length(name, near[0]):
         return f"did you mean `{near[0]}`?"
     shown = ", ".join(f"`{n}`" for n in names[:8])

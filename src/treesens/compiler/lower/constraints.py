@@ -21,6 +21,7 @@ from treesens.compiler.lower.trees import forest_unit
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query import query as q
 from treesens.compiler.query.forest import ForestTerm
+from treesens.compiler.query.known_cavities import known_boxes
 from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.values import ValueSum
 from treesens.errors import InternalError
@@ -65,6 +66,8 @@ def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRU
                 _at_least(builder, row, when)
         case q.AvoidBoxes():
             _avoid(builder, constraint, when)
+        case q.AvoidCavities():
+            _avoid(builder, known_boxes(constraint), when)
         case q.OneHot():
             _one_hot(builder, constraint, when)
         case q.AllOf():

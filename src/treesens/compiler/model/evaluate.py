@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import category_codes
 from treesens.compiler.model.kinds import Link
 from treesens.errors import DataError, ModelError
@@ -90,7 +91,9 @@ def _column(ensemble: Ensemble, output: int) -> int:
 def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]:
     """Margins of rows of leaves [rows, T] as the library adds them up: dtype of the accumulation, [rows, n_outputs]."""
     kind = ensemble.accumulation.number_type.dtype
-    weight = ensemble.tree_weight.astype(kind)[ensemble.leaf_tree][:, None]
+    whole = ensemble.accumulation.weighs_sums
+    weights = ensemble.tree_weight.astype(kind)
+    weight = np.ones((1, 1), kind) if whole else weights[ensemble.leaf_tree][:, None]
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         added = weight * ensemble.leaf_value.astype(kind)
         result = np.empty((len(reached), ensemble.n_outputs), dtype=kind)
@@ -106,10 +109,14 @@ def sum_emulated(ensemble: Ensemble, reached: NDArray[np.int32]) -> NDArray[Any]
             else:
                 for tree in trees:
                     total += value[reached[:, tree]]
+            if whole and len(trees):
+                total *= weights[trees[0]]
             if ensemble.average != 1:
                 total /= kind.type(ensemble.average)
             if not ensemble.accumulation.base_first:
                 total += base
+            if ensemble.accumulation.rounds_sums:
+                total = total.astype(np.float32).astype(kind)
             result[:, output] = total
     return result
 
@@ -147,8 +154,16 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
         highs = np.maximum.reduceat(values, first_leaf) if len(values) else values
         base = Fraction(ensemble.base[output].item())
         start = base if ensemble.accumulation.base_first else Fraction(0)
-        ranges = [(int(lows[t]), int(highs[t]), ensemble.tree_weight[t] != 1.0) for t in _trees_of(ensemble, output)]
+        trees = _trees_of(ensemble, output)
+        rounded = (ensemble.tree_weight != 1.0) & (not ensemble.accumulation.weighs_sums)
+        ranges = [(int(lows[t]), int(highs[t]), bool(rounded[t])) for t in trees]
         low, high, error = _summed(ranges, contributions.shift, start, kind.precision, tiny)
+        before = max(abs(low), abs(high)) + error
+        if ensemble.accumulation.weighs_sums and len(trees):
+            # Rounding is relative, so that the errors of the sum are weighted as the sum is.
+            weight = abs(Fraction(ensemble.tree_weight[trees[0]].item()))
+            before = before / weight if weight else before
+            error += unit * (max(abs(low), abs(high)) + error) + tiny
         if ensemble.average != 1:
             low, high, error = low / ensemble.average, high / ensemble.average, error / ensemble.average
             error += unit * (max(abs(low), abs(high)) + error) + tiny
@@ -159,7 +174,11 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
                     max(abs(low), abs(high)) + error
                 )
             error += unit * (max(abs(low), abs(high)) + error)
-        if max(abs(low), abs(high)) + error > limit:
+        if ensemble.accumulation.rounds_sums:
+            limit = Fraction(NumberType.FLOAT32.max)
+            error += Fraction(1, 1 << NumberType.FLOAT32.precision) * (max(abs(low), abs(high)) + error)
+            error += Fraction(NumberType.FLOAT32.tiny) / 2
+        if max(abs(low), abs(high), before) + error > limit:
             raise ModelError(
                 f"sums of output {output} can exceed the largest {kind.value}", place=ensemble.name,
                 remedy="the library itself would return infinity for some inputs; such a model has no exact meaning",

@@ -42,13 +42,18 @@ class Task(Enum):
 
 
 class Accumulation(Enum):
-    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order."""
+    """How the library adds up: the type of every partial sum, and where the base comes in; trees in their order.
+
+    Weights are those of trees, or of the sum of all trees of an output, which then have one weight.
+    """
 
     FLOAT32_BASE_FIRST = "float32, from the base"
     FLOAT32_BASE_LAST = "float32, base last"
     FLOAT32_WIDE_BASE_LAST = "float32, float64 base last"
     FLOAT64_BASE_FIRST = "float64, from the base"
     FLOAT64_BASE_LAST = "float64, base last"
+    FLOAT64_BASE_LAST_ROUNDED = "float64, base last, then rounded to float32"
+    FLOAT64_SCALED_BASE_LAST = "float64, weighted as a whole, base last"
 
     @property
     def number_type(self) -> NumberType:
@@ -58,6 +63,16 @@ class Accumulation(Enum):
     def base_type(self) -> NumberType:
         """The type of the base; a wider one is added exactly, but for the rounding to float64, and then rounded."""
         return NumberType.FLOAT64 if self is Accumulation.FLOAT32_WIDE_BASE_LAST else self.number_type
+
+    @property
+    def rounds_sums(self) -> bool:
+        """Whether the finished sum is rounded to float32."""
+        return self is Accumulation.FLOAT64_BASE_LAST_ROUNDED
+
+    @property
+    def weighs_sums(self) -> bool:
+        """Whether the sum is multiplied, and not every leaf."""
+        return self is Accumulation.FLOAT64_SCALED_BASE_LAST
 
     @property
     def base_first(self) -> bool:
@@ -71,6 +86,7 @@ class Feature:
     Labels are what the training data held: all numbers, or all text. A label that is a number is no code.
 
     `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
+    `needs_value`: the library predicts nothing for an input in which it is missing, so that no question may let it be.
     """
 
     name: str
@@ -78,6 +94,7 @@ class Feature:
     categories: int = 0
     labels: tuple[str, ...] | tuple[int | float, ...] | None = None
     truncates: bool = False
+    needs_value: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,11 @@ def validate(e: Ensemble) -> None:
         "a score that decides is for two classes, and for them alone",
     )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")
+    if e.accumulation.weighs_sums:
+        require(e.average == 1, "sums that are weighted as a whole are not averaged, too")
+        weights = set(zip(e.tree_output.tolist(), e.tree_weight.tolist(), strict=True))
+        require(len(weights) == len(set(e.tree_output.tolist())), "the trees of an output have different weights")
+        require(len(weights) == 1 or -1 not in e.tree_output, "the trees of an output have different weights")
     kinds = e.accumulation.number_type
     require(e.accumulation.base_type.holds(e.base).all(), "base is not of the type of the library's sums")
     for name in ("leaf_value", "tree_weight"):

@@ -9,6 +9,7 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     AvoidBoxes,
+    AvoidCavities,
     CellSet,
     Constraint,
     Difference,
@@ -24,7 +25,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
     match constraint:
         case SameExcept() | Difference():
             return frozenset((constraint.left, constraint.right))
-        case CellSet() | AvoidBoxes() | OneHot():
+        case CellSet() | AvoidBoxes() | AvoidCavities() | OneHot():
             return frozenset((constraint.point,))
         case AtLeast(form=form):
             read = {t.point for t in form.scores} | {c.point for c in form.costs} | {t.point for t in form.forests}

@@ -17,6 +17,7 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     AvoidBoxes,
+    AvoidCavities,
     CellSet,
     Constraint,
     Difference,
@@ -137,6 +138,8 @@ def holds(constraint: Constraint, x: Inputs) -> bool:
             return constraint.holds(x.at)
         case AvoidBoxes():
             return avoids(constraint, x.cells[constraint.point])
+        case AvoidCavities():
+            return constraint.holds(x.cells[constraint.point])
         case OneHot():
             return sum(holds(member, x) for member in constraint.members) == 1
         case AllOf():

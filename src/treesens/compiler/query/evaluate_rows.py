@@ -20,6 +20,7 @@ from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
     AvoidBoxes,
+    AvoidCavities,
     CellSet,
     Constraint,
     Difference,
@@ -142,6 +143,8 @@ def _effort(constraint: Constraint) -> int:
             return 2
         case AvoidBoxes():
             return 3
+        case AvoidCavities():
+            return 4
         case _:
             assert_never(constraint)
 
@@ -173,6 +176,8 @@ def holds_on_rows(constraint: Constraint, x: ManyInputs) -> BoolArray:
             return np.array(held, bool)
         case AvoidBoxes():
             return np.array([avoids(constraint, cells) for cells in x.cells[constraint.point]], bool)
+        case AvoidCavities():
+            return np.array([constraint.holds(cells) for cells in x.cells[constraint.point]], bool)
         case OneHot():
             ones = [holds_on_rows(member, x).astype(np.int64) for member in constraint.members]
             return np.asarray(np.sum(ones, axis=0) == 1, bool)

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
 
+import numpy as np
+
 from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.cavities import Cavities
 from treesens.compiler.query.domain import Domain
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.share import ShareAsked
@@ -228,6 +231,27 @@ class AvoidBoxes(ArrayRecord):
     high: Int32Array
 
 
+@dataclass(frozen=True, eq=False)
+class AvoidCavities(ArrayRecord):
+    """A point lies in none of the boxes of `cavities`, which nobody lists.
+
+    Their cells are coarser than those of the question: cell c of feature f lies in cell `coarse[start[f] + c]`.
+    """
+
+    point: int
+    cavities: Cavities
+    coarse: Int32Array
+    start: Int64Array
+
+    def holds(self, cells: Int32Array) -> bool:
+        """Whether the point with these cells, int32[features], lies in none of the boxes."""
+        return not self.cavities.hold(self.coarse_cells(cells))
+
+    def coarse_cells(self, cells: Int32Array) -> Int32Array:
+        """The cells of a point as the boxes have them, int32[features]."""
+        return np.asarray(self.coarse[self.start + cells], np.int32)
+
+
 @dataclass(frozen=True)
 class OneHot:
     """Exactly one of the features of a point has its cell in the mask of "is one"; features int, masks by feature."""
@@ -251,7 +275,17 @@ class AnyOf:
 
 
 Constraint: TypeAlias = (
-    SameExcept | CellSet | AtLeast | ProbabilitySum | Difference | ValueSum | AvoidBoxes | OneHot | AllOf | AnyOf
+    SameExcept
+    | CellSet
+    | AtLeast
+    | ProbabilitySum
+    | Difference
+    | ValueSum
+    | AvoidBoxes
+    | AvoidCavities
+    | OneHot
+    | AllOf
+    | AnyOf
 )
 
 

@@ -14,7 +14,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -172,7 +172,8 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
     labels = names_of_categories(info, tables, coded)
     features = list(feature_tuple(names, info.place))
     for column, known in labels.items():
-        features[column] = as_categorical(features[column], len(known), [as_number(name) for name, _ in known])
+        feature = as_categorical(features[column], len(known), [as_number(name) for name, _ in known])
+        features[column] = replace(feature, needs_value=True)  # the library refuses missing categories
     return _Inputs(
         tuple(features),
         floats,

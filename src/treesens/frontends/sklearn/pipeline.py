@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.monotone import largest_true
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
@@ -23,8 +24,6 @@ from treesens.frontends.sklearn.columns import Column, transform_columns
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
 Float64 = NDArray[np.float64]
-# Floats by their rank: 0 is 0, this is infinity; negative floats have the negative rank.
-_INFINITY = np.int64(0x7FF0_0000_0000_0000)
 
 
 def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
@@ -108,7 +107,7 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         if not np.isnan(column.missing):
             default[nodes] = goes(np.full(len(nodes), column.missing))
         if column.images is None:
-            threshold[nodes] = _largest(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
+            threshold[nodes] = largest_true(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
             continue
         for node, c in zip(nodes.tolist(), cut, strict=True):
             left = goes(column.images, c)
@@ -128,19 +127,3 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         zero_band=0.0,
         source=replace(e.source, path=place),
     ).validate()
-
-
-def _largest(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
-    """For `count` predicates at once, each true up to some float: that float (-infinity if there is none)."""
-    low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
-    while (low < high).any():
-        # Half of the sum, rounded up, without its overflow.
-        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            true = holds(_float(middle))
-        low, high = np.where(true, middle, low), np.where(true, high, np.maximum(middle - 1, low))
-    return _float(low)
-
-
-def _float(rank: NDArray[np.int64]) -> Float64:
-    return np.where(rank < 0, -np.abs(rank).view(np.float64), np.abs(rank).view(np.float64)) + 0.0

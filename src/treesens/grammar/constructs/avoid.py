@@ -1,4 +1,7 @@
-"""`P, Q avoid cavities(DATA, width = w [, limit = n])`: the points lie in no box that holds no row of the data."""
+"""`P, Q avoid cavities(DATA, width = w [, limit = n|all])`: the points lie in no box that holds no row of the data.
+
+`P, Q avoid cavities("FILE")`: they lie in none of the boxes of a file.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,22 @@ if TYPE_CHECKING:
     from treesens.grammar.parsing.build_terms import Branch, TermBuilder
 
 GRAMMAR = 'avoid: point_name ("," point_name)* "avoid" call'
-FORM = "cavities(DATA, width = W) or cavities(DATA, width = W, limit = N)"
+FORM = 'cavities(DATA, width = W), the same with `limit = N` or `limit = all`, or cavities("FILE")'
 
 
 @node
 class Avoid(ast.Predicate):
-    """`P, Q avoid cavities(DATA, width = w [, limit = n])`"""
+    """`P, Q avoid cavities(DATA, width = w [, limit = n|all])`; `every` stands for `limit = all`."""
 
     points: tuple[ast.Name, ...]
     data: ast.Name
     width: ast.Whole
     limit: ast.Whole | None = None
+    every: bool = False
 
     def text(self) -> str:
         names = ", ".join(point_name_text(p) for p in self.points)
-        extra = f", limit = {self.limit.value}" if self.limit else ""
+        extra = ", limit = all" if self.every else f", limit = {self.limit.value}" if self.limit else ""
         return f"{names} avoid cavities({name_text(self.data)}, width = {self.width.value}{extra})"
 
     def english(self) -> str:
@@ -39,24 +43,47 @@ class Avoid(ast.Predicate):
         )
 
 
+@node
+class AvoidListed(ast.Predicate):
+    """`P, Q avoid cavities("FILE")`"""
+
+    points: tuple[ast.Name, ...]
+    path: ast.Text
+
+    def text(self) -> str:
+        return f'{", ".join(point_name_text(p) for p in self.points)} avoid cavities("{self.path.value}")'
+
+    def english(self) -> str:
+        return f"{list_words(p.text for p in self.points)} satisfy every clause of {self.path.value}"
+
+
 def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
     *points, call = builder.parts(tree)
     function, arguments = builder.parts(call)
     if function != "cavities":
         raise builder.fail("S040", f"points cannot avoid `{function}`", builder.span(function), f"write {FORM}")
     data, *options = builder.parts(arguments) or [call]
+    names = builder.names(points)
+    if (path := builder.quoted_text(data)) is not None and not options:
+        return AvoidListed(names, path, span=builder.span(tree))
     given: dict[str, ast.Whole] = {}
+    every = False
     for option in options:
         if builder.rule(option) != "keyword_argument":
             raise builder.wrong_call(function, builder.span(option))
         key, value = builder.parts(option)
-        if key not in ("width", "limit") or key in given:
+        if key not in ("width", "limit") or key in given or (key == "limit" and every):
             raise builder.fail("S041", f"`cavities` takes no `{key}` here", builder.span(key), f"write {FORM}")
-        given[str(key)] = builder.whole(value)
+        if builder.rule(value) != "name":
+            given[str(key)] = builder.whole(value)
+        elif key == "limit" and builder.name(value).text == "all":
+            every = True
+        else:
+            message = f"`{builder.name(value).text}` is not a whole number"
+            raise builder.fail("S008", message, builder.span(value), f"write {FORM}")
     if "width" not in given or builder.rule(data) not in ("bare", "word_as_name"):
         raise builder.wrong_call(function, builder.span(call))
-    names = builder.names(points)
-    return Avoid(names, builder.name(data), given["width"], given.get("limit"), span=builder.span(tree))
+    return Avoid(names, builder.name(data), given["width"], given.get("limit"), every, span=builder.span(tree))
 
 
-CONSTRUCT = Construct((Avoid,), build, GRAMMAR, {"cavities": FORM})
+CONSTRUCT = Construct((Avoid, AvoidListed), build, GRAMMAR, {"cavities": FORM})

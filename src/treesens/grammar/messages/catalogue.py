@@ -263,6 +263,9 @@ E221 several features in the place of one
 E223 share not counted
   shares are counted of constraints on scores, on single features and on what is typical
   leave the other constraints out, or ask for an answer alone
+E224 no list of cavities
+  to lie in a cavity is asked of a list of them, and there is none of all cavities
+  write `limit = 1500`: then the point lies in one of so many
 """
 )
 
@@ -304,6 +307,9 @@ E311 number not storable
 E312 domain without a width
   distances are measured in widths of the domains of the features
   declare a finite domain for the feature
+E313 missing without a prediction
+  the model predicts nothing for inputs in which this feature is missing
+  declare the feature without `or missing`, and leave such rows out of a table that gives the domain
 """
 )
 

@@ -125,6 +125,14 @@ class TermBuilder:
             raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
         return bound
 
+    def quoted_text(self, child: Child) -> ast.Text | None:
+        """The text in quotes that stands alone as a term; None if it is something else."""
+        if self.rule(child) != "bare":
+            return None
+        (token,) = self.parts(cast("Branch", child))
+        is_text = isinstance(token, Token) and token.type == "STRING"
+        return ast.Text(str(token)[1:-1], span=self.span(child)) if is_text else None
+
     def whole(self, child: Child) -> ast.Whole:
         if isinstance(child, Token):
             value, span = self.exact(child), self.span(child)

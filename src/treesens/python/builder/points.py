@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from treesens.errors import UsageError
-from treesens.grammar.constructs.avoid import Avoid
+from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
@@ -16,6 +18,7 @@ from treesens.python.builder.arguments import (
     names_of,
     number_of,
     optional,
+    path_of,
     whole_of,
     word_of,
     wrong,
@@ -158,12 +161,23 @@ def nearest_row(data: str) -> NearestRow:
     return NearestRow(ast.NearestRow(name_of(data, "data")))
 
 
-def avoid_cavities(*points: Point, data: str, width: int, limit: int | None = None) -> Constraint:
-    """None of the points lies in a box of at most `width` features that holds no row of the data."""
+def avoid_cavities(*points: Point, data: str, width: int, limit: int | Literal["all"] | None = None) -> Constraint:
+    """None of the points lies in a box of at most `width` features that holds no row of the data; `limit` of them or "all"."""
     names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
     if not names:
         raise UsageError("no point is given", remedy='write `avoid_cavities(a, b, data="people", width=3)`')
-    return Constraint(Avoid(names, name_of(data, "data"), whole_of(width, "width"), optional(whole_of, limit, "limit")))
+    table, widest = name_of(data, "data"), whole_of(width, "width")
+    if limit == "all":
+        return Constraint(Avoid(names, table, widest, every=True))
+    return Constraint(Avoid(names, table, widest, optional(whole_of, limit, "limit")))
+
+
+def avoid_listed(*points: Point, file: str) -> Constraint:
+    """None of the points lies in a box of a file: each satisfies all clauses that it lists (docs/data.md)."""
+    names = tuple(point_of(p, f"point {i + 1}").name for i, p in enumerate(points))
+    if not names:
+        raise UsageError("no point is given", remedy='write `avoid_listed(a, b, file="clauses.json")`')
+    return Constraint(AvoidListed(names, path_of(file, "file")))
 
 
 def typical(*points: Point, data: str, level: Numeric | None = None, by: str | None = None) -> Constraint:

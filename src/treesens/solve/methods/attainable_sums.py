@@ -10,6 +10,8 @@ A feature that varies belongs to each point alone, so the best choice of its par
 choices of the features that do not vary: few of them are gone through, which is the case that the paper decides in
 polynomial time (Theorem bounded-poly).
 
+The largest attainable sum within the bounds is the best value of an objective.
+
 A bound that relaxes the choice of leaves sees nothing of this: no linear relaxation has a gap between two neighbouring sums.
 """
 
@@ -18,7 +20,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import gcd, prod
 
 import numpy as np
@@ -27,20 +28,20 @@ from treesens.backends.native.tree_question import IntegerRow, ScoreConstraints,
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result
+from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.query import LinearForm, Objective, Query
+from treesens.compiler.result import ObjectiveValue, Result
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search
 from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.sum_tables import Table, front_of, window_of
+from treesens.solve.methods.trees_optimum import shown_optimum
+from treesens.values.witness import Witness
 
 MOST_CHOICES = 20_000
 """Combinations of cells of one part."""
-MOST_BITS = 1 << 23
-"""Sums in a table: a million bytes for each part."""
-MOST_FRONT = 4096
-"""Pairs of sums of which none is better than another in both rows, before the table."""
 
-Choice = tuple[int, ...]
-"""A cell for every variable of a part."""
+_INT64_BITS = 62
+"""Of products of whole numbers that are compared as int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +65,39 @@ class _Variables:
 
 
 def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method: None if the question is not additive enough, or sums are too long for a table."""
+    """The method: None if the question is not additive enough, or sums are too long for a table.
+
+    An objective is one more row, in which nothing is wanted but as much as possible.
+    """
     start, query = time.perf_counter(), question.query
-    parts = score_constraints_of(query)
-    if parts is None or parts.avoided or not 1 <= len(parts.rows) <= 2 or any(row.form.forests for row in parts.rows):
+    parts = score_constraints_of(query, optimises=query.objective is not None)
+    if parts is None or parts.avoided or any(row.form.forests for row in parts.rows):
         return None
-    whole_rows = [row_of(query, row.form, ()) for row in parts.rows]
+    forms = [row.form for row in parts.rows] + ([] if query.objective is None else [upwards(query.objective)])
+    if not 1 <= len(forms) <= 2:
+        return None
+    whole_rows = [row_of(query, form, ()) for form in forms]
     rows = [row for row in whole_rows if row is not None and not row.rounded]
     if len(rows) < len(whole_rows):
         return None
-    bounds = [row.bound(asked_row) for row, asked_row in zip(rows, parts.rows, strict=True)]
+    bounds: list[int | None] = [row.bound(asked) for row, asked in zip(rows, parts.rows, strict=False)]
+    bounds += [None] * (len(rows) - len(bounds))
     variables = _variables(query, parts)
     split = None if variables is None else _split(query, rows, variables, budget)
     if variables is None or split is None:
         return None
-    facts = _decide(*split, bounds, variables, budget)
-    if facts is None:
+    decided = _decide(*split, bounds, variables, budget)
+    if decided is None:
         return None
-    judged = conclude_tree_search(query, facts, question.options)
+    facts, most = decided
+    goal = query.objective
+
+    def reach(witness: Witness) -> ObjectiveValue:
+        assert goal is not None
+        best = rows[-1].most(most) * (1 if goal.maximize else -1)
+        return shown_optimum(goal, objective_value(goal, inputs_of(query, witness.values)), best)
+
+    judged = conclude_tree_search(query, facts, question.options, reach=None if goal is None else reach)
     if not isinstance(judged, Result):
         return None
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
@@ -185,7 +201,8 @@ def _part_of(
             if v in place:
                 inputs[:, f] = choice[:, place[v]]
         wanted = [t for q, t in trees if q == p]
-        reached = query.models[query.points[p].model].leaves(inputs)[:, wanted]
+        model = query.models[query.points[p].model]
+        reached = replace(model, root=model.root[wanted]).leaves(inputs)
         for r, row in enumerate(rows):
             if p in row.values:
                 sums[:, r] += row.values[p][reached].sum(axis=1)
@@ -193,39 +210,54 @@ def _part_of(
     return _Part(members, different, choice[first])
 
 
+def upwards(goal: Objective) -> LinearForm:
+    """The form that is to be large."""
+    sign = 1 if goal.maximize else -1
+    return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))
+
+
 def _decide(
     parts: list[_Part],
     constant: Int64Array,
-    bounds: Sequence[int],
+    bounds: Sequence[int | None],
     variables: _Variables,
     budget: Budget,
-) -> TreeFacts | None:
-    """Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them.
+) -> tuple[TreeFacts, int] | None:
+    """What is known of the question, and the most that the last row can be if nothing is wanted in it.
 
-    If the sums are too far apart for a table, all are combined.
+    Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them. If the
+    sums are too far apart for a table, all are combined.
     """
     direction, along, apart = _by_direction(parts, len(constant))
-    table = _Table.of(along, direction)
+    table = Table.of([part.sums for part in along], direction)
     if table is None:
         apart, along = [*apart, *along], []
-        table = _Table.of(along, direction)
+        table = Table.of([], direction)
         assert table is not None
     first = constant + sum((part.sums[0] for part in along), np.zeros_like(constant))
-    wanted = [bound - int(base) for bound, base in zip(bounds, first, strict=True)]
-    front = _front_of(apart, len(wanted))
+    front = front_of([part.sums for part in apart], len(bounds))
     if front is None:
         return None
-    for sums, choices in front:
+    best, most = None, 0
+    for sums, choices in zip(front[0].tolist(), front[1].tolist(), strict=True):
         if budget.over:
             return None
-        low, high = _window(direction, [w - s for w, s in zip(wanted, sums, strict=True)])
-        steps = table.find(low, high)
-        if steps is not None:
-            cells = np.array([int(np.flatnonzero(legal)[0]) for legal in variables.legal], np.int32)
-            for part, number in [*zip(apart, choices, strict=True), *zip(along, steps, strict=True)]:
-                cells[list(part.variables)] = part.choice[number]
-            return TreeFacts(cells[variables.number], False, "satisfied")
-    return TreeFacts(None, True, "infeasible")
+        reached = [int(base) + s for base, s in zip(first, sums, strict=True)]
+        wanted = [None if bound is None else bound - r for bound, r in zip(bounds, reached, strict=True)]
+        steps = table.find(*window_of(direction, wanted), largest=direction[-1] > 0)
+        if steps is None:
+            continue
+        moved = sum(int(part.sums[n, -1] - part.sums[0, -1]) for part, n in zip(along, steps, strict=True))
+        if best is None or reached[-1] + moved > most:
+            best, most = (choices, steps), reached[-1] + moved
+        if bounds[-1] is not None:
+            break
+    if best is None:
+        return TreeFacts(None, True, "infeasible"), 0
+    cells = np.array([int(np.flatnonzero(legal)[0]) for legal in variables.legal], np.int32)
+    for part, number in [*zip(apart, best[0], strict=True), *zip(along, best[1], strict=True)]:
+        cells[list(part.variables)] = part.choice[number]
+    return TreeFacts(cells[variables.number], False, "satisfied" if bounds[-1] is not None else "optimal"), most
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
@@ -250,110 +282,16 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
     """The direction in which all differences of some sums lie, in lowest terms; None if there is no one such."""
-    moved = [tuple(int(x) for x in row) for row in sums - sums[0]]
-    step: tuple[int, ...] | None = None
-    for row in moved:
-        divisor = gcd(*row)
-        if divisor == 0:
-            continue
-        sign = next(1 if x > 0 else -1 for x in row if x)
-        own = tuple(sign * x // divisor for x in row)
-        if step is not None and own != step:
-            return None
-        step = own
-    return step
-
-
-Pairs = list[tuple[tuple[int, ...], tuple[int, ...]]]
-"""Sums by row, with the choice of each part that makes them."""
-
-
-def _front_of(parts: list[_Part], rows: int) -> Pairs | None:
-    """Sums over some parts of which none is at least as good in every row; None if there are too many."""
-    front: Pairs = [((0,) * rows, ())]
-    for part in parts:
-        grown = [
-            (tuple(s + int(x) for s, x in zip(sums, added, strict=True)), (*choices, number))
-            for sums, choices in front
-            for number, added in enumerate(part.sums.tolist())
-        ]
-        grown.sort(key=lambda item: item[0], reverse=True)
-        kept: Pairs = []
-        for sums, choices in grown:
-            if not kept or sums[-1] > kept[-1][0][-1]:
-                kept.append((sums, choices))
-        front = kept
-        if len(front) > MOST_FRONT:
-            return None
-    return front
-
-
-def _window(direction: tuple[int, ...], wanted: Sequence[int]) -> tuple[int | None, int | None]:
-    """The steps u for which u * direction is at least what is wanted in every row: from and to, None without an end.
-
-    Without such a step the window is empty: from 1 to 0.
-    """
-    low: Fraction | None = None
-    high: Fraction | None = None
-    for step, least in zip(direction, wanted, strict=True):
-        if step == 0:
-            if least > 0:
-                return 1, 0
-        elif step > 0:
-            low = max(Fraction(least, step), low) if low is not None else Fraction(least, step)
-        else:
-            high = min(Fraction(least, step), high) if high is not None else Fraction(least, step)
-    return None if low is None else -((-low.numerator) // low.denominator), None if high is None else high.__floor__()
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """The attainable sums of parts in one direction, counted in steps from the first choice of every part.
-
-    Bit i of `reached[k]` says whether the first k parts attain `unit` * i steps above the least that they can. `steps` are the
-    units of every choice above the least of its part, and `least` is the least of all parts together.
-    """
-
-    reached: tuple[int, ...]
-    steps: tuple[tuple[int, ...], ...]
-    least: int
-    unit: int
-
-    @classmethod
-    def of(cls, parts: Sequence[_Part], direction: tuple[int, ...]) -> _Table | None:
-        """None if the sums are too far apart for a table."""
-        axis = next(i for i, step in enumerate(direction) if step)
-        least, above = 0, list[list[int]]()
-        for part in parts:
-            numbers = [int(x) // direction[axis] for x in part.sums[:, axis] - part.sums[0, axis]]
-            least += min(numbers)
-            above.append([x - min(numbers) for x in numbers])
-        unit = gcd(*(x for numbers in above for x in numbers)) or 1
-        steps = tuple(tuple(x // unit for x in numbers) for numbers in above)
-        if sum(map(max, steps)) > MOST_BITS:
-            return None
-        reached = [1]
-        for choices in steps:
-            table = 0
-            for step in set(choices):
-                table |= reached[-1] << step
-            reached.append(table)
-        return cls(tuple(reached), steps, least, unit)
-
-    def find(self, low: int | None, high: int | None) -> list[int] | None:
-        """The choice of every part that attains a sum from `low` to `high`; None if there is no such sum."""
-        last = self.reached[-1].bit_length() - 1
-        first = 0 if low is None else max(0, -((self.least - low) // self.unit))
-        end = last if high is None else min(last, (high - self.least) // self.unit)
-        if first > end:
-            return None
-        inside = (self.reached[-1] >> first) & ((1 << (end - first + 1)) - 1)
-        if not inside:
-            return None
-        left = first + (inside & -inside).bit_length() - 1
-        choices: list[int] = []
-        for k in range(len(self.steps) - 1, -1, -1):
-            number = next(i for i, s in enumerate(self.steps[k]) if s <= left and self.reached[k] >> (left - s) & 1)
-            choices.append(number)
-            left -= self.steps[k][number]
-        return choices[::-1]
+    moved = sums - sums[0]
+    moved = moved[(moved != 0).any(axis=1)]
+    if len(moved) == 0:
+        return None
+    divisor = gcd(*map(int, moved[0]))
+    sign = next(1 if x > 0 else -1 for x in moved[0] if x)
+    step = tuple(sign * int(x) // divisor for x in moved[0])
+    axis = next(i for i, x in enumerate(step) if x)
+    times, rest = np.divmod(moved[:, axis], step[axis])
+    if int(np.abs(times).max()).bit_length() + max(map(int.bit_length, step)) > _INT64_BITS:
+        exact = [[int(k) * x for x in step] for k in times]
+        return step if not rest.any() and exact == moved.tolist() else None
+    return step if not rest.any() and np.array_equal(times[:, None] * np.array(step), moved) else None

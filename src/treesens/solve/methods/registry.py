@@ -33,6 +33,14 @@ METHODS: Final = (
         always=True,
     ),
     Method(
+        name="all cavities",
+        questions="`avoid cavities` of any width, without a list of them",
+        fits=lambda query, _: fits.names_all_cavities(query),
+        proves="verdict and bound, by questions with the known cavities alone; every wrong candidate teaches others",
+        run="methods.learn_cavities:search_cavities",
+        always=True,
+    ),
+    Method(
         name="brief search, small domain",
         questions=f"domains of at most {fits.MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
@@ -113,9 +121,9 @@ METHODS: Final = (
     ),
     Method(
         name="attainable sums",
-        questions="one or two bounds on scores of trees that fall apart into groups without a common feature",
+        questions="one or two sums of scores of trees that fall apart into groups without a common feature",
         fits=lambda query, options: fits.on_trees(options) and fits.may_be_additive(query),
-        proves="verdict, exactly, if the leaves are multiples of one number and the sums fit into a table",
+        proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
         run="methods.attainable_sums:search_sums",
         stage=Stage.CELLS,
         share=0.5,

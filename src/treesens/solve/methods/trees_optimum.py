@@ -80,7 +80,7 @@ def _judged(query: Query, found: TreeOptimum, options: Options) -> Result | Reje
     assert goal is not None
 
     def reach(witness: Witness) -> ObjectiveValue:
-        return _shown(goal, objective_value(goal, inputs_of(query, witness.values)), found.bound)
+        return shown_optimum(goal, objective_value(goal, inputs_of(query, witness.values)), found.bound)
 
     return conclude_tree_search(query, _facts(found), options, reach=reach)
 
@@ -90,7 +90,7 @@ def _facts(found: TreeOptimum) -> TreeFacts:
     return TreeFacts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
 
 
-def _shown(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
+def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
     """Value and bound as people read them; the bound is rounded away from the value."""
     reached, limit = float(value), None
     if bound is not None:

@@ -13,22 +13,24 @@ from treesens.solve.reasons.decisions import Features, Other, RowDecisions, Time
 class Wanted:
     """Which reasons: as few features as possible if `smallest`; the smallest ones if `most` is above 1; none with features of
     `barred`; with a `box` around the first. Of minimal reasons the one is found that does without the features that stand first
-    in `order`.
+    in `order`. No change is one of `barred` or `held` features.
     """
 
     order: Sequence[int]
     smallest: bool = False
     most: int = 1
     barred: Features = frozenset()
+    held: Features = frozenset()
     box: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """What is known. `several` are reasons, the first of which is the answer; `complete` if there are no others, `smallest` if
-    no fewer features decide the class. `contrast` has the features whose change gives another class, at `other`; None if no
-    input has one. `within` is an input of another class that agrees with the row on all features that may be used: there is no
-    reason. `box` holds cells of the features of the first reason, bool[n_cells] each.
+    """What is known. `several` are reasons, the first of which is the answer; `complete` if there are no others, `smallest`
+    if no fewer features decide the class. `contrast` has the features whose change gives another class, at `other`; None if
+    no change that is allowed does, and then `other` is an input that needs one that is not. `within` is an input of another
+    class that agrees with the row on all features that may be used: there is no reason. `box` holds cells of the features of
+    the first reason, bool[n_cells] each.
     """
 
     several: tuple[Features, ...] = ()
@@ -42,16 +44,20 @@ class RowReason:
     """Whether the time was up before all was known that was asked for."""
 
 
-def reason_of(judge: RowDecisions, wanted: Wanted) -> RowReason:
-    """Why a row has its class."""
+def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
+    """Why a row has its class. `changes` decides about the row if changes have to fulfil more than that features stay."""
     every = frozenset(wanted.order)
-    usable = every - wanted.barred
+    usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()
     try:
         free = judge.other(())
         if free is not None:
-            contrast, other = judge.contrastive(every, every, free)
-            reason = replace(reason, contrast=contrast, other=other)
+            reason = replace(reason, other=free)
+            allowed = changes or judge
+            change = free if allowed is judge and not held else allowed.other(held)
+            if change is not None:
+                contrast, other = allowed.contrastive(every - held, every, change)
+                reason = replace(reason, contrast=contrast, other=other)
         if wanted.barred and (within := judge.other(usable)) is not None:
             return replace(reason, within=within)
         if free is None:

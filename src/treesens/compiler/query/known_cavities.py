@@ -1,0 +1,56 @@
+"""Questions about all cavities, with those of them that are known: such a question is weaker, and every method can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treesens.compiler.base.arrays import frozen, indptr_of
+from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavities, Constraint, Query
+
+
+def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
+    """The constraints about all cavities, those inside formulas included."""
+    for constraint in constraints:
+        if isinstance(constraint, AvoidCavities):
+            yield constraint
+        elif isinstance(constraint, AllOf | AnyOf):
+            yield from all_cavities_in(constraint.parts)
+
+
+def with_known(query: Query) -> Query:
+    """The question that avoids the known cavities alone; it has all answers of the question itself."""
+    return replace(query, constraints=tuple(map(_with_known, query.constraints)))
+
+
+def _with_known(constraint: Constraint) -> Constraint:
+    match constraint:
+        case AvoidCavities():
+            return known_boxes(constraint)
+        case AllOf(parts):
+            return AllOf(tuple(map(_with_known, parts)))
+        case AnyOf(parts):
+            return AnyOf(tuple(map(_with_known, parts)))
+        case _:
+            return constraint
+
+
+def known_boxes(constraint: AvoidCavities) -> AvoidBoxes:
+    """The known boxes on the cells of the question."""
+    boxes = list(constraint.cavities.known)
+    ends = np.append(constraint.start, len(constraint.coarse))
+    low, high = list[int](), list[int]()
+    for box in boxes:
+        for feature, first, last in box:
+            owner = constraint.coarse[ends[feature] : ends[feature + 1]]
+            low.append(int(np.searchsorted(owner, first)))
+            high.append(int(np.searchsorted(owner, last, side="right")) - 1)
+    return AvoidBoxes(
+        constraint.point,
+        frozen(indptr_of([len(box) for box in boxes])),
+        frozen(np.array([feature for box in boxes for feature, _, _ in box], np.int32)),
+        frozen(np.array(low, np.int32)),
+        frozen(np.array(high, np.int32)),
+    )

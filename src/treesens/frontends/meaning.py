@@ -1,0 +1,116 @@
+"""What a model is used for, as far as answers depend on it: protected features, names of classes, the one that people wish
+for. It stands in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
+
+protected = ["sex", "age"]
+classes = {0 = "granted", 1 = "refused"}
+favourable = "granted"
+
+The words are those of the literature on fairness (Barocas, Hardt and Narayanan, Fairness and Machine Learning, 2023).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import read_regular
+from treesens.compiler.model import Ensemble
+from treesens.errors import UsageError
+
+FILE = "treesens.toml"
+KEYS = ("protected", "classes", "favourable")
+_MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """`classes` are names by the label of the model, `favourable` is such a label; `place` is the file that says so."""
+
+    protected: tuple[str, ...] = ()
+    classes: Mapping[str, str] = field(default_factory=dict)
+    favourable: str | None = None
+    place: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.protected or self.classes or self.favourable is not None)
+
+    def name_of(self, label: object) -> str:
+        """What a class is called; its label if nobody has named it."""
+        return self.classes.get(str(label), str(label))
+
+    def is_protected(self, features: Sequence[str]) -> bool:
+        """Whether one of the features is protected."""
+        return not set(self.protected).isdisjoint(features)
+
+
+def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
+    """What the file beside a model says; nothing without one. UsageError with its place for what does not fit the model."""
+    for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
+        if place.is_file():
+            return meaning_of(_read(place), ensemble, str(place))
+    return Meaning()
+
+
+def _read(place: Path) -> dict[str, Any]:
+    remedy = 'write e.g. protected = ["sex"] (docs/protected.md)'
+    try:
+        return tomllib.loads(read_regular(place, _MOST_BYTES).decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=remedy) from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=remedy) from None
+
+
+def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:
+    """What is given, checked against the model. UsageError with the place of the entry and what to write."""
+    for key in given:
+        if key not in KEYS:
+            raise UsageError(f"there is no `{key}`", place=place, remedy=did_you_mean(key, KEYS))
+    protected = _protected(given.get("protected", ()), ensemble, place)
+    classes = _classes(given.get("classes", {}), ensemble, place)
+    return Meaning(protected, classes, _favourable(given.get("favourable"), classes, ensemble, place), place)
+
+
+def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
+        raise UsageError("`protected` is no list of names", place=place, remedy='write protected = ["sex", "age"]')
+    for number, name in enumerate(listed, 1):
+        if name not in ensemble.feature_names:
+            remedy = did_you_mean(name, ensemble.feature_names)
+            raise UsageError(
+                f"`protected`, name {number}: the model has no feature `{name}`", place=place, remedy=remedy
+            )
+    return tuple(dict.fromkeys(listed))
+
+
+def _classes(value: Any, ensemble: Ensemble, place: str) -> dict[str, str]:
+    remedy = 'write classes = {0 = "granted", 1 = "refused"}'
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value.values()):
+        raise UsageError("`classes` names no classes", place=place, remedy=remedy)
+    named = {str(label): name for label, name in value.items()}
+    known = [str(label) for label in ensemble.classes]
+    for label, name in named.items():
+        if label not in known:
+            has = f"its classes are {', '.join(known)}" if known else "it has none"
+            raise UsageError(f"`classes`: the model has no class `{label}`", place=place, remedy=has)
+        if not name.strip() or list(named.values()).count(name) > 1:
+            raise UsageError(f"`classes`: `{name}` is no name of a single class", place=place, remedy=remedy)
+    return named
+
+
+def _favourable(value: Any, classes: Mapping[str, str], ensemble: Ensemble, place: str) -> str | None:
+    if value is None:
+        return None
+    labels = {str(label): str(label) for label in ensemble.classes} | {name: label for label, name in classes.items()}
+    if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in labels:
+        raise UsageError(
+            f"`favourable` is {value!r:.60}, which is no class of the model",
+            place=place,
+            remedy=did_you_mean(str(value), labels),
+        )
+    return labels[str(value)]

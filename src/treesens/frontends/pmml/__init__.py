@@ -1,0 +1,1 @@
+"""PMML: trees, ensembles of trees, scorecards, and regressions over categories."""

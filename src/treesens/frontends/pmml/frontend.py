@@ -1,0 +1,204 @@
+"""The frontend of PMML files (Data Mining Group, versions 4.0 to 4.4): the columns of the file, and its model over them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Feature, FeatureKind, ModelSource
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import (
+    MAX_CATEGORIES,
+    MAX_FEATURES,
+    as_categorical,
+    ensemble_of,
+    feature_tuple,
+    stack_trees,
+)
+from treesens.frontends.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
+from treesens.frontends.pmml.known import check_attributes
+from treesens.frontends.pmml.library import Evaluator
+from treesens.frontends.pmml.models import MODELS, accumulation_of, read_model, trees_of
+from treesens.frontends.pmml.xml import Element, parse
+
+_ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
+_VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
+_OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
+_OTHER = "\0 other"
+"""A category that is none of the listed ones, and that no predicate can name: XML has no such character."""
+_HALF = Fraction(1, 2)
+
+
+class PMMLFrontend:
+    """Reads models that any program has exported; there is no live object."""
+
+    name = "pmml"
+    library = "jpmml_evaluator"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
+
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+        return False
+
+    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
+        raise ModelError("PMML is a format of files", remedy="give the path of a file")
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        place = str(path)
+        root = parse(data, place)
+        if root.tag != "PMML":
+            raise root.error("this is not a PMML file")
+        if root.get("version") not in _VERSIONS:
+            raise root.error(f"version `{root.get('version')[:20]}` is not known", f"known: {', '.join(_VERSIONS)}")
+        root.only("Header", "MiningBuildTask", "DataDictionary", "TransformationDictionary", *MODELS)
+        check_attributes(root)
+        models = [child for child in root.children if child.tag in MODELS]
+        if len(models) != 1:
+            raise root.error(f"{len(models)} models in a file", "keep the one that is used")
+        model = models[0]
+        fields, notes = _columns(root.need("DataDictionary"), model)
+        shared = root.child("TransformationDictionary")
+        if shared is not None:
+            fields.derive(shared)
+        read = read_model(model, fields)
+        trees, outputs, weights = trees_of(read)
+        first = read.sums[0]
+        ensemble = ensemble_of(
+            stack_trees(trees),
+            _features(fields, read.unpredicted, place),
+            place,
+            name=path.stem,
+            source=ModelSource(
+                "pmml", version=root.get("version"), sha256=hashlib.sha256(data).hexdigest(), path=place
+            ),
+            number_type=NumberType.FLOAT64,
+            comparison="<",
+            tree_output=outputs,
+            tree_weight=weights,
+            base=np.zeros(read.width) if read.width > 1 else np.array([one.base for one in read.sums]),
+            link=read.link,
+            task=read.task,
+            accumulation=accumulation_of(read.sums, model),
+            average=first.average,
+            classes=read.classes,
+            cutoff=None if not read.chosen_from_half else _HALF,
+        )
+        library = Evaluator(root, model, fields.columns, read)
+        return LoadedModel(
+            ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
+        )
+
+
+def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
+    """The columns that a model takes, in the order of its schema, and what users should know of them."""
+    known = {element.require("name"): element for element in dictionary.each("DataField")}
+    columns: list[Column] = []
+    fields: dict[str, Number | Category] = {}
+    notes: list[str] = []
+    for used in model.need("MiningSchema").each("MiningField"):
+        name = used.require("name")
+        if used.get("usageType", "active") in _OUTSIDE:
+            continue
+        if used.get("usageType", "active") != "active":
+            raise used.error(f"`{used.get('usageType')[:40]}` is no usage of a field")
+        if name not in known:
+            raise used.error(f"the dictionary has no field `{name[:60]}`")
+        if len(columns) >= MAX_FEATURES:
+            raise used.error(f"more than {MAX_FEATURES} fields make no sense")
+        column, made = _column(known[name], used, len(columns))
+        columns.append(column)
+        fields[name] = made
+        if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
+            notes.append(f"the file refuses values of `{name}` outside of its intervals: declare the domain")
+    if not columns:
+        raise model.error("the model takes no field")
+    return Fields(tuple(columns), dict(fields)), tuple(notes)
+
+
+def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
+    """One column, and the field that the model sees: missing and extreme values are replaced as its schema says."""
+    name, kind = element.require("name"), element.require("dataType")
+    optype = used.get("optype", element.require("optype"))
+    if (
+        used.get("missingValueTreatment", "asIs") == "returnInvalid"
+        and "missingValueReplacement" not in used.attributes
+    ):
+        raise used.error("a field that must not be missing is not supported", "remove missingValueTreatment")
+    if optype == "continuous":
+        return _continuous(element, used, Column(name, index, kind))
+    if kind not in ("string", "integer", "double", "float", "boolean"):
+        raise element.error(f"categories of the type {kind[:20]} are not supported", "use strings or numbers")
+    values = [v for v in element.each("Value") if v.get("property", "valid") != "invalid"]
+    texts = tuple(v.require("value") for v in values)
+    if len(texts) > MAX_CATEGORIES or len(set(texts)) != len(texts):
+        raise element.error("too many categories, or one of them twice")
+    if kind == "boolean" and not texts:
+        values, texts = [], ("false", "true")
+    if not texts:
+        raise element.error("the categories of a field are not listed", "list them as Value")
+    missing = {v.require("value") for v in values if v.get("property") == "missing"}
+    images = tuple(None if text in missing else text for text in texts)
+    other = {"asIs": _OTHER, "returnInvalid": _OTHER, "asMissing": None}
+    treatment = used.get("invalidValueTreatment", "returnInvalid")
+    if treatment not in other:
+        raise used.error(f"`{treatment[:40]}` is not supported", "use returnInvalid, asIs or asMissing")
+    replacement = used.attributes.get("missingValueReplacement")
+    filled = tuple(replacement if image is None else image for image in (*images, other[treatment]))
+    column = Column(name, index, kind, texts)
+    return column, Category(column, filled, replacement)
+
+
+def _continuous(element: Element, used: Element, column: Column) -> tuple[Column, Number]:
+    if column.kind not in ("double", "float", "integer"):
+        raise element.error(f"numbers of the type {column.kind[:20]} are not supported", "use double, float or integer")
+    if any(v.get("property") != "missing" or v.get("value") != "NaN" for v in element.each("Value")):
+        raise element.error("a number of which some values mean something else is not supported", "remove its Value")
+    number = Number(column, "double" if column.kind == "float" else column.kind, identity)
+    if column.kind == "float":
+        number = cast(number, "float")
+    if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs"):
+        raise used.error("what becomes of invalid numbers is not supported", "use returnInvalid or asIs")
+    outliers = used.get("outliers", "asIs")
+    if outliers == "asExtremeValues":
+        low, high = used.number("lowValue"), used.number("highValue")
+        inner = number.value
+        number = replace(number, value=lambda x: np.clip(inner(x), low, high))
+    elif outliers != "asIs":
+        raise used.error(f"outliers `{outliers[:40]}` are not supported", "use asIs or asExtremeValues")
+    text = used.attributes.get("missingValueReplacement")
+    return column, number if text is None else replace(number, missing=parse_number(text, column.kind, used))
+
+
+def _features(fields: Fields, needed: frozenset[int], place: str) -> tuple[Feature, ...]:
+    features = list(feature_tuple([column.name for column in fields.columns], place))
+    for column in fields.columns:
+        if column.categories is not None:
+            labels = [_label(text, column.kind) for text in column.categories]
+            features[column.index] = as_categorical(features[column.index], len(labels), labels)
+        elif column.kind == "integer":
+            features[column.index] = replace(features[column.index], kind=FeatureKind.INTEGER)
+        if column.index in needed:
+            features[column.index] = replace(features[column.index], needs_value=True)
+    return tuple(features)
+
+
+def _label(text: str, kind: str) -> str | int | float:
+    """A category as a table has it: a number if the file says that it is one."""
+    try:
+        value = float(text) if kind in ("integer", "double", "float") else math.nan
+    except ValueError:
+        return text
+    if not math.isfinite(value):
+        return text
+    return int(value) if value.is_integer() else value

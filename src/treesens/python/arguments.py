@@ -1,0 +1,79 @@
+"""The arguments of a call by their names: other words for the same thing, and what was meant by a name that there is not."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar, cast
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.errors import ArgumentsError, typed
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+ALIASES: Mapping[str, str] = {
+    "features": "vary",
+    "gaps": "gap",
+    "margins": "margin",
+    "protected_features": "protected",
+    "sensitive_features": "protected",
+    "permitted_range": "permitted",
+    "row": "rows",
+    "target": "label",
+    "timeout": "time_limit",
+    "n_jobs": "jobs",
+    "random_state": "seed",
+}
+"""Words of other tools and of earlier versions, by the argument that they stand for wherever it exists."""
+
+
+def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Named arguments under their own names. ArgumentsError for a name that there is not, and for one given twice."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        own = name if name in known else ALIASES.get(name, name)
+        if own not in known:
+            raise ArgumentsError(f"{call}() has no argument `{name}`", remedy=did_you_mean(name, known))
+        if own in found:
+            raise ArgumentsError(f"{call}() has `{own}` twice", remedy=f"`{name}` is another word for it: leave it out")
+        found[own] = value
+    return found
+
+
+def bound_arguments(
+    call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call with its defaults. ArgumentsError for what does not fit."""
+    own = renamed(call, named, signature.parameters)
+    try:
+        bound = signature.bind(*positional, **own)
+    except TypeError as error:
+        raise ArgumentsError(
+            f"{call}(): {error}", remedy=f"its arguments are {', '.join(signature.parameters)}"
+        ) from None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def public(call: _Call) -> _Call:
+    """A call of the interface (see `typed`) that knows its arguments by their other words, and says which one was meant."""
+    signature = inspect.signature(call)
+    known = [name for name, one in signature.parameters.items() if one.kind is not one.VAR_KEYWORD]
+    checked, open_ended = typed(call), len(known) < len(signature.parameters)
+
+    @functools.wraps(call)
+    def asked(*positional: Any, **named: Any) -> Any:
+        # What takes any option checks their names itself, with those of the engine.
+        more = [name for name in named if open_ended and name not in ALIASES]
+        own = renamed(call.__name__, named, [*known, *more])
+        try:
+            signature.bind(*positional, **own)
+        except TypeError as error:
+            renamed(call.__name__, own, known)  # of two mistakes the unknown name says more
+            raise ArgumentsError(
+                f"{call.__name__}(): {error}", remedy=f"its arguments are {', '.join(known)}"
+            ) from None
+        return checked(*positional, **own)
+
+    return cast("_Call", asked)

@@ -1,0 +1,119 @@
+"""What two inputs of an answer differ in, as one sentence: the same on the terminal, in notebooks, in reports and in CI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.frontends.base import LoadedModel
+from treesens.values.witness import Witness
+from treesens.visible import visible
+
+_MOST = 6
+"""Changed features that a sentence names."""
+
+
+def change_words(record: Mapping[str, Any], row: int | None = None, model: LoadedModel | None = None) -> str:
+    """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
+
+    `row` is the row of a table that one of the two is. If somebody has named the classes of `model`, it is
+    `granted 0.653 → refused 0.324`, with the probability of the class that people wish for.
+    """
+    points = record.get("points")
+    if not points or len(points) != 2:
+        return ""
+    first, second = points.values()
+    changed = changed_features(points)
+    if not changed:
+        named = "no feature changes"
+    else:
+        named = ", ".join(
+            f"{visible(f)} {value_words(first[f])} → {value_words(second[f])}" for f in changed[:_MOST]
+        ) + (f" and {len(changed) - _MOST} more" if len(changed) > _MOST else "")
+    return f"{named}: {_named(record['scores'], model) or score_words(record['scores'])}{'' if row is None else f', row {row}'}"
+
+
+def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The features in which points differ, in their order."""
+    first, *others = points.values()
+    return [f for f in first if any(other[f] != first[f] for other in others)]
+
+
+def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
+    """The features in which two points agree, with their values; empty if there are none."""
+    first, changed = next(iter(points.values())), set(changed_features(points))
+    return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
+
+
+def _named(scores: Mapping[str, Mapping[str, Any]], model: LoadedModel | None) -> str:
+    """What two points get in the names of classes; empty if nobody has named them, or the library says nothing of one."""
+    if model is None or not model.meaning.classes:
+        return ""
+    meaning, labels = model.meaning, [str(label) for label in model.ensemble.classes]
+    told = []
+    for score in scores.values():
+        prob, label = score.get("prob"), score.get("class")
+        if isinstance(prob, float) and len(labels) == 2:
+            prob = {labels[0]: 1.0 - prob, labels[1]: prob}
+            label = labels[prob[labels[1]] >= 0.5] if label is None else label
+        if label is None:
+            return ""
+        shown = prob.get(meaning.favourable or str(label)) if isinstance(prob, Mapping) else None
+        told.append(meaning.name_of(label) + (f" {number(shown)}" if isinstance(shown, float) else ""))
+    of = f" (probability of {meaning.name_of(meaning.favourable)})" if meaning.favourable and told[0] != told[1] else ""
+    return f"{visible(' → '.join(told))}{of}"
+
+
+def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """What two points get: `prob 0.653 → 0.324`; of several classes what is predicted, with its probability at both."""
+    first, second = scores.values()
+    if "class" in first and isinstance(first.get("prob"), Mapping):
+        named = [str(one.get("class")) for one in (first, second)]
+        probs = [one["prob"] for one in (first, second) if isinstance(one.get("prob"), Mapping)]
+        told = [
+            f"{visible(name)} ({number(prob[name])})" if name in prob else visible(name)
+            for name, prob in zip(named, probs, strict=False)
+        ]
+        return "class " + " → ".join(told)
+    kind = next((k for k in ("prob", "value", "margin") if k in first and k in second), None)
+    if kind is None or isinstance(first[kind], Mapping):
+        kind = "class" if "class" in first and "class" in second else None
+    if kind is None:
+        return "another score"
+    word = "raw score" if kind == "margin" else kind
+    return f"{word} {number(first[kind])} → {number(second[kind])}"
+
+
+def number(value: Any) -> str:
+    """A score for the eye."""
+    return f"{value:.3g}" if isinstance(value, float) else visible(str(value))
+
+
+def value_words(value: Any) -> str:
+    """A value of a feature for the eye: `missing`, a name, or a number with the digits that say something. One next to a short
+    number but not equal to it is said to be just below or above: trees ask on which side a value lies.
+    """
+    if value is None:
+        return "missing"
+    if not isinstance(value, float):
+        return visible(str(value))
+    short = float(f"{value:.6g}")
+    if short == value or abs(value) > 1e30:
+        return f"{value:g}" if short == value else repr(value)
+    if abs(value - short) <= 2 * float(np.spacing(np.float32(abs(short)))):
+        return f"just {'below' if value < short else 'above'} {short:g}"
+    return f"{value:.6g}"
+
+
+def row_of(bound: ResolvedQuestion, witness: Witness) -> int | None:
+    """The first row of a table of the question that is one of the two inputs; None if there is none."""
+    for rows in bound.rows.values():
+        for values in witness.values:
+            if rows.shape[1] == len(values):
+                same = ((rows == values) | (np.isnan(rows) & np.isnan(values))).all(axis=1)
+                if same.any():
+                    return int(np.argmax(same))
+    return None

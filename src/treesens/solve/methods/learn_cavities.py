@@ -1,0 +1,167 @@
+"""Questions about all cavities: answered with the known ones, and learnt from every candidate that lies in another one.
+
+The question that avoids the known cavities alone is asked of any method. If that has no answer, neither has the question.
+A candidate in an unknown cavity teaches the largest maximal boxes around it, and the search goes on. Boxes are finitely many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from math import inf
+
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
+from treesens.compiler.query.known_cavities import all_cavities_in, with_known
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
+from treesens.data.learn_cavities import learn_at
+from treesens.data.regions import RegionFinder
+from treesens.data.towards_rows import density, towards_rows
+from treesens.solve.bounds import CLOSE, left_open
+from treesens.solve.conclude import conclude_found, shown_objective
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.nearest_pair import distance_of
+from treesens.values.verify import verify_cells, verify_values
+from treesens.values.witness import Witness
+
+_SHARE = 0.5
+"""Of the time that is left, for one search for the best answer; whatever its candidate is, its bound holds."""
+_EVERY = 4
+"""How many searches there are for one that looks for a candidate whose cells hold many rows."""
+_BRIEF = 0.5
+"""Seconds for such a search."""
+
+
+@dataclass
+class _Learning:
+    question: OpenQuestion
+    budget: Budget
+    learnt: int = 0
+    known: Witness | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def decide(self, query: Query) -> Result:
+        """The answer to a question without an objective."""
+        for number in count(1):
+            weaker = with_known(query)
+            result = self._candidate(query, weaker, among_rows=number % _EVERY == 0)
+            candidate = result.witness
+            if candidate is None:
+                return result
+            found = self._verified(query, candidate) or self._beside_rows(query, weaker, candidate)
+            if found is not None:
+                return replace(result, witness=found)
+            if not self._learn(query, candidate) or self.budget.over:
+                return self._open(result)
+        raise AssertionError("counting does not end")
+
+    def _candidate(self, query: Query, weaker: Query, *, among_rows: bool) -> Result:
+        """What the weaker question has: any answer, or one whose cells hold many rows."""
+        if among_rows:
+            result = self._ask(replace(weaker, objective=density(query)), self.budget.within(_BRIEF))
+            if result.verdict is not Verdict.UNKNOWN:
+                return replace(result, objective=None)
+        return self._ask(weaker, self.budget)
+
+    def best(self, found: Result) -> Result:
+        """The best answer of all, if there is time; else the best known one, `found` or better, with the best bound."""
+        query, goal = self.question.query, self.question.query.objective
+        assert goal is not None
+        self._keep(found.witness)
+        bound = inf if goal.maximize else -inf
+        result = found
+        while self.budget.worthwhile:
+            result = self._ask(with_known(query), self.budget.share(_SHARE).at_least(LEAST), better=True)
+            if result.objective is not None and result.objective.bound is not None:
+                bound = (min if goal.maximize else max)(bound, result.objective.bound)
+            if result.witness is None:
+                break
+            clean = self._verified(query, result.witness)
+            if clean is not None:
+                self._keep(clean)
+                if not left_open(result, CLOSE, self.question.options.closeness):
+                    break
+            elif not self._learn(query, result.witness):
+                break
+        if self.known is None:
+            return self._open(result) if result.witness is not None else result
+        shown = replace(self._value(self.known), bound=None if abs(bound) == inf else bound)
+        return conclude_found(replace(result, witness=self.known, objective=shown))
+
+    def done(self, result: Result) -> Result:
+        """A result with all that was tried for it."""
+        note = f"{self.learnt} cavities were learnt"
+        notes = (*result.notes, note) if self.learnt else result.notes
+        return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
+
+    def _ask(self, query: Query, budget: Budget, *, better: bool = False) -> Result:
+        told = (lambda w: self._keep(self._verified(self.question.query, w))) if better else None
+        result = self.question.ask(query, self.question.options, budget.at_least(LEAST), on_better=told)
+        self.attempts += result.attempts
+        for phase, seconds in result.seconds.items():
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+        return result
+
+    def _verified(self, query: Query, witness: Witness) -> Witness | None:
+        verdict = verify_values(query, witness.values, library_predict=self.question.options.library_predict)
+        return verdict if isinstance(verdict, Witness) else None
+
+    def _open(self, result: Result) -> Result:
+        reason = f"{self.budget.reason}: the last candidate lies in a cavity"
+        return replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, objective=None, proof=None)
+
+    def _learn(self, query: Query, candidate: Witness) -> int:
+        """Learns the cavities that hold a candidate; how many were new."""
+        x, new = inputs_of(query, candidate.values), 0
+        try:
+            with working_within(self.budget):
+                for constraint in all_cavities_in(query.constraints):
+                    if not holds(constraint, x):
+                        new += learn_at(constraint.cavities, constraint.coarse_cells(x.cells[constraint.point]))
+        except OutOfTime:
+            pass
+        self.learnt += new
+        return new
+
+    def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
+        """An answer in the region of a candidate, with as many cells as possible of one row."""
+        region = RegionFinder(weaker).region(candidate.cells)
+        avoided = list(all_cavities_in(query.constraints))
+        for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):
+            if all(constraint.holds(cells[constraint.point]) for constraint in avoided):
+                found = verify_cells(query, cells, library_predict=self.question.options.library_predict)
+                if isinstance(found, Witness):
+                    return found
+        return None
+
+    def _keep(self, witness: Witness | None) -> None:
+        goal = self.question.query.objective
+        if witness is None or goal is None:
+            return
+        if self.known is not None:
+            new, old = self._value(witness).value, self._value(self.known).value
+            if new <= old if goal.maximize else new >= old:
+                return
+        self.known = witness
+        if self.question.on_better is not None:
+            self.question.on_better(witness)
+
+    def _value(self, witness: Witness) -> ObjectiveValue:
+        query, goal = self.question.query, self.question.query.objective
+        assert goal is not None
+        if goal.nearest is not None:
+            distance = distance_of(query, goal.nearest, witness)
+            return ObjectiveValue(distance, None, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
+        return shown_objective(goal, objective_value(goal, inputs_of(query, witness.values)), None)
+
+
+def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    learning = _Learning(question, budget)
+    found = learning.decide(replace(question.query, objective=None))
+    if question.query.objective is not None and found.verdict is Verdict.FOUND:
+        found = learning.best(found)
+    return learning.done(found)

@@ -1,0 +1,109 @@
+"""How people may change: features that stay as they are, directions, and the values that others may take.
+
+Recourse must not ask for what nobody can do (Ustun, Spangher and Liu, FAT* 2019). A feature that does not change is always
+allowed, whatever its value; one without a value gets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.query import Space
+from treesens.errors import UsageError
+from treesens.grammar.constructs.membership import InInterval, InSet
+from treesens.grammar.tree import ast
+
+DIRECTIONS = ("up", "down")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a change may do: nothing to features of `held`; `directions` has `up` or `down` by feature; `permitted` two ends or
+    a list of values by feature.
+    """
+
+    held: frozenset[str] = frozenset()
+    directions: Mapping[str, str] | None = None
+    permitted: Mapping[str, Sequence[Any]] | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is more than features that are held."""
+        return bool(self.directions or self.permitted)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """All features that it speaks of."""
+        return (*sorted(self.held), *(self.directions or ()), *(self.permitted or ()))
+
+    def check(self, space: Space) -> None:
+        """UsageError for features that there are not, and for a direction of a feature without an order."""
+        for name in self.names:
+            if name not in space.names:
+                raise UsageError(f"the model has no feature `{name}`", remedy=did_you_mean(name, space.names))
+        for name, way in (self.directions or {}).items():
+            if way not in DIRECTIONS:
+                raise UsageError(f"`{way}` is no direction of `{name}`", remedy="write up or down")
+            if space.grid[space.names.index(name)].categories:
+                raise UsageError(
+                    f"`{name}` is a category, and categories have no direction", remedy="say which values are permitted"
+                )
+        for name, values in (self.permitted or {}).items():
+            if not values:
+                raise UsageError(f"no value of `{name}` is permitted", remedy="name it in `fixed` if it cannot change")
+
+    def formulas(self, space: Space, row: int, values: NDArray[np.float64]) -> Iterator[ast.Formula]:
+        """What a change of a row must fulfil; `values` float64[features] are those of the row, NaN for missing."""
+        held = set(self.held)
+        for name in (*(self.directions or ()), *(self.permitted or ())):
+            if np.isnan(values[space.names.index(name)]):
+                held.add(name)
+        if held:
+            yield _as_row(row, (name for name in space.names if name not in held))
+        for name, way in (self.directions or {}).items():
+            own = values[space.names.index(name)]
+            if name not in held:
+                yield ast.Comparison(_feature(name), ">=" if way == "up" else "<=", ast.Number(Fraction(float(own))))
+        for name, allowed in (self.permitted or {}).items():
+            if name not in held:
+                same = _as_row(row, (other for other in space.names if other != name))
+                yield ast.Or((same, _inside(space, name, allowed)))
+
+
+_A = ast.Name("a")
+
+
+def _feature(name: str) -> ast.FeatureOf:
+    return ast.FeatureOf(_A, ast.Name(name))
+
+
+def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
+    """The input is the row in all features but some."""
+    varied = tuple(map(ast.Name, but))
+    return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
+
+
+def _inside(space: Space, name: str, allowed: Sequence[Any]) -> ast.Formula:
+    """Two numbers are the ends of what a number may be; anything else are values."""
+    feature = space.names.index(name)
+    numbers = [value for value in allowed if not isinstance(value, str)]
+    if isinstance(space.domains[feature], RealDomain):
+        if len(numbers) != 2 or len(allowed) != 2 or numbers[0] > numbers[1]:
+            raise UsageError(
+                f"`{name}` is a number, and its permitted values are not two ends",
+                remedy="give the low and the high end",
+            )
+        low, high = (ast.Number(Fraction(str(value))) for value in numbers)
+        return InInterval(_feature(name), ast.Interval(low, high))
+    labels: list[ast.Label] = [
+        ast.Name(value) if isinstance(value, str) else ast.Number(Fraction(str(value))) for value in allowed
+    ]
+    return InSet(_feature(name), ast.ValueSet(tuple(labels)))

@@ -1,0 +1,45 @@
+"""Every word of the language says what it means where the cursor stands on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from treesens.binder.declarations import Declarations
+from treesens.compiler.base.diagnostics import Diagnostics, Source
+from treesens.editor.hover import card
+from treesens.editor.reading import Reading
+from treesens.editor.words import MEANINGS
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.words import KEYWORDS
+
+TEXT = """model loan from "m.json"
+data people from "people.csv" label "y"
+feature age: integer in [0, 90] or missing
+domain from people
+
+query one:
+  sensitive loan to age gap 0.1 near people using likelihood expect none
+"""
+
+
+def test_no_word_is_forgotten() -> None:
+    assert set(MEANINGS) == set(KEYWORDS)
+
+
+@pytest.mark.parametrize(
+    ("word", "part"),
+    [
+        ("sensitive", "agree on all features but F"),
+        ("gap", "0.5 + G or more, the other 0.5 - G or less"),
+        ("near", "looks like the rows"),
+        ("expect", "a test"),
+        ("integer", "Whole numbers"),
+        ("domain", "what the table holds"),
+    ],
+)
+def test_the_cursor_on_a_word(word: str, part: str) -> None:
+    reading = Reading(Source("q.sens", TEXT), ast.File(()), Declarations(Diagnostics()))
+    found = card(reading, TEXT.index(f"{word} ") + 1)
+    assert found is not None
+    assert part in found.markdown
+    assert TEXT[found.start : found.end] == word
