@@ -38,13 +38,12 @@ class Meaning:
     def __bool__(self) -> bool:
         return bool(self.protected or self.classes or self.favourable is not None)
 
-    def name_of(self, label: object) -> str:
-        """What a class is called; its label if nobody has named it."""
-        return self.classes.get(str(label), str(label))
-
     def is_protected(self, features: Sequence[str]) -> bool:
         """Whether one of the features is protected."""
         return not set(self.protected).isdisjoint(features)
+
+
+NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
@@ -52,7 +51,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             return meaning_of(_read(place), ensemble, str(place))
-    return Meaning()
+    return NOTHING_SAID
 
 
 def _read(place: Path) -> dict[str, Any]:

@@ -140,7 +140,8 @@ class Builder(FormulaBuilder):
         assert where.source is span
         names = self.names(branches(parameters))
         if isinstance(over[0], Token):
-            return ast.Each(names, "features" if over[0] == "features" else "pairs", span=where)
+            words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
+            return ast.Each(names, next(word for word in words if over[0] == word), span=where)
         return ast.Each(names, tuple(self.features(cast(Branch, item)) for item in over), span=where)
 
     def _body(self, tree: Branch) -> ast.Body:
