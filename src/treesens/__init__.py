@@ -29,15 +29,18 @@ __all__ = [
     "errors",
     "explain",
     "gap",
+    "groups",
     "info",
     "learn_rules",
     "load",
     "query",
+    "reasons",
     "repair",
     "robust",
     "sensitivity",
     "session",
     "sets",
+    "shape",
     "why",
 ]
 

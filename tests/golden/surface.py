@@ -34,11 +34,14 @@ STUDIES = {
     "count": "model.json --data rows.csv --label y --vary p --gap 0.05",
     "diff": "model.json other.json --data rows.csv --label y --gap 0.1 --set-limit 20",
     "gap": "model.json --data rows.csv --label y --threads 1",
+    "groups": "model.json --data rows.csv --label y --by q --by r,q --smallest 0.04",
     "range": "model.json --data rows.csv --label y --threads 1",
+    "reasons": "model.json --data rows.csv --label y --protected q --rows 0-20 -t 20",
     "repair": "model.json --data rows.csv --test rows.csv --label y --vary p --gap 0.05 --method average -o out.json",
     "robust": "model.json --data rows.csv --label y --rows 0-2 --norm l1",
     "robust_targeted": "model.json --data rows.csv --label y --rows 3 --targeted",
     "sets": "model.json --data rows.csv --label y --gap 0.05",
+    "shape": "model.json --data rows.csv --label y --increasing p -t 20",
     "why": "model.json --data rows.csv --label y --row 0,1 --also box,radius,recourse",
     "why_several": "model.json --data rows.csv --label y --row 1 --all 3",
 }
@@ -47,9 +50,12 @@ CALLS: dict[str, dict[str, Any]] = {
     "audit": {"label": "y", "gap": [0.05, 0.4], "vary": ["p", ["p", "q"]], "time_limit": 20, "jobs": 1},
     "count": {"label": "y", "vary": ["p"], "gap": 0.05},
     "gap": {"label": "y", "threads": 1},
+    "groups": {"label": "y", "by": ["q"]},
+    "reasons": {"label": "y", "protected": ["q"], "rows": [0, 1, 2, 3]},
     "repair": {"label": "y", "vary": ["p"], "gap": 0.05, "method": "average", "test": "rows.csv"},
     "robust": {"label": "y", "rows": [0, 1, 2], "norm": "l1"},
     "sets": {"label": "y", "gap": 0.05},
+    "shape": {"label": "y", "increasing": ["p"], "time_limit": 20},
     "why": {"label": "y", "rows": [0, 1], "also": ["box", "radius", "recourse"]},
 }
 """The same from Python."""

@@ -112,7 +112,7 @@ def test_the_largest_swing_is_bounded(place: Path) -> None:
         ({"swing": 1.0}, UsageError, "needs one of"),
         ({"gap": -0.1}, UsageError, "below 0"),
         ({"gap": 0.5}, UsageError, "never gives both"),
-        ({"method": "magic"}, UsageError, "no method"),
+        ({"method": "magic"}, UsageError, "one of: auto, average"),
         ({"output": "m.json"}, UsageError, "input of this run"),
         ({"output": "d.csv"}, UsageError, "input of this run"),
     ],

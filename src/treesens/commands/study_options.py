@@ -72,9 +72,9 @@ def _reading(one: Declared) -> dict[str, Any]:
         case kinds.Groups():
             return {"multiple": True, "callback": _read(lambda texts: [named_set(text) for text in texts] or None)}
         case kinds.Sizes(single=True):
-            return {"callback": _read(lambda text: () if text is None else (text,))}
+            return {"callback": _read(lambda text: () if text is None else sizes_of([text], one.flag))}
         case kinds.Sizes():
-            return {"callback": _read(lambda text: tuple(split(text)))}
+            return {"callback": _read(lambda text: sizes_of(split(text), one.flag))}
         case kinds.Numbers():
             return {"callback": _read(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
         case kinds.RowNumbers():
@@ -169,6 +169,13 @@ def permitted_of(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
 def ends_of(given: tuple[str, str] | None, flag: str) -> tuple[Fraction, Fraction] | None:
     """The two numbers of a range, exactly."""
     return None if given is None else (number_of(given[0], flag), number_of(given[1], flag))
+
+
+def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
+    """Numbers as they are written. UsageError for what is none."""
+    for text in texts:
+        number_of(text, flag)
+    return tuple(texts)
 
 
 def number_of(text: str, flag: str) -> Fraction:

@@ -18,6 +18,7 @@ TABLES = {
 BESIDE = {
     "audit": "treesens.commands.audit:AuditOutputs",
     "learn": "treesens.commands.learn:LearnOutputs",
+    "reasons": "treesens.commands.reasons:ReasonsOutputs",
     "repair": "treesens.commands.repair:RepairOutputs",
     "robust": "treesens.commands.robust:RobustOutputs",
     "sets": "treesens.commands.sets:SetsOutputs",

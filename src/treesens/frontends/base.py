@@ -40,6 +40,8 @@ class LoadedModel:
     predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
     inputs: Callable[[NDArray[np.float64]], Any] | None = None
     meaning: Meaning = field(default_factory=Meaning)
+    monotone: Mapping[str, int] = field(default_factory=dict)
+    """Directions that training was told to keep, as the model declares them: 1 (increasing) or -1 by feature."""
 
     @property
     def replay(self) -> LibraryReplay:

@@ -6,9 +6,23 @@ from typing import Literal
 from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.shares import Count
 from treesens.python.studies import Audit, Diff, Gap, Repair, Rules
+from treesens.python.study_results import StudyResult
 from treesens.python.types import Data, Model
 
-__all__ = ["audit", "count", "diff", "gap", "learn_rules", "repair", "robust", "sets", "why"]
+__all__ = [
+    "audit",
+    "count",
+    "diff",
+    "gap",
+    "groups",
+    "learn_rules",
+    "reasons",
+    "repair",
+    "robust",
+    "sets",
+    "shape",
+    "why",
+]
 
 def audit(
     model: Model,
@@ -119,6 +133,30 @@ def gap(
     rows count.
     """
 
+def groups(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    by: str | Sequence[str | Sequence[str]],
+    favourable: str | None = None,
+    threshold: float | None = None,
+    measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "rows",
+    ratio: float = 0.8,
+    smallest: float = 0.02,
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    epsilon: float = 0.05,
+    delta: float = 1e-06,
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> StudyResult:
+    """The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
+    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: the second of two), or what has a probability of at least `threshold`. `measure` says what
+    a share is a share of: `rows`, or a measure learnt from the rows of each group. `time_limit` is in seconds for each group.
+    """
+
 def learn_rules(
     data: Data,
     label: str | None = None,
@@ -132,6 +170,30 @@ def learn_rules(
     support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
     rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
     domains: `unfinished` names what there was no time for.
+    """
+
+def reasons(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    rows: int | str | Sequence[int | str] | None = None,
+    protected: str | Sequence[str] = (),
+    codes: str | Path | None = None,
+    favourable: str | None = None,
+    threshold: float | None = None,
+    most: int = 4,
+    shap: bool = False,
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 5.0,
+    seed: int = 0,
+) -> StudyResult:
+    """The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
+    which can be left out (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    seconds for each denial. Ctrl-C returns what is known so far.
     """
 
 def repair(
@@ -202,6 +264,28 @@ def sets(
     with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
     all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    """
+
+def shape(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    features: str | Sequence[str] = (),
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 1.0,
+    jobs: int = 1,
+    seed: int = 0,
+) -> StudyResult:
+    """In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
+    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
+    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
+    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
     """
 
 def why(

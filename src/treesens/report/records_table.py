@@ -10,8 +10,12 @@ from treesens.report.tables import Table
 
 
 def show_records(records: Sequence[dict[str, Any]]) -> None:
-    """One line per record."""
-    columns = columns_of(records)
+    """One line per record. Columns without a value are left out, and so are seconds."""
+    columns = {
+        name: cells
+        for name, cells in columns_of(records).items()
+        if name != "seconds" and any(cell not in (None, "") for cell in cells)
+    }
     table = Table(box=None, pad_edge=False)
     for name in columns:
         table.add_column(name.replace("_", " "))
@@ -33,4 +37,6 @@ def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -37,6 +37,7 @@ from treesens.frontends.columns import Nodes, as_categorical, ensemble_of, featu
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
 from treesens.frontends.known_fields import check_document
+from treesens.frontends.monotone import directions_of
 
 _MAX_OUTPUTS = 100_000
 _LINKS = {
@@ -125,6 +126,7 @@ class CatBoostFrontend:
             library.margins,
             library.leaf_ids if same_leaves else None,
             predicts=partial(library.predicts, ensemble=ensemble),
+            monotone=_monotone(root["model_info"], ensemble.feature_names),
         )
 
 
@@ -182,14 +184,26 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
     )
 
 
-def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
+def _options(info: Field) -> Field:
+    """The options of training."""
     options: Any = info["params"].value
     if isinstance(options, str):
         try:
             options = json.loads(options)
         except (ValueError, RecursionError):
             raise info["params"].error("not JSON") from None
-    loss = Field(options, info.place, f"{info.path}.params")["loss_function"]["type"].text()
+    return Field(options, info.place, f"{info.path}.params")
+
+
+def _monotone(info: Field, names: Sequence[str]) -> dict[str, int]:
+    """The constraints that training was told to keep."""
+    flat = _options(info).get("flat_params")
+    given = None if flat is None or not isinstance(flat.value, dict) else flat.value.get("monotone_constraints")
+    return directions_of(given, names, info.place)
+
+
+def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
+    loss = _options(info)["loss_function"]["type"].text()
     if loss not in _LINKS:
         raise info["params"].error(f"loss function `{loss[:40]}` is not supported", f"known: {', '.join(_LINKS)}")
     task, link = _LINKS[loss]

@@ -25,6 +25,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, parse_document
 from treesens.frontends.fields import Field
+from treesens.frontends.monotone import directions_of
 
 
 class LightGBMFrontend:
@@ -88,6 +89,7 @@ class LightGBMFrontend:
             library.leaf_ids if text else None,
             tuple(notes),
             predicts=partial(library.predicts, ensemble=ensemble),
+            monotone=directions_of(header.monotone, ensemble.feature_names, place),
         )
 
 

@@ -36,6 +36,7 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
         names=names,
         categories=[_known_codes(infos.get(name) if infos else None) for name in names],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
+        monotone=root.value.get("monotone_constraints"),
     )
     trees = [_tree(tree, len(names)) for tree in root["tree_info"].items()]
     check_document(TABLE, root.value, root.place)

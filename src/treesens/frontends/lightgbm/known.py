@@ -11,7 +11,8 @@ _MODEL = {
     **used("average_output", "feature_infos", "feature_names", "max_feature_idx", "num_tree_per_iteration"),
     **used("objective", "version"),
     **irrelevant("the number of trees per iteration counts", ("num_class",)),
-    **irrelevant("the column of the label, and rules that training has kept", ("label_index", "monotone_constraints")),
+    **used("monotone_constraints"),
+    **irrelevant("the column of the label", ("label_index",)),
 }
 _LINEAR = used("is_linear", "leaf_const", "leaf_coeff", "leaf_features", "leaf_features_inner", "num_features")
 

@@ -71,6 +71,8 @@ class LightGBMHeader:
     names: Sequence[str]
     categories: Sequence[NDArray[np.int64] | None]
     pandas: Sequence[Sequence[Any]]
+    monotone: Any = None
+    """Directions of the features as the file writes them; None if it declares none."""
 
 
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:

@@ -123,6 +123,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
         names=names,
         categories=[_known_codes(head, info) for info in infos],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
+        monotone=head.values.get("monotone_constraints"),
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.monotone import directions_of
 
 if TYPE_CHECKING:
     from treesens.frontends.sklearn.wrappers import Unwrapped
@@ -85,7 +86,10 @@ class SklearnFrontend:
         unknown = unknown_attributes(obj)
         note = f"attributes that are not known here, and are taken for settings of training: {', '.join(unknown)[:200]}"
         notes = (*read.notes, note) if unknown else read.notes
-        return LoadedModel(ensemble, self.name, margins, leaf_ids, notes, predicts=predicts, inputs=rows)
+        monotone = directions_of(getattr(obj, "monotonic_cst", None), ensemble.feature_names, place)
+        return LoadedModel(
+            ensemble, self.name, margins, leaf_ids, notes, predicts=predicts, inputs=rows, monotone=monotone
+        )
 
     @staticmethod
     def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:

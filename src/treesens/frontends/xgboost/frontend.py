@@ -12,6 +12,7 @@ files and Boosters here (with a note), and wrappers.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import sys
@@ -25,6 +26,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, is_ubjson, parse_document
 from treesens.frontends.fields import Field
+from treesens.frontends.monotone import directions_of
 from treesens.frontends.xgboost.categories import cut_names
 from treesens.frontends.xgboost.model import read_ensemble
 from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
@@ -74,7 +76,8 @@ class XGBoostFrontend:
         import xgboost
 
         if isinstance(obj, xgboost.Booster):
-            return self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster")
+            read = self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster")
+            return replace(read, monotone=_declared(obj, read.ensemble))
         absent = getattr(obj, "missing", math.nan)
         if absent is not None and not math.isnan(float(absent)):
             raise ModelError(
@@ -86,7 +89,8 @@ class XGBoostFrontend:
         best = booster.attributes().get("best_iteration")
         rounds = int(best) + 1 if best is not None else None
         place = f"<{type(obj).__name__}>"
-        return self._read(bytes(booster.save_raw("ubj")), place, "model", rounds)
+        read = self._read(bytes(booster.save_raw("ubj")), place, "model", rounds)
+        return replace(read, monotone=_declared(booster, read.ensemble))
 
     def _read(self, data: bytes, place: str, name: str, rounds: int | None = None) -> LoadedModel:
         root = Field(parse_document(data, place), place)
@@ -115,6 +119,14 @@ class XGBoostFrontend:
             _notes(root, ensemble, rounds),
             predicts=partial(library.predicts, ensemble=ensemble),
         )
+
+
+def _declared(booster: Any, ensemble: Ensemble) -> dict[str, int]:
+    """The constraints of a booster in memory; its files do not keep them."""
+    options = json.loads(booster.save_config())["learner"].get("gradient_booster", {})
+    trees = options.get("gbtree", options)
+    given = trees.get("tree_train_param", {}).get("monotone_constraints")
+    return directions_of(given, ensemble.feature_names, "<Booster.save_config()>")
 
 
 def _best_iteration(root: Field) -> int | None:

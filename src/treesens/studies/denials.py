@@ -1,0 +1,317 @@
+"""The principal reasons of denials: few features whose change alone makes the decision favourable, none of them too many.
+
+All rows are swept at once first: the feature that raises the score most is changed, then the next, until the decision is
+favourable. What is left out of that is decided row by row (`solve/reasons`). A set of fewest features is the smallest that hits
+every set of features which, kept as it is, keeps the decision: implicit hitting sets (Ignatiev, Narodytska, Asher and
+Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.query.bounds import least_units
+from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.query import AtLeast, LinearForm
+from treesens.data.alignment import align_table
+from treesens.data.flips import flips
+from treesens.data.rows import cells_of_rows
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.answers import label_of
+from treesens.records.plain import ABSENT
+from treesens.solve.afterwards import answered
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
+from treesens.solve.tasks.data_rows import legal_rows
+from treesens.studies.contributions import Contributions
+from treesens.studies.favourable import favourable_class, favourable_clause
+from treesens.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions
+from treesens.studies.questions import bind_study, check_features, declarations_of
+from treesens.studies.reason_codes import read_codes
+from treesens.studies.running import library_of
+from treesens.studies.study import Asking, Found
+from treesens.values.verify import verify_cells
+from treesens.values.witness import Witness
+
+NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
+    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change.
+    """
+
+    rises: Int64Array
+    cells: Int32Array
+    reached: BoolArray
+    unit: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one denial."""
+
+    features: Features = frozenset()
+    other: Other | None = None
+    suffice: str = "open"
+    needed: int | None = None
+    reason: str = ""
+
+
+def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
+    """The reasons of every denial."""
+    assert asked.table is not None
+    study = _Denials(asked.model, align_table(asked.model, asked.table), asked)
+    records = []
+    for place, row in enumerate(study.denied):
+        if asked.stop.is_set():
+            break
+        records.append(answered(f"row {row}", partial(study.record, place), partial(study.unsettled, place)))
+        asked.advance(records[-1])
+    decided = all(one.suffice != "open" for one in records)
+    favourable = str(asked.model.ensemble.classes[study.favourable])
+    return Found(records, study.warnings, asked.stop.is_set(), decided, favourable)
+
+
+class _Denials:
+    """The denials of one table."""
+
+    def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
+        options = asked.options
+        self.options, self.stop, self.ensemble = options, asked.stop, model.ensemble
+        names = model.ensemble.feature_names
+        check_features(model, [options.protected])
+        self.favourable = favourable_class(model.ensemble, options.favourable)
+        if len(model.ensemble.classes) != 2:
+            raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
+        used = set(model.ensemble.used_features)
+        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in options.protected)
+        self.words = read_codes(options.codes, names, [names[f] for f in sorted(self.usable)])
+        self.every = frozenset(range(len(names)))
+        diagnostics = Diagnostics()
+        find = ast.Find(
+            (ast.Point(ast.Name("a")),), (favourable_clause(model.ensemble, self.favourable, options.threshold),)
+        )
+        declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
+        (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
+        self.question: ResolvedQuestion = question
+        self.warnings = tuple(item.render() for item in diagnostics)
+        self.library = library_of(model, options.replay)
+        self.rows = question.rows["d"]
+        self.denied = self._denied(table.rows)
+        legal = set(legal_rows(question.query, self.rows).tolist())
+        self.outside = [row not in legal for row in self.denied]
+        self.cells = np.zeros((len(self.denied), len(names)), np.int32)
+        inside = [place for place, out in enumerate(self.outside) if not out]
+        if inside:
+            self.cells[inside] = cells_of_rows(question.query.space.grid, self.rows[self.denied][inside])
+        self.sweep = self._swept()
+        self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
+
+    def _denied(self, count: int) -> list[int]:
+        """The rows without the favourable decision, of those that are asked about: by the library's own class, bit for bit, or
+        by the cut-off in exact arithmetic.
+        """
+        wanted = list(range(count)) if self.options.rows is None else list(self.options.rows)
+        for row in wanted:
+            if not 0 <= row < count:
+                raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {count - 1}")
+        if not wanted:
+            return []
+        if self.options.threshold is None:
+            margins = np.asarray(self.ensemble.margins_emulated(self.rows[wanted]), dtype=np.float64)
+            classes = self.ensemble.predicted_classes(margins)
+            return [row for row, known in zip(wanted, classes.tolist(), strict=True) if known != self.favourable]
+        return [row for row in wanted if not self._is_favourable(row)]
+
+    def _is_favourable(self, row: int) -> bool:
+        query = self.question.query
+        x = inputs_of(query, self.rows[row : row + 1])
+        return all(holds(constraint, x) for constraint in query.constraints)
+
+    def _swept(self) -> Sweep:
+        """All denials at once: in every step each row changes the feature that raises its score most."""
+        model, legal = self.question.query.models[0], self.question.query.space.legal
+        output, sign, least = self._goal()
+        cells, count = self.cells.copy(), len(self.denied)
+        if not count:
+            return Sweep(np.zeros((0, len(self.every)), np.int64), cells, np.zeros(0, dtype=np.bool_), 1.0)
+        first = flips(model, cells, [0], legal, output=output)
+        own, unit = sign * first.own, 1.0 / (float(1 << first.shift) * self.ensemble.average)
+        rises = np.zeros((count, len(self.every)), np.int64)
+        reached = np.zeros(count, dtype=np.bool_)
+        open_rows = np.flatnonzero(~np.array(self.outside, dtype=np.bool_))
+        score = own.copy()
+        for step in range(min(self.options.most, len(self.usable))):
+            best, where, feature_of = score[open_rows].copy(), np.zeros(len(open_rows), np.int32), None
+            feature_of = np.full(len(open_rows), -1)
+            for f in sorted(self.usable):
+                found = flips(model, cells[open_rows], [f], legal, output=output, with_own=False)
+                high = found.highest if sign > 0 else -found.lowest
+                cell = found.highest_cells[:, 0] if sign > 0 else found.lowest_cells[:, 0]
+                if step == 0:
+                    rises[open_rows, f] = np.maximum(0, high - own[open_rows])
+                better = high > best
+                best[better], where[better], feature_of[better] = high[better], cell[better], f
+            moved = feature_of >= 0
+            cells[open_rows[moved], feature_of[moved]] = where[moved]
+            score[open_rows] = best
+            reached[open_rows] = best >= least(first.shift)
+            open_rows = open_rows[moved & ~reached[open_rows]]
+            if not len(open_rows):
+                break
+        return Sweep(rises, cells, reached, unit)
+
+    def _goal(self) -> tuple[int, int, Any]:
+        """The output whose score is to rise (or to fall, -1), and the least that it has to reach, in units of a shift. It only
+        guides: what is found is verified on the question itself.
+        """
+        for constraint in self.question.query.constraints:
+            if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
+                terms = constraint.form.scores
+                if len(terms) == 1 and not (constraint.form.costs or constraint.form.changes):
+                    bound = constraint.bound * (1 / abs(terms[0].coefficient))
+                    sign = 1 if terms[0].coefficient > 0 else -1
+                    return terms[0].output, sign, partial(least_units, bound, strict=constraint.strict)
+        half = Fraction(self.ensemble.average, 2)
+        return self.favourable, 1, lambda shift: int(half * (1 << shift)) + 1
+
+    def record(self, place: int) -> DenialRecord:
+        """The reasons of one denial."""
+        start, row = time.perf_counter(), self.denied[place]
+        if self.outside[place]:
+            return replace(self.unsettled(place, "the row lies outside of the domain"), seconds=0.0)
+        if self.options.threshold is None and self._is_favourable(row):
+            return self.unsettled(place, "the sum of the library and the exact one decide differently")
+        options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
+        budget = Budget.of(self.options.time_limit, self.stop)
+        judge = RowDecisions([self.question.query], self.cells[place], budget, options, answer)
+        known = self._settled(judge, place)
+        witness = None if known.other is None else self._verified(known.other[1], row)
+        if known.other is not None and witness is None:
+            known = replace(known, suffice="open", reason="no input of the cells is verified")
+        ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
+        return DenialRecord(
+            row=row,
+            decision=self._decision(row),
+            reasons=[] if witness is None else [self._reason(f, place, witness) for f in ranked],
+            suffice=known.suffice,
+            needed=known.needed,
+            reason=known.reason,
+            proof=None if known.suffice == "open" else str(judge.proof),
+            replay=None if witness is None else str(witness.replay),
+            shap=ABSENT if self.shap is None else self._against(row),
+            seconds=round(time.perf_counter() - start, 6),
+        )
+
+    def _settled(self, judge: RowDecisions, place: int) -> Known:
+        """A set of features whose change suffices, none of which can be left out; or that no `most` of them suffice."""
+        query, known = self.question.query, Known()
+        try:
+            if self.sweep.reached[place]:
+                judge.known.append((query, self.sweep.cells[place][None]))
+                if self._verified(judge.known[0][1], self.denied[place]) is None:
+                    judge.known.clear()
+            found = judge.other(self.every - self.usable)
+            if found is None:
+                return Known(suffice="no", reason=NOTHING_HELPS)
+            features, found = self._minimal(judge, found, place)
+            known = Known(features, found, needed=None)
+            if len(features) <= self.options.most:
+                return replace(known, suffice="yes")
+            return self._fewest(judge, known)
+        except TimeUp:
+            return replace(known, reason=judge.unsettled or judge.budget.reason or "the time was over")
+
+    def _minimal(self, judge: RowDecisions, found: Other, place: int) -> tuple[Features, Other]:
+        """A part of what an input changes, none of which can be left out; those that raise the score least are tried first."""
+        freed = judge.changed(found[1])
+        for f in sorted(freed, key=lambda f: (int(self.sweep.rises[place, f]), f)):
+            if f not in freed:
+                continue
+            better = judge.other(self.every - (freed - {f}))
+            if better is not None:
+                freed, found = judge.changed(better[1]), better
+        return freed, found
+
+    def _fewest(self, judge: RowDecisions, known: Known) -> Known:
+        """Whether fewer features suffice than those that are known."""
+        to_hit: list[Features] = []
+        while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
+            if len(chosen) > self.options.most:
+                reason = f"no {self.options.most} features suffice (proved)"
+                return replace(known, suffice="no", needed=len(chosen), reason=reason)
+            found = judge.other(self.every - chosen)
+            if found is not None:
+                return Known(chosen, found, suffice="yes")
+            kept = self.usable - chosen
+            for f in sorted(kept):
+                if judge.other((self.every - self.usable) | (kept - {f})) is None:
+                    kept -= {f}
+            to_hit.append(kept)
+        return known
+
+    def _verified(self, cells: Int32Array, row: int) -> Witness | None:
+        found = verify_cells(self.question.query, cells, near=self.rows[row], library_predict=self.library)
+        return found if isinstance(found, Witness) else None
+
+    def _reason(self, feature: int, place: int, witness: Witness) -> PrincipalReason:
+        name = self.ensemble.feature_names[feature]
+        return PrincipalReason(
+            feature=name,
+            code=self.words[name].code,
+            phrase=self.words[name].phrase,
+            value=self._label(feature, float(self.rows[self.denied[place], feature])),
+            instead=self._label(feature, float(witness.values[0][feature])),
+            rise=float(self.sweep.rises[place, feature]) * self.sweep.unit,
+        )
+
+    def _label(self, feature: int, value: float) -> Any:
+        space = self.question.query.space
+        kind = space.grid[feature].number_type
+        return label_of(space.domains[feature], float(kind.cast(np.float64(value))), kind.dtype)
+
+    def _against(self, row: int) -> list[str]:
+        """The features of the greatest TreeSHAP against the favourable decision."""
+        assert self.shap is not None
+        output = self.favourable if self.ensemble.n_outputs > 1 else 0
+        sign = 1 if self.ensemble.n_outputs > 1 or self.favourable == 1 else -1
+        values = sign * self.shap.of(self.rows[row], output)
+        order: Sequence[int] = np.argsort(values, kind="stable").tolist()
+        return [self.ensemble.feature_names[f] for f in order[: self.options.most] if values[f] < 0]
+
+    def _decision(self, row: int) -> str:
+        margins = np.asarray(self.ensemble.margins_emulated(self.rows[row : row + 1]), dtype=np.float64)
+        return str(self.ensemble.classes[int(self.ensemble.predicted_classes(margins)[0])])
+
+    def unsettled(self, place: int, why: str = "") -> DenialRecord:
+        """Nothing is known of a denial."""
+        row = self.denied[place]
+        return DenialRecord(
+            row=row,
+            decision=self._decision(row),
+            reasons=[],
+            suffice="open",
+            needed=None,
+            reason=why,
+            proof=None,
+            replay=None,
+            shap=ABSENT,
+            seconds=0.0,
+        )

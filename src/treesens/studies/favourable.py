@@ -1,0 +1,33 @@
+"""What is favourable: a class of the model, or what reaches a cut-off; for studies about people who get a decision or not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.model import Ensemble
+from treesens.errors import UsageError
+from treesens.grammar.tree import ast
+from treesens.studies.decisions import label_of_class
+
+
+def favourable_class(ensemble: Ensemble, name: str | None) -> int:
+    """The place of the favourable class. UsageError if the model has none of that name, or decides nothing."""
+    known = [str(c) for c in ensemble.classes]
+    if not known:
+        raise UsageError("a regressor decides nothing", remedy="ask about a classifier")
+    if name is None:
+        if len(known) != 2:
+            raise UsageError("which class is favourable?", remedy=f"add --favourable, one of {', '.join(known[:8])}")
+        return 1
+    if name not in known:
+        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+    return known.index(name)
+
+
+def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
+    """The point `a` gets the favourable decision."""
+    point, label = ast.Name("a"), label_of_class(ensemble, favourable)
+    if threshold is None:
+        return ast.ClassIs(point, label)
+    return ast.Comparison(ast.Prob(point, label), ">=", ast.Number(threshold))

@@ -1,0 +1,296 @@
+"""In which features a score rises or falls: two optima per feature, bounded by the trees first and then by a search.
+
+A score is increasing in a feature if no pair that agrees elsewhere falls while the feature rises: then the largest fall is 0.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.model import Ensemble
+from treesens.compiler.query.domain import ValueDomain
+from treesens.compiler.result import Result, Verdict
+from treesens.data.alignment import align_table
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.answers import points_of, scores_of
+from treesens.records.plain import ABSENT
+from treesens.solve.afterwards import answered
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.studies.decisions import label_of_class
+from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
+from treesens.studies.running import as_finished, library_of
+from treesens.studies.shape import ShapeOptions, ShapeRecord
+from treesens.studies.study import Asking, Found
+from treesens.studies.tree_shapes import TreeShapes, tree_shapes
+
+_A, _B = ast.Name("a"), ast.Name("b")
+_NO_ORDER = "the values of a category have no order"
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """The most by which a score goes against a direction: the pair of `result` reaches `value`, and none is beyond `bound`."""
+
+    bound: float
+    result: Result | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
+        witness = None if self.result is None else self.result.witness
+        return (
+            witness is not None
+            and self.value is not None
+            and self.value > 0
+            and witness.margins[0] != witness.margins[1]
+        )
+
+    @property
+    def value(self) -> float | None:
+        """What a pair reaches; 0 if that is proved to be all, None if nothing is known."""
+        if self.bound == 0:
+            return 0.0
+        return None if self.result is None or self.result.objective is None else self.result.objective.value
+
+    @property
+    def reason(self) -> str:
+        """Why it is not closed."""
+        if self.result is None or self.result.objective is None:
+            return "" if self.result is None else self.result.reason
+        return "open: not closed in the time given"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound is the value, or within the tolerance of it."""
+        value = self.value
+        return value is not None and self.bound - value <= 2e-6 * abs(value)
+
+
+def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
+    """The scores that are asked about: of two classes that of the second one, of several one each. UsageError for a class that
+    the model does not have.
+    """
+    known = [str(c) for c in ensemble.classes]
+    for name in classes:
+        if name not in known:
+            raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+    if ensemble.n_outputs == 1:
+        return [0]
+    if classes:
+        return [known.index(name) for name in classes]
+    return [1] if len(known) == 2 else list(range(ensemble.n_outputs))
+
+
+def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
+    """The directions that the model declares and that the options claim, 1 or -1 by feature. UsageError for both at once."""
+    check_features(model, [options.increasing, options.decreasing, options.features])
+    if both := sorted(set(options.increasing) & set(options.decreasing)):
+        raise UsageError(f"`{both[0]}` is claimed to be increasing and decreasing", remedy="leave one out")
+    claimed = {**dict.fromkeys(options.increasing, 1), **dict.fromkeys(options.decreasing, -1)}
+    return {**model.monotone, **claimed}
+
+
+def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
+    """The shape of every feature and score."""
+    options, model = asked.options, asked.model
+    ensemble, diagnostics = model.ensemble, Diagnostics()
+    declared = declared_of(model, options)
+    table = None if asked.table is None else align_table(model, asked.table)
+    names = list(options.features) or ensemble.used_features
+    outputs = outputs_of(ensemble, options.classes)
+    stated = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    plain = bind_study(model, table, (*stated, ast.Query(ast.Name("all"), pair_of(names, ()))), diagnostics)
+    domains = dict(zip(plain[0].query.space.names, plain[0].query.space.domains, strict=True))
+    ordered = [name for name in names if _has_order(domains[name])]
+    units = [(name, output) for name in ordered for output in outputs]
+    queries = [q for number, unit in enumerate(units) for q in _queries(number, ensemble, *unit)]
+    bound = iter(bind_study(model, table, (*stated, *queries), None))
+    pairs = [(next(bound), next(bound)) for _ in units]
+    study = _Shapes(model, options, declared, asked.stop, pairs[0][0] if pairs else plain[0])
+    tasks = [partial(study.of, *unit, *pair) for unit, pair in zip(units, pairs, strict=True)]
+    done: dict[int, ShapeRecord] = {}
+    for number, record in as_finished(tasks, options.jobs):
+        if record is not None:
+            done[number] = record
+            asked.advance(record)
+    records = [done[number] for number in sorted(done)]
+    records += [study.unordered(name, output) for name in names if name not in ordered for output in outputs]
+    records.sort(key=lambda one: names.index(one.feature))
+    warnings = tuple(item.render() for item in diagnostics)
+    return Found(records, warnings, asked.stop.is_set(), all(one.shape != "unknown" for one in records))
+
+
+def total(asked: Asking[ShapeOptions]) -> int:
+    """How many records there will be."""
+    ensemble = asked.model.ensemble
+    return len(asked.options.features or ensemble.used_features) * len(outputs_of(ensemble, asked.options.classes))
+
+
+def _has_order(domain: Any) -> bool:
+    return not (isinstance(domain, ValueDomain) and any(isinstance(label, str) for label in domain.labels))
+
+
+def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tuple[ast.Query, ast.Query]:
+    """The largest fall and the largest rise of a score, `a` having the smaller value of the feature."""
+    label = label_of_class(ensemble, output) if ensemble.n_outputs > 1 and ensemble.classes else None
+    if ensemble.n_outputs > 1 and not ensemble.classes:
+        label = ast.Number(Fraction(output))
+    low, high = ast.Margin(_A, label), ast.Margin(_B, label)
+    value_a, value_b = (ast.FeatureOf(point, ast.Name(feature)) for point in (_A, _B))
+    order = ast.Comparison(value_a, "<=", value_b)
+    falls = ast.Objective("maximize", ast.Sum((low, ast.Negate(high))))
+    rises = ast.Objective("maximize", ast.Sum((high, ast.Negate(low))))
+    return (
+        ast.Query(ast.Name(f"f{number}"), pair_of((feature,), (order,), falls)),
+        ast.Query(ast.Name(f"r{number}"), pair_of((feature,), (order,), rises)),
+    )
+
+
+class _Shapes:
+    """What all units of one study share: the options, and the bounds of the trees."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        options: ShapeOptions,
+        declared: dict[str, int],
+        stop: threading.Event,
+        question: ResolvedQuestion,
+    ) -> None:
+        self.ensemble, self.options, self.declared, self.stop = model.ensemble, options, declared, stop
+        self.space = question.query.space
+        self.cells = model.ensemble.on(self.space.grid)
+        self.base = Options(
+            backend="native",
+            seed=options.seed,
+            time_limit=options.time_limit,
+            library_predict=library_of(model, options.replay),
+            regions=False,
+        )
+        self._bounds: dict[int, TreeShapes] = {}
+        self._lock = threading.Lock()
+
+    def bounds(self, output: int) -> TreeShapes:
+        """What the trees prove of one score."""
+        with self._lock:
+            if output not in self._bounds:
+                self._bounds[output] = tree_shapes(self.cells, output, self.space.legal)
+            return self._bounds[output]
+
+    def of(self, feature: str, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion) -> ShapeRecord | None:
+        """The record of one feature and score; None after an interruption."""
+        if self.stop.is_set():
+            return None
+        start, number = time.perf_counter(), self.ensemble.feature_names.index(feature)
+        known = self.bounds(output)
+        budget = Budget.of(self.options.time_limit, self.stop)
+        first = budget.share(0.5) if known.falls[number] and known.rises[number] else budget
+        fall = self._searched(feature, falling, known.falls[number], first)
+        rise = self._searched(feature, rising, known.rises[number], budget)
+        return self._record(feature, output, fall, rise, (falling, rising), time.perf_counter() - start)
+
+    def _searched(self, feature: str, question: ResolvedQuestion, known: Fraction, budget: Budget) -> Reversal:
+        """The largest reversal: proved by the trees if none of them has one, searched for otherwise."""
+        if known == 0:
+            return Reversal(0.0)
+        result = answered(
+            f"the shape of {feature}",
+            partial(answer, question.query, self.base, budget.at_least(0.05)),
+            partial(Result, question.query.name, Verdict.UNKNOWN),
+        )
+        bound = math.nextafter(float(known), math.inf)
+        if result.objective is not None and result.objective.bound is not None:
+            bound = min(bound, max(result.objective.bound, 0.0))
+        return Reversal(bound, result)
+
+    def _record(
+        self,
+        feature: str,
+        output: int,
+        fall: Reversal,
+        rise: Reversal,
+        questions: tuple[ResolvedQuestion, ResolvedQuestion],
+        seconds: float,
+    ) -> ShapeRecord:
+        sign = self.declared.get(feature)
+        against = None if sign is None else (fall if sign > 0 else rise)
+        told = [_told(one, question) for one, question in zip((fall, rise), questions, strict=True)]
+        shape = _shape(fall, rise)
+        reasons = dict.fromkeys(one.reason for one in (fall, rise) if not one.closed)
+        witness = next((r.result.witness for r in (fall, rise) if r.result and r.result.witness), None)
+        return ShapeRecord(
+            feature=feature,
+            class_=self._class(output),
+            shape=shape,
+            declared=None if sign is None else "increasing" if sign > 0 else "decreasing",
+            holds=None if against is None else True if against.bound == 0 else False if against.is_shown else None,
+            largest_fall=fall.value,
+            largest_fall_bound=fall.bound,
+            largest_rise=rise.value,
+            largest_rise_bound=rise.bound,
+            closed=fall.closed and rise.closed,
+            reason="; ".join(reasons),
+            fall=told[0][0],
+            fall_scores=told[0][1],
+            rise=told[1][0],
+            rise_scores=told[1][1],
+            replay=None if witness is None else str(witness.replay),
+            seconds=round(seconds, 6),
+        )
+
+    def unordered(self, feature: str, output: int) -> ShapeRecord:
+        """The record of a category."""
+        sign = self.declared.get(feature)
+        return ShapeRecord(
+            feature=feature,
+            class_=self._class(output),
+            shape="unordered",
+            declared=None if sign is None else "increasing" if sign > 0 else "decreasing",
+            holds=None,
+            largest_fall=None,
+            largest_fall_bound=None,
+            largest_rise=None,
+            largest_rise_bound=None,
+            closed=False,
+            reason=_NO_ORDER,
+            fall=None,
+            fall_scores=None,
+            rise=None,
+            rise_scores=None,
+            replay=None,
+            seconds=0.0,
+        )
+
+    def _class(self, output: int) -> Any:
+        ensemble = self.ensemble
+        return ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else ABSENT
+
+
+def _shape(fall: Reversal, rise: Reversal) -> str:
+    if fall.bound == 0:
+        return "constant" if rise.bound == 0 else "increasing"
+    if rise.bound == 0:
+        return "decreasing"
+    return "neither" if fall.is_shown and rise.is_shown else "unknown"
+
+
+def _told(one: Reversal, question: ResolvedQuestion) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The pair and its scores, if it shows a reversal."""
+    if one.result is None or one.result.witness is None or not one.is_shown:
+        return None, None
+    query, witness = question.query, one.result.witness
+    scores = {point.name: scores_of(query, witness, number) for number, point in enumerate(query.points)}
+    return points_of(query, witness), scores
