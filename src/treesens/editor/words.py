@@ -1,4 +1,4 @@
-"""What every word of the language means, in a sentence: shown where the cursor stands on the word."""
+"""What every word of the language means, in a sentence: shown where the cursor is on the word."""
 
 from __future__ import annotations
 

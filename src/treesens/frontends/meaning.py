@@ -1,5 +1,5 @@
 """What a model is used for, as far as answers depend on it: protected features, names of classes, the one that people wish
-for. It stands in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
+for. It is in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}

@@ -264,7 +264,7 @@ def _of_journal(result: Result) -> str:
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
-    """The points side by side, a line per feature, then their scores; features that differ stand first and are marked."""
+    """The points side by side, a line per feature, then their scores; features that differ come first and are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
@@ -282,7 +282,7 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
 
 
 def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
-    """Rows of cells in columns; if lines would be longer than `most`, labels stand on lines of their own, or values too."""
+    """Rows of cells in columns; if lines would be longer than `most`, labels are on lines of their own, or values too."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)
     apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room

@@ -80,7 +80,7 @@ def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
 
 
 NOWHERE = Span(Source("<built>", ""), 0, 0)
-"""Of what was built by hand, and stands in no text."""
+"""Of what was built by hand, and is in no text."""
 
 
 @dataclass(frozen=True, slots=True)

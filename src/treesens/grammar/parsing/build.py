@@ -116,7 +116,7 @@ class Builder(FormulaBuilder):
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
-        """A query inside its sweeps, whether they stand before `query` or after it."""
+        """A query inside its sweeps, whether they are before `query` or after it."""
         span, sweeps = self.span(tree), list[ast.Each]()
         name: ast.Name | None = None
         inner = tree

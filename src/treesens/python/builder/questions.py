@@ -104,7 +104,7 @@ class Question:
         return self._with(replace_fields(body, expect=wanted))
 
     def for_each(self, parameter: str | Sequence[str], choices: ast.Many | Sequence[Choice]) -> Question:
-        """One question for every choice; the sweep stands inside the earlier ones."""
+        """One question for every choice; the sweep is inside the earlier ones."""
         over: tuple[ast.Features, ...] | ast.Many
         if isinstance(choices, str):
             words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
