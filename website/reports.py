@@ -31,10 +31,12 @@ class Sample:
     label: str
     gaps: str
     seconds: int
+    protected: str = ""
 
     def command(self, page: Path, *more: str) -> list[str]:
         """The audit that writes the report."""
         asked = ["treesens", "audit", self.model, "--data", self.data, "--label", self.label, "--gap", self.gaps]
+        asked += ["--protected", self.protected] if self.protected else []
         return [*asked, "-t", str(self.seconds), "-j", "1", "--date", DATE, "--report", str(page), "--quiet", *more]
 
 
@@ -48,6 +50,7 @@ def samples(folder: Path) -> list[Sample]:
         "label",
         "0.1",
         5,
+        "sex",
     )
     return [loan, *(_published(folder) if (ROOT / BENCH / "models").is_dir() else _bundled(folder))]
 

@@ -78,9 +78,13 @@ def test_several_classes_are_named_with_their_probabilities() -> None:
 
 def test_models_and_questions_are_tables_in_a_notebook(answer: Any) -> None:
     model, frame, _ = answer
-    shown = ts.info(model)
-    assert "nodes that ask for it" in shown._repr_html_()
-    assert shown["trees"] == 12
+    about = ts.info(model)
+    assert "nodes that ask for it" in about._repr_html_()
+    assert about["trees"] == 12
     text = 'model m from "m"\nquery q: sensitive m to f0 gap 0.1'
     assert "<code>" in ts.explain(text, models={"m": model})._repr_html_()
+    other = ts.load(model)
+    shown = ts.diff(model, other, frame, gap=0.1, vary="f0")._repr_html_()
+    for words in ("<b>equal</b>", "0 of 240 rows change", "stays"):
+        assert words in shown
     assert "known well enough" in ts.count(model, frame, vary="f0", gap=0.1)._repr_html_()

@@ -293,6 +293,22 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
             found.diagnostics.note("E403", message, remedy=f"declare `feature {whole[0]}: real` if fractions can occur")
 
 
+def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
+    """Says which features range over all numbers although a table of the file has their columns, and how to say otherwise."""
+    tables = {name: table for name, table in found.tables.items() if table is not None}
+    used = _asked_about(found)
+    open_ended = [
+        spec.name
+        for spec in specs
+        if spec.width is None and spec.name in used and any(spec.name in table for table in tables.values())
+    ]
+    silent = found.sources or found.diagnostics.errors or any(d.code == "E409" for d in found.diagnostics)
+    if open_ended and not silent:
+        listed = ", ".join(f"`{name}`" for name in open_ended[:8]) + (", …" if len(open_ended) > 8 else "")
+        remedy = f"write `domain from {next(iter(tables))}`, or `feature {open_ended[0]}: ..` for each"
+        found.diagnostics.note("E409", f"{listed} can be any number, also one that no row has", remedy=remedy)
+
+
 def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> FeatureSpec | None:
     sources = [s for s in found.sources if found.tables.get(s.data.text) is not None]
     for source in sources:

@@ -19,6 +19,7 @@ from treesens.binder.declarations import (
     check_columns,
     feature_spec,
     lacks_columns,
+    note_unbounded,
     note_whole_numbers,
     unknown_feature,
 )
@@ -151,6 +152,8 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
     if broken or not _have_predictions(found, union, specs, spans[0]):
         raise Unbound
     note_whole_numbers(found, union, specs)
+    note_unbounded(found, specs)
+    note_unbounded(found, specs)
     on_union = tuple(align_features(model, union) for model in models)
     grids = [model.ensemble.grid() for model in on_union]
     base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_QUESTIONS: Final = 64
 """Questions of one sweep that are typed while somebody writes; `treesens check` types them all."""
 
-_MEANING: Final = ("E1", "E2", "E3")
+_MEANING: Final = ("E1", "E2", "E3", "E409")
 """Codes of messages that may only come from a declaration that does not parse."""
 
 

@@ -192,6 +192,11 @@ class Diff(Columns):
             for name in ("score", "direction", "largest", "bound")
         }
 
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import diff_html
+
+        return diff_html(self.record)
+
     def __repr__(self) -> str:
         rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
         proved = "" if self.bound is None else f", at most {self.bound:.6g} apart"

@@ -94,6 +94,28 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
     return table(["query", "verdict", "why", "objective"], rows) + failed
 
 
+def diff_html(record: Mapping[str, Any]) -> str:
+    """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
+    bound = "" if record["bound"] is None else f": no score differs by more than {record['bound']:.6g} (proved)"
+    parts = [f"<p><b>{text(record['verdict'])}</b>{bound}</p>"]
+    rows = record["data"]
+    if rows is not None:
+        listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
+        parts.append(f"<p>{rows['changed']:,} of {rows['rows']:,} rows change{f': {listed}' if listed else ''}</p>")
+    head = ["score", "direction", "largest difference", "proved bound"]
+    parts.append(table(head, [[s["score"], s["direction"], s["largest"], s["bound"]] for s in record["scores"]]))
+    if record["sensitivities"]:
+        lines = []
+        for one in sorted(record["sensitivities"], key=lambda one: not one.get("protected")):
+            sides = (one["old"], one["new"])
+            varied = ", ".join(one["varied"]) + (" (protected)" if one.get("protected") else "")
+            flips = " → ".join(f"{side['rows_flipped']:,}" for side in sides)
+            lines.append([varied, one.get("gap", one.get("margin")), one["change"], flips])
+        marked = [line[2] == "appears" for line in lines]
+        parts.append(table(["features", "gap", "sensitivity", "rows that flip"], lines, marked))
+    return "".join(parts)
+
+
 def columns_html(columns: Mapping[str, Sequence[Any]]) -> str:
     """Columns of equal length as a table."""
     return table(list(columns), [["" if v is None else v for v in row] for row in zip(*columns.values(), strict=True)])
