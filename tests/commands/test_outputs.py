@@ -19,6 +19,7 @@ from treesens.compiler.base.files import one_run, open_regular, will_write, writ
 from treesens.errors import OverwriteError, UsageError
 
 READ = {
+    "codes",
     "data",
     "domain",
     "file",

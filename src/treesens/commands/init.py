@@ -9,6 +9,7 @@ import click
 
 from treesens.commands.beside import write_beside
 from treesens.commands.common import EXPECTED, trust_option
+from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import OverwriteError
 from treesens.frontends.meaning import FILE
@@ -21,7 +22,7 @@ _PATH: click.Path = click.Path(path_type=Path)
 @click.argument("model", type=_PATH)
 @click.argument("data", type=_PATH)
 @click.option("--label", help="The column that is no input.")
-@click.option("--output", "-o", type=_PATH, help="The file of questions. Default: NAME.sens beside the model.")
+@click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens beside the model.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--format", "form", help="The format of the model, if its content does not show it.")
 @trust_option
