@@ -183,4 +183,4 @@ def number_of(text: str, flag: str) -> Fraction:
     try:
         return fraction_of(text)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"{flag}: `{text}` is no number", remedy="write a number such as 0.5") from None
+        raise UsageError(f"{flag}: `{text}` is no number", remedy="write e.g. 0.1") from None
