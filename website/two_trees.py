@@ -81,8 +81,7 @@ def section(text: str) -> str:
     return (
         "\n## The linear program of two trees\n\n"
         "The paper's illustrative example: the first tree asks for `f7`, `f9` and `f4`, the second one for `f7` and `f9`.\n"
-        "Only the first one sees what varies. `treesens emit two_trees.sens --to lp --pipeline ensense` writes this\n"
-        "program:\n\n"
+        "Only the first one sees what varies. `treesens emit two_trees.sens --to lp -p ensense` writes this program:\n\n"
         f"```sens\n{QUESTION}```\n\n```text\n{text.strip()}\n```\n"
     )
 

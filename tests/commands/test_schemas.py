@@ -41,6 +41,7 @@ RUNS = (
     ("audit", "m.json --data d.csv --gap 0.05,0.4 -t 1"),
     ("audit", "several.json --data d.csv --margin 0.1 -t 0.5 --vary p"),
     ("audit", "m.json --data d.csv --gap 0.05 -t 1 --vary p --measure uniform"),
+    ("audit", "m.json --data d.csv --gap 0.05 -t 1 --vary p --shape"),
     ("gap", "m.json --data d.csv -t 1 --vary p"),
     ("range", "m.json -t 1"),
     ("diff", "m.json m.json --data d.csv --gap 0.1 --set-limit 1"),

@@ -31,6 +31,7 @@ STUDIES = {
     "audit": "model.json --data rows.csv --label y --gap 0.05,0.4 --vary p --vary p,q -t 20 --jobs 1",
     "audit_measure": "model.json --data rows.csv --label y --gap 0.05 --vary p --measure uniform -t 20 --jobs 1",
     "audit_typical": "model.json --data rows.csv --label y --gap 0.05 --vary p --typical 90% -t 20 --jobs 1",
+    "audit_shape": "model.json --data rows.csv --label y --gap 0.05 --vary p --vary p,q --shape -t 20 --jobs 1",
     "count": "model.json --data rows.csv --label y --vary p --gap 0.05",
     "diff": "model.json other.json --data rows.csv --label y --gap 0.1 --set-limit 20",
     "gap": "model.json --data rows.csv --label y --threads 1",

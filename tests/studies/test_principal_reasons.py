@@ -51,7 +51,8 @@ def check(record: dict[str, Any], good: np.ndarray, row: tuple[int, ...], usable
     else:
         assert record["suffice"] == "no"
         assert fewest is None or fewest > most
-        assert record["needed"] == fewest
+        assert (record["needed"] is None) == (fewest is None)
+        assert fewest is None or most < record["needed"] <= fewest
     rises = [one["rise"] for one in record["reasons"]]
     assert rises == sorted(rises, reverse=True)
 
@@ -82,6 +83,32 @@ def test_every_denial_has_the_reasons_that_all_inputs_say(
     for record in found.records:
         row = tuple(int(v) for v in trained.frame.iloc[record["row"]])
         check(record, good, row, usable, most)
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+@pytest.mark.parametrize("protected", [(), ("q",)])
+@pytest.mark.parametrize("kind", ["xgboost", "forest"])
+def test_values_that_keep_the_decision_are_those_that_all_inputs_say(
+    kind: str, protected: tuple[str, ...], most: int
+) -> None:
+    trained = two_classes(kind)
+    good = trained.classes == 1
+    usable = frozenset(i for i, name in enumerate(NAMES) if name not in protected)
+    more = {"protected": protected, "most": most, "way": "values", "time_limit": 60}
+    for record in ts.reasons(trained.estimator, trained.frame, **more).records:
+        row = tuple(int(v) for v in trained.frame.iloc[record["row"]])
+        sets = [frozenset(s) for size in range(4) for s in itertools.combinations(sorted(usable), size)]
+        fewest = min((len(s) for s in sets if not helps(good, row, frozenset(range(3)) - s)), default=None)
+        chosen = frozenset(NAMES.index(one["feature"]) for one in record["reasons"])
+        if record["suffice"] == "yes":
+            assert len(chosen) == fewest
+            assert chosen <= usable
+            assert not helps(good, row, frozenset(range(3)) - chosen)
+            assert all(one["value"] == row[NAMES.index(one["feature"])] for one in record["reasons"])
+        else:
+            assert record["suffice"] == "no"
+            assert (record["needed"] is None) == (fewest is None)
+            assert fewest is None or most < record["needed"] <= fewest
 
 
 def test_rises_are_those_of_single_features() -> None:

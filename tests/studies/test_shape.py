@@ -202,3 +202,19 @@ def test_directions_are_read(given: str, expected: dict[str, int]) -> None:
 def test_directions_that_make_no_sense_are_refused(given: Any) -> None:
     with pytest.raises(ModelError, match="monotone constraints"):
         directions_of(given, ["a", "b", "c"], "m")
+
+
+def test_an_audit_has_a_column_of_shapes() -> None:
+    trained = two_classes("xgboost")
+    found = ts.audit(trained.estimator, trained.frame, gap=0.05, vary=["p", "q", ["p", "q"]], shape=True, jobs=1)
+    alone = {record["feature"]: record for record in ts.shape(trained.estimator, trained.frame).records}
+    for record in found.records:
+        if len(record["varied"]) > 1:
+            assert "shape" not in record
+            continue
+        known = alone[record["varied"][0]]
+        assert record["shape"]["shape"] == known["shape"]
+        assert record["shape"]["largest_fall"] == pytest.approx(known["largest_fall"], abs=1e-5)
+    several = several_classes("xgboost")
+    with pytest.raises(UsageError, match="shape of one score"):
+        ts.audit(several.estimator, several.frame, margin=0.1, shape=True)

@@ -32,6 +32,7 @@ def audit(
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
+    shape: bool = False,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
     threshold: float | None = None,
@@ -52,7 +53,8 @@ def audit(
     model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
+    say whether the score is increasing or decreasing in a feature.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """
@@ -183,6 +185,7 @@ def reasons(
     favourable: str | None = None,
     threshold: float | None = None,
     most: int = 4,
+    way: Literal["change", "values"] = "change",
     shap: bool = False,
     domain: str | Path | None = None,
     real: str | Sequence[str] = (),
@@ -192,7 +195,8 @@ def reasons(
 ) -> StudyResult:
     """The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
     most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
-    which can be left out (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
+    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
     seconds for each denial. Ctrl-C returns what is known so far.
     """
 
@@ -311,6 +315,6 @@ def why(
     class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
     protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
     says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
-    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
     TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

@@ -57,6 +57,17 @@ def distance_of(record: dict[str, Any]) -> str:
     return f"{value:.3g}" if bound is None or value - bound <= 1e-6 * value else f"{value:.3g} (≥ {bound:.3g})"
 
 
+def shape_of(record: dict[str, Any]) -> str:
+    """Whether the score is increasing or decreasing in the feature, and what becomes of a declaration."""
+    known = record.get("shape")
+    if known is None:
+        return ""
+    if known["declared"] is None:
+        return str(known["shape"])
+    became = {True: "kept", False: "broken", None: "open"}[known["holds"]]
+    return f"{known['shape']} (declared {known['declared']}: {became})"
+
+
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """One line per set and gap."""
     console = out()
@@ -78,6 +89,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         ("largest swing", "right"),
         ("share of inputs", "left"),
         ("typical inputs", "left"),
+        ("shape", "left"),
     ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for record in records:
@@ -95,8 +107,9 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
             swing_of(record),
             share_of(record),
             typical_of(record),
+            shape_of(record),
         )
-    table.drop_empty("classes", "share of inputs", "typical inputs")
+    table.drop_empty("classes", "share of inputs", "typical inputs", "shape")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
     for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in records):
         say_wrapped(f"{gap}: {question}")

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
     from treesens.solve.measures import MeasureName
 
+SHAPE = Option(
+    Flag(),
+    "Also whether the score is increasing or decreasing in each feature (`treesens shape`).",
+    more="It is `shape` in the records of single features, and takes up to a second more for each.",
+)
 REPORT = Option(
     OutputPath(),
     "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
@@ -46,6 +51,7 @@ class AuditOptions:
         "Also the share of inputs that flip, by this measure (docs/measures.md).",
         "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
+    shape: bool = given(SHAPE, False)
     report: Path | None = given(REPORT, None)
     force: bool = given(FORCE, False)
     pdf: Path | None = given(PDF, None)
@@ -119,7 +125,8 @@ STUDY = Study(
     model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows.
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
+    say whether the score is increasing or decreasing in a feature.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, OneOf, Points, Value, VerdictWord
 from treesens.studies.count import EstimateRecord, TraitRecord
+from treesens.studies.shape import DIRECTIONS, SHAPES
 from treesens.studies.shared_records import CertificateRecord, ToleranceRecord
 
 
@@ -68,6 +69,19 @@ class SharePart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShapePart:
+    """Whether the score is increasing or decreasing in a feature, and the largest reversals (see `ShapeRecord`)."""
+
+    shape: Annotated[str, OneOf(SHAPES)]
+    declared: Annotated[str, OneOf(DIRECTIONS)] | None
+    holds: bool | None
+    largest_fall: float | None
+    largest_fall_bound: float | None
+    largest_rise: float | None
+    largest_rise_bound: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelRecord:
     """A model of a question."""
 
@@ -118,6 +132,7 @@ class AuditRecord:
     models: list[ModelRecord]
     share: SharePart | Absent = ABSENT
     typical: TypicalPart | Absent = ABSENT
+    shape: ShapePart | Absent = ABSENT
 
 
 @dataclass(frozen=True, kw_only=True)

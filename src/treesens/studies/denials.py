@@ -48,6 +48,7 @@ from treesens.studies.study import Asking, Found
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
 
+DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
 NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
 
 
@@ -96,12 +97,13 @@ class _Denials:
         options = asked.options
         self.options, self.stop, self.ensemble = options, asked.stop, model.ensemble
         names = model.ensemble.feature_names
-        check_features(model, [options.protected])
-        self.favourable = favourable_class(model.ensemble, options.favourable)
+        protected = options.protected or model.meaning.protected
+        check_features(model, [protected])
+        self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
             raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
         used = set(model.ensemble.used_features)
-        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in options.protected)
+        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in protected)
         self.words = read_codes(options.codes, names, [names[f] for f in sorted(self.usable)])
         self.every = frozenset(range(len(names)))
         diagnostics = Diagnostics()
@@ -205,12 +207,12 @@ class _Denials:
         known = self._settled(judge, place)
         witness = None if known.other is None else self._verified(known.other[1], row)
         if known.other is not None and witness is None:
-            known = replace(known, suffice="open", reason="no input of the cells is verified")
+            known = Known(reason="no input of the cells is verified")
         ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
         return DenialRecord(
             row=row,
             decision=self._decision(row),
-            reasons=[] if witness is None else [self._reason(f, place, witness) for f in ranked],
+            reasons=[self._reason(f, place, witness) for f in ranked],
             suffice=known.suffice,
             needed=known.needed,
             reason=known.reason,
@@ -223,6 +225,8 @@ class _Denials:
     def _settled(self, judge: RowDecisions, place: int) -> Known:
         """A set of features whose change suffices, none of which can be left out; or that no `most` of them suffice."""
         query, known = self.question.query, Known()
+        if self.options.way == "values":
+            return self._deciding(judge)
         try:
             if self.sweep.reached[place]:
                 judge.known.append((query, self.sweep.cells[place][None]))
@@ -267,18 +271,36 @@ class _Denials:
             to_hit.append(kept)
         return known
 
+    def _deciding(self, judge: RowDecisions) -> Known:
+        """Fewest features whose values alone keep the decision: they hit every set of features whose change ends it."""
+        to_hit: list[Features] = []
+        try:
+            if judge.other(self.usable) is not None:
+                return Known(suffice="no", reason=DEPENDS)
+            while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
+                if len(chosen) > self.options.most:
+                    reason = f"no values of {self.options.most} features keep the decision (proved)"
+                    return Known(chosen, None, "no", len(chosen), reason)
+                found = judge.other(chosen)
+                if found is None:
+                    return Known(chosen, None, "yes", None, "" if chosen else "no input gets another decision (proved)")
+                to_hit.append(judge.contrastive(self.usable - chosen, self.usable, found)[0])
+        except TimeUp:
+            pass
+        return Known(reason=judge.unsettled or judge.budget.reason or "the time was over")
+
     def _verified(self, cells: Int32Array, row: int) -> Witness | None:
         found = verify_cells(self.question.query, cells, near=self.rows[row], library_predict=self.library)
         return found if isinstance(found, Witness) else None
 
-    def _reason(self, feature: int, place: int, witness: Witness) -> PrincipalReason:
+    def _reason(self, feature: int, place: int, witness: Witness | None) -> PrincipalReason:
         name = self.ensemble.feature_names[feature]
         return PrincipalReason(
             feature=name,
             code=self.words[name].code,
             phrase=self.words[name].phrase,
             value=self._label(feature, float(self.rows[self.denied[place], feature])),
-            instead=self._label(feature, float(witness.values[0][feature])),
+            instead=None if witness is None else self._label(feature, float(witness.values[0][feature])),
             rise=float(self.sweep.rises[place, feature]) * self.sweep.unit,
         )
 

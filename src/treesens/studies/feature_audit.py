@@ -10,22 +10,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
+from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import recorded
 from treesens.solve.afterwards import answered
 from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_facts import Audit
-from treesens.studies.audit_records import AuditRecord
+from treesens.studies.audit_records import AuditRecord, ShapePart
 from treesens.studies.audit_set import SetAudit
 from treesens.studies.decisions import Asked, decisions_of
 from treesens.studies.questions import Gap, questions_of, sets_of, sizes_of
 from treesens.studies.running import as_finished, library_of
+from treesens.studies.shape import ShapeOptions
+from treesens.studies.shapes import ask as shapes_of
+from treesens.studies.shapes import outputs_of
 from treesens.studies.study import Asking, Found
 from treesens.studies.typicality import typical_level
 
@@ -34,6 +39,8 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     """What the study finds."""
     assert asked.table is not None
     options = asked.options
+    if options.shape and len(outputs_of(asked.model.ensemble, ())) > 1:
+        raise UsageError("the shape of one score is shown in an audit", remedy="ask `treesens shape` about every class")
     found = audit(
         asked.model,
         asked.table,
@@ -43,9 +50,29 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
         stop=asked.stop,
         on_record=asked.advance,
     )
+    if options.shape:
+        _add_shapes(asked, found)
     records = [recorded(AuditRecord, one) for one in found.records]
     decided = all(one["verdict"] != "unknown" for one in found.records)
     return Found(records, found.warnings, found.interrupted, decided, found)
+
+
+def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
+    """Puts the shape of every single feature into its records."""
+    options = asked.options
+    names = tuple(dict.fromkeys(one["varied"][0] for one in found.records if len(one["varied"]) == 1))
+    if not names:
+        return
+    wanted = ShapeOptions(
+        features=names, domain=options.domain, real=options.real, replay=options.replay, seed=options.seed
+    )
+    shapes = shapes_of(Asking(asked.models, asked.table, wanted, stop=asked.stop))
+    by_name = {one.feature: one for one in shapes.records}
+    told = [field.name for field in fields(ShapePart)]
+    for record in found.records:
+        one = by_name.get(record["varied"][0]) if len(record["varied"]) == 1 else None
+        if one is not None:
+            record["shape"] = {name: getattr(one, name) for name in told}
 
 
 def total(asked: Asking[AuditOptions]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
 from treesens.studies import shared_options as shared
 from treesens.studies.groups import FAVOURABLE
-from treesens.studies.kinds import Flag, InputFile, Names, OutputPath, RowNumbers, Whole
+from treesens.studies.kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
 if TYPE_CHECKING:
@@ -30,6 +30,13 @@ CODES = Option(
     more="Without it a feature is named as the model names it.",
 )
 MOST_OPTION = Option(Whole(1, 20), "The most reasons of a denial.", metavar="K")
+WAYS = ("change", "values")
+WAY = Option(
+    Choice(WAYS),
+    "What makes features reasons: changing them alone makes the decision favourable, or their values alone keep it, whatever "
+    "all others are.",
+    more="The second needs more features, and more time.",
+)
 SHAP = Option(Flag(), "Beside the reasons the features of the greatest TreeSHAP against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
 
@@ -44,6 +51,7 @@ class ReasonOptions:
     favourable: str | None = given(FAVOURABLE, None)
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     most: int = given(MOST_OPTION, MOST)
+    way: str = given(WAY, "change")
     shap: bool = given(SHAP, False)
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     real: Sequence[str] = given(shared.REAL, ())
@@ -71,9 +79,10 @@ class PrincipalReason:
 class DenialRecord:
     """The reasons of one denial, the greatest rise first.
 
-    They `suffice` if changing them alone makes the decision favourable (a verified input); none of them can be left out, which
-    is proved. `no`: it is proved that no `most` features suffice. Then the reasons are those of the greatest rise among some
-    that do, and at least `needed` features have to change (null if no change helps).
+    By `change` they `suffice` if changing them alone makes the decision favourable (a verified input); none of them can be left
+    out, which is proved. `no`: it is proved that no `most` features suffice. Then the reasons are those of the greatest rise
+    among some that do, and at least `needed` features have to change (null if no change helps). By `values` they `suffice` if
+    no input that agrees with the row on them gets the favourable decision (proved); protected features may be anything.
     """
 
     row: int
@@ -95,6 +104,7 @@ class ReasonsDocument:
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
     favourable: str
+    way: Annotated[str, OneOf(WAYS)]
     protected: list[str]
     most: int
     denied: int
@@ -111,7 +121,8 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
     return ReasonsDocument(
         model=asked.file(),
         favourable=found.result,
-        protected=list(asked.options.protected),
+        way=asked.options.way,
+        protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
         denied=len(words),
         suffice=words.count("yes"),
@@ -135,7 +146,8 @@ STUDY = Study(
     call="""\
     The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
     most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
-    which can be left out (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
+    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
     seconds for each denial. Ctrl-C returns what is known so far.
     """,
     options=ReasonOptions,

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -42,21 +42,21 @@ _NO_ORDER = "the values of a category have no order"
 
 @dataclass(frozen=True)
 class Reversal:
-    """The most by which a score goes against a direction: the pair of `result` reaches `value`, and none is beyond `bound`."""
+    """The most by which a score falls (or rises): the pair of `result` reaches `value`, and none is beyond `bound`."""
 
     bound: float
     result: Result | None = None
+    output: int = 0
+    falls: bool = True
 
     @property
     def is_shown(self) -> bool:
         """Whether the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
         witness = None if self.result is None else self.result.witness
-        return (
-            witness is not None
-            and self.value is not None
-            and self.value > 0
-            and witness.margins[0] != witness.margins[1]
-        )
+        if witness is None:
+            return False
+        low, high = (witness.margins[point][self.output] for point in (0, 1))
+        return low > high if self.falls else low < high
 
     @property
     def value(self) -> float | None:
@@ -114,7 +114,8 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
     stated = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     plain = bind_study(model, table, (*stated, ast.Query(ast.Name("all"), pair_of(names, ()))), diagnostics)
     domains = dict(zip(plain[0].query.space.names, plain[0].query.space.domains, strict=True))
-    ordered = [name for name in names if _has_order(domains[name])]
+    categories = {feature.name for feature in ensemble.features if feature.categories}
+    ordered = [name for name in names if name not in categories and _has_order(domains[name])]
     units = [(name, output) for name in ordered for output in outputs]
     queries = [q for number, unit in enumerate(units) for q in _queries(number, ensemble, *unit)]
     bound = iter(bind_study(model, table, (*stated, *queries), None))
@@ -198,14 +199,16 @@ class _Shapes:
         known = self.bounds(output)
         budget = Budget.of(self.options.time_limit, self.stop)
         first = budget.share(0.5) if known.falls[number] and known.rises[number] else budget
-        fall = self._searched(feature, falling, known.falls[number], first)
-        rise = self._searched(feature, rising, known.rises[number], budget)
+        fall = self._searched(feature, falling, known.falls[number], first, Reversal(0.0, None, output, True))
+        rise = self._searched(feature, rising, known.rises[number], budget, Reversal(0.0, None, output, False))
         return self._record(feature, output, fall, rise, (falling, rising), time.perf_counter() - start)
 
-    def _searched(self, feature: str, question: ResolvedQuestion, known: Fraction, budget: Budget) -> Reversal:
+    def _searched(
+        self, feature: str, question: ResolvedQuestion, known: Fraction, budget: Budget, none: Reversal
+    ) -> Reversal:
         """The largest reversal: proved by the trees if none of them has one, searched for otherwise."""
         if known == 0:
-            return Reversal(0.0)
+            return none
         result = answered(
             f"the shape of {feature}",
             partial(answer, question.query, self.base, budget.at_least(0.05)),
@@ -214,7 +217,7 @@ class _Shapes:
         bound = math.nextafter(float(known), math.inf)
         if result.objective is not None and result.objective.bound is not None:
             bound = min(bound, max(result.objective.bound, 0.0))
-        return Reversal(bound, result)
+        return replace(none, bound=bound, result=result)
 
     def _record(
         self,
