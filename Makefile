@@ -10,7 +10,7 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
 .PHONY: help demo quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
-  coverage bench-data paper-small clean coq verify-coq
+  coverage bench-data paper paper-small clean coq verify-coq
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -155,6 +155,20 @@ bench-data: $(VENV)/.demo ## fetches the published models and tables, into build
 # The experiments of the paper's section 6 in a quarter of an hour on two cores; again goes on where it ended.
 paper-small: $(VENV)/.installed ## the experiments of the paper in a quarter of an hour
 	$(BIN)/python -m benchmarks.paper --size small --jobs 2
+
+# Everything that the paper measures: fetches the published models, trains the others, and joins all pages into one. Days.
+PAPER := benchmarks/out/whole
+paper: bench-data $(VENV)/.installed ## every experiment of the paper (days; needs the network)
+	$(BIN)/python -m pip install --quiet 'treesens[bench]'
+	mkdir -p $(PAPER)
+	$(BIN)/python -m benchmarks.paper --size full --jobs 2 --output $(PAPER)/section6
+	$(BIN)/python -m benchmarks.data_aware --every 1 --limit 10 --all-limit 60 --nearest-limit 60 --again 150 --output $(PAPER)/data_aware.jsonl --markdown $(PAPER)/data_aware.md --plot $(PAPER)/data_aware.svg
+	$(BIN)/python -m benchmarks.likelihood --every 1 --limit 10 --solver-limit 40 --output $(PAPER)/likelihood.jsonl --markdown $(PAPER)/likelihood.md
+	$(BIN)/python -m benchmarks.tabular_examples --markdown $(PAPER)/tabular_examples.md
+	$(BIN)/python -m benchmarks.two_copies --every 1 --limit 1200 --markdown $(PAPER)/two_copies.md
+	$(BIN)/python -m benchmarks.multiclass --train mnist,fashion,covtype --limit 60 --folder $(PAPER)/models --output $(PAPER)/multiclass.jsonl --markdown $(PAPER)/multiclass.md
+	cat $(PAPER)/section6/paper.md $(PAPER)/*.md > $(PAPER)/section6/whole.md
+	@echo "one page: $(PAPER)/section6/whole.md"
 
 # The proof that the checker of certificates is right, and the checker that Coq makes of it (Debian: apt install coq
 # libzarith-ocaml-dev); prints what the theorems assume. verify-coq also compares it with the checker in Python.

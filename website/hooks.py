@@ -52,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     text = "# Gallery\n\nReal questions with their real answers, asked while this page was built.\n\n" + "\n".join(
         pages
     )
-    text += digits_section(files, config)
+    text += digits_section(files, config) + two_trees_section()
     reports = sample_reports()
     text += REPORT_SECTION + "".join(map(report_line, reports))
     files.append(File.generated(config, "gallery.md", content=text))
@@ -95,6 +95,12 @@ def digits_section(files: Files, config: MkDocsConfig) -> str:
     content = (REPORTS / "digits.svg").read_bytes()
     files.append(File.generated(config, "gallery/digits.svg", content=content))
     return (REPORTS / "digits.md").read_text("utf-8")
+
+
+def two_trees_section() -> str:
+    """The paper's illustrative example (website/two_trees.py), made anew."""
+    run(sys.executable, "-m", "website.two_trees", str(REPORTS))
+    return (REPORTS / "two_trees.md").read_text("utf-8")
 
 
 def sample_reports() -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ class SensItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the question stands."""
+        """Where the question is."""
         span = None if self.query is None else self.query.node.name.span
         line = None if span is None else span.source.position(span.start)[0] - 1
         return self.path, line, self.name

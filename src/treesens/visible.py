@@ -1,7 +1,7 @@
 """Text from files as text to look at: what would steer a terminal, or cannot be seen, is written as an escape.
 
 Names of features, classes, questions and files come from files of other people. Everything that treesens prints goes through
-`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide what stands beside it.
+`visible` (docs/trust.md), so that a name can neither move the cursor nor recolour, reorder or hide what is beside it.
 """
 
 from __future__ import annotations

@@ -92,6 +92,7 @@ SMALLEST = {
     "sessions": ("--bench", "{bench}", "--rows", "2"),
     "shares": ("--tiny", "2"),
     "swings": ("{bench}/models/diabetes_robust.json", "--features", "f1", "--limit", "2", "--solvers", "native"),
+    "tabular_examples": ("--bench", "{bench}", "--example", "diabetes_robust", "diabetes", "f1", "--limit", "1"),
     "typical": ("--bench", "{bench}", "--models", "diabetes_robust", "--every", "9", "--seconds", "1"),
 }
 """Arguments of the smallest run."""

@@ -84,6 +84,7 @@ CASES = [
     ("query q: sensitive multi to sex from low to low", "E217", "low", "different"),
     ("query q: sensitive regressor to sex", "E212", "sensitive regressor to sex", "gap G"),
     ("query q: for each f in features: sensitive binary to sex gap 0.1", "E113", "f", "does not occur"),
+    ("query q: for each f in protected: sensitive binary to f gap 0.1", "E225", "f in protected", "treesens.toml"),
     ("query q: for each x in features: sensitive binary to x gap 0.1", "E114", "x", "hides a feature"),
     ("query q: for each f in pairs: find a in binary such that a.f >= 1", "E221", "f", "for each f, g in pairs"),
     (FIND + "a.x > 1 maximize prob(a)", "E209", "prob(a)", "maximize margin(a)"),

@@ -80,3 +80,14 @@ def test_features_that_are_protected_are_no_change(folder: Path) -> None:
     for one, other in zip(found.records, again, strict=True):
         assert one["contrast"] == other["contrast"]
         assert ("class_name" in other) is (other["class"] == "0")
+
+
+def test_letters_leave_out_what_is_protected_and_know_what_is_wished_for(folder: Path) -> None:
+    model, frame = xgboost_of_whole_numbers()
+    (folder / "treesens.toml").write_text(GOOD)
+    found: Any = ts.reasons(folder / "m.json", frame)
+    assert [one["row"] for one in found.records] == [row for row, c in enumerate(model.predict(frame)) if c == 1]
+    named = {reason["feature"] for one in found.records for reason in one["reasons"]}
+    assert named <= {"f0", "f2"}
+    again: Any = ts.reasons(model, frame, protected=["f1"], favourable="0")
+    assert [one["reasons"] for one in found.records] == [one["reasons"] for one in again.records]

@@ -52,6 +52,14 @@ def _coded() -> np.ndarray:
     return np.column_stack([data, np.where(np.arange(len(data)) % 9 == 0, np.nan, 10.0 * (data[:, 3] % 7))])
 
 
+def _bagged(kind: str, label: str, *, missing: bool = False, **options: Any) -> Any:
+    """Trees on samples of rows and columns; few rows leave some trees without some of the classes."""
+    single = getattr(tree, f"DecisionTree{kind}")(max_depth=4, random_state=2)
+    return fitted(
+        getattr(ensemble, f"Bagging{kind}")(single, n_estimators=7, random_state=1, **options), label, missing=missing
+    )
+
+
 TREES = {"random_state": 1, "max_depth": 5}
 FOREST = {**TREES, "n_estimators": 7, "n_jobs": 1}
 BOOST = {"random_state": 1, "max_depth": 3, "n_estimators": 6}
@@ -68,6 +76,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "forest, values": lambda: fitted(ensemble.RandomForestRegressor(**FOREST), "values"),
     "extra trees, four classes": lambda: fitted(ensemble.ExtraTreesClassifier(**FOREST), "four"),
     "extra trees, value": lambda: fitted(ensemble.ExtraTreesRegressor(**FOREST), "value", missing=True),
+    "bagging, two classes": lambda: _bagged("Classifier", "two", max_features=3),
+    "bagging, four classes": lambda: _bagged("Classifier", "four", max_samples=9, n_jobs=2),
+    "bagging, value": lambda: _bagged("Regressor", "value", bootstrap_features=True, missing=True),
     "boosting, two classes": lambda: fitted(ensemble.GradientBoostingClassifier(**BOOST), "two"),
     "boosting, four classes": lambda: fitted(ensemble.GradientBoostingClassifier(**BOOST), "four"),
     "boosting, exponential": lambda: fitted(ensemble.GradientBoostingClassifier(loss="exponential", **BOOST), "two"),
@@ -95,6 +106,12 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "AdaBoostRegressor": lambda: fitted(ensemble.AdaBoostRegressor(n_estimators=3), "value"),
+    "bagging over HistGradientBoostingClassifier": lambda: fitted(
+        ensemble.BaggingClassifier(ensemble.HistGradientBoostingClassifier(max_iter=2), n_estimators=2), "two"
+    ),
+    "VotingClassifier": lambda: fitted(
+        ensemble.VotingClassifier([("a", tree.DecisionTreeClassifier()), ("b", tree.ExtraTreeClassifier())]), "two"
+    ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),
     "LogisticRegression": lambda: fitted(LogisticRegression(), "two"),
     "initial estimator DecisionTreeClassifier": lambda: fitted(

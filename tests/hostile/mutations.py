@@ -364,6 +364,7 @@ MUTATIONS: dict[str, Mutation] = {
     "lightgbm.json": of_json,
     "catboost.json": of_json,
     "interpret.json": of_json,
+    "scorecard.csv": of_words,
     "tree.pmml": of_xml,
     "chain.pmml": of_xml,
     "catboost.cbm": of_bytes,

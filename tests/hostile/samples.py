@@ -186,6 +186,9 @@ def _instances() -> bytes:
     return "\n".join(map(json.dumps, [*lines, {"model": "xgboost", "features": [0, 1], "gap": 0.1}])).encode()
 
 
+SCORECARD = (
+    'feature,bin,points\n(base),,3\nx,"(-inf, 2)",5\nx,"[2, inf)",7.5\nx,Missing,1\nc,"[\'a\' \'b\']",2\nc,other,0\n'
+)
 PMML = Path(__file__).parents[1] / "data" / "pmml"
 
 MAKERS: dict[str, Callable[[Path], bytes]] = {
@@ -199,6 +202,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "onnx.onnx": lambda _: _onnx(),
     "treelite.tl": lambda _: _treelite(),
     "interpret.json": lambda _: _interpret(),
+    "scorecard.csv": lambda _: SCORECARD.encode(),
     "tree.pmml": lambda _: (PMML / "drawn_03.pmml").read_bytes(),
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
     "sklearn.skops": lambda _: _skops(),

@@ -20,7 +20,7 @@ ELSEWHERE = ("open elsewhere", "lost elsewhere")
 """What other backends than `native` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
 
 HANG = 150.0
-"""Seconds without a word after which a worker is ended, and its case is a failure."""
+"""Seconds without a word after which a worker is ended, and its case is a failure; for cases of 24 questions."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -93,8 +93,14 @@ class Parent:
                 self.coverage.add(told)
             for failure in told.get("failures", []):
                 self.fail(failure)
-        if worker.silent > HANG:
-            self.fail({"kind": "hang", "seed": worker.seed, "detail": f"no answer in {HANG:g} s", "options": {}})
+        patience = HANG * max(1.0, self.options.questions / 24)
+        if worker.silent > patience:
+            self.fail(
+                {
+                    "kind": "hang", "seed": worker.seed, "detail": f"no answer in {patience:g} s", "options": {},
+                    **({"frontend": worker.frontend} if worker.frontend else {}),
+                }
+            )  # fmt: skip
             worker.restart()
         elif worker.dead:
             if worker.finished:
@@ -176,7 +182,7 @@ class Worker:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
-        self.rest, self.last = b"", time.monotonic()
+        self.rest, self.last, self.frontend = b"", time.monotonic(), ""
 
     def lines(self, wait: float) -> list[dict[str, Any]]:
         assert self.process.stdout is not None
@@ -188,7 +194,7 @@ class Worker:
 
     def heard(self, told: dict[str, Any]) -> None:
         self.last = time.monotonic()
-        self.seed = told.get("seed", self.seed)
+        self.seed, self.frontend = told.get("seed", self.seed), told.get("frontend", self.frontend)
         self.finished |= bool(told.get("finished"))
 
     @property

@@ -41,8 +41,9 @@ def work(options: argparse.Namespace) -> int:
     seed, shrunk_kinds = options.worker, dict[str, int]()
     filling = Filling(options.fill, options.before) if options.fill else None
     while (last is None or seed < last) and (end is None or time.monotonic() < end):
-        tell(out, {"seed": seed})
-        told = one_case(seed, options, shrunk_kinds, filling)
+        trainer = filling.trainer(seed) if filling else options.trainer
+        tell(out, {"seed": seed, "frontend": trainer or ""})
+        told = one_case(seed, options, shrunk_kinds, filling, trainer)
         if told is not None:
             tell(out, told)
         seed += options.jobs
@@ -56,13 +57,16 @@ def tell(out: Any, record: dict[str, Any]) -> None:
 
 
 def one_case(
-    seed: int, options: argparse.Namespace, shrunk_kinds: dict[str, int], filling: Filling | None = None
+    seed: int,
+    options: argparse.Namespace,
+    shrunk_kinds: dict[str, int],
+    filling: Filling | None = None,
+    trainer: str | None = None,
 ) -> dict[str, Any] | None:
     """Draws, asks and judges the case of a seed; a fault of the oracle itself is a failure too."""
     settings = draw_options(np.random.default_rng([7, seed]), options.others)
     start = time.monotonic()
     try:
-        trainer = filling.trainer(seed) if filling else options.trainer
         case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer)
         if options.only and case.trainer != options.only:
             return None

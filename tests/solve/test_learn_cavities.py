@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, with_certificates
 
 Mask = NDArray[np.bool_]
 OPTIONS = Options(backend="native", regions=False, tolerance=0.0, time_limit=60)
@@ -100,3 +101,17 @@ def test_all_inputs_of_a_whole_table_are_free(world: World, tmp_path: Path) -> N
     result = answer(bind(parse(text), tmp_path)["q"].query, OPTIONS)
     assert result.verdict is Verdict.FOUND
     assert not any("learnt" in note for note in result.notes)
+
+
+def test_bounds_and_proofs_have_certificates(world: World, tmp_path: Path) -> None:
+    """They state the cavities that were learnt: a proof with fewer constraints is one of the question, too."""
+    options = replace(OPTIONS, certificates=tmp_path, tolerance=0.0)
+    avoids = "a avoid cavities(d, width = 4, limit = all)"
+    query = query_of(world, 60, f"a such that {avoids} maximize margin(a)")
+    best = world.margins[outside(world, query, 60, 4)].max()
+    found = with_certificates(query, answer(query, options), options)
+    assert [bool(c.path) for c in found.certificates] == [False, True], found.certificates
+    query = query_of(world, 60, f"a such that {avoids}; margin(a) >= {best + 0.01}")
+    none = with_certificates(query, answer(query, options), options)
+    assert none.verdict is Verdict.NONE
+    assert [bool(c.path) for c in none.certificates] == [True], none.certificates

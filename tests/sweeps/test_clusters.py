@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -187,6 +188,10 @@ def test_ray_gives_the_answers_of_this_machine(
     verdicts = [{k: r["verdict"] for k, r in records(done.stdout).items()} for done in (there, here)]
     assert verdicts[0] == verdicts[1]
     assert len(verdicts[0]) == 10
+    workers = (
+        sqlite3.connect(folder / "there.sqlite").execute("SELECT COUNT(DISTINCT worker) FROM answers").fetchone()[0]
+    )
+    assert workers <= max(2, os.cpu_count() or 2), "workers stay from one question to the next"
 
 
 @pytest.mark.parametrize(

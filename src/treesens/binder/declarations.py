@@ -308,7 +308,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = _asked_about(found)
-    # No answer depends on a feature that no tree asks for; it stands at every number.
+    # No answer depends on a feature that no tree asks for; it may be any number.
     absent = [
         f.name
         for f in features

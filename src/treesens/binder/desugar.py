@@ -95,6 +95,16 @@ def _picks(
         groups: list[tuple[ast.Name, ...]] = [(name,) for name in named]
     elif sweep.choices == "pairs":
         groups = [tuple(pair) for pair in combinations(named, 2)]
+    elif sweep.choices == "protected":
+        said = {name for model in found.models.values() if model is not None for name in model.meaning.protected}
+        groups = [(name,) for name in named if name.text in said]
+        if not groups:
+            raise found.fail(
+                "E225",
+                "no feature is protected",
+                sweep.span,
+                'write protected = ["sex"] in treesens.toml beside the model',
+            )
     else:
         groups = [item.names for item in sweep.choices]
     for group in groups:

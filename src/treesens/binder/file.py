@@ -146,7 +146,7 @@ def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """One question before it is bound: its full name, the query that it stands in, and its body without `for each`.
+    """One question before it is bound: its full name, the query that it is in, and its body without `for each`.
 
     `suffix` is the pair of classes if a shorthand stands for every pair; `find` is the body without shorthand.
     """

@@ -11,7 +11,7 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
 _SPACES = 32
-"""Refined grids that are kept for questions that stand in no file; every new constant makes one."""
+"""Refined grids that are kept for questions that are in no file; every new constant makes one."""
 
 
 class Session:

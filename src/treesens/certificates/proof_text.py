@@ -72,7 +72,7 @@ class ProofText:
         return self.starts[variable][position]
 
     def _factors(self, found: dict[str, Any]) -> tuple[list[tuple[int, ...]], set[int]]:
-        """The checker's factors of every factor of the engine, and the trees whose copies stand apart."""
+        """The checker's factors of every factor of the engine, and the trees whose copies are separate."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
         for start, end in itertools.pairwise(offset):

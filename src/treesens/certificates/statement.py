@@ -55,7 +55,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
     parts = _Parts(query)
     kept = [c for c in _flat(with_known(query).constraints) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
-        parts.left_out.append("the cavities that the proof does not need")
+        parts.left_out.append("cavities of which there is no list")
     for row in extra:
         if not parts.add(row):
             raise NoCertificate(f"objectives of the kind `{row.name}`")

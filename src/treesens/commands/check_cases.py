@@ -114,12 +114,12 @@ def case_of(file: str, query: ResolvedQuestion, result: Result) -> Case:
 def _violated(query: ResolvedQuestion, result: Result, words: str) -> str:
     """What changed between the two points of a witness, then what was expected, then what is equal; else a line per point."""
     from treesens.records.answers import found_record
-    from treesens.report.changes import change_words, equal_words, row_of, value_words
+    from treesens.report.changes import Names, change_words, equal_words, row_of, value_words
 
     if result.witness is None:
         return words
     found = found_record(query.query, result)
-    if told := change_words(found, row_of(query, result.witness), query.models[0]):
+    if told := change_words(found, row_of(query, result.witness), Names.of(query.models[0])):
         equal = equal_words(found["points"])
         return f"{told}\n{words}" + (f"\nequal: {equal}" if equal else "")
     lines = (

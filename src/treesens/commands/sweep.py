@@ -99,6 +99,8 @@ def command(
     counts = {"found": 0, "none": 0, "unknown": 0}
     line = shlex.join(["treesens", *sys.argv[1:]])
     with Journal(journal or spec.with_suffix(".sqlite"), command=line, settings=settings_text(settings)) as book:
+        if where.remote:
+            say(f"answers are kept in {book.path}: if the cluster ends, the same command goes on from there", err=True)
         with tracker("sweeping", len(read.questions)) as advance:
 
             def on_answer(_: Question, entry: Entry) -> None:

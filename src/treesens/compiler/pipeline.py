@@ -31,7 +31,7 @@ PIPELINES: dict[str, str] = {
     # The paper's tool: UnAff, Aff and the objective on top of the baseline.
     "ensense": "unaffected-leaves,aff-reduce,gap-objective",
     # Ours: the same facts, by removing what cannot matter instead of adding rows (docs/encodings.md). Nothing in it comes
-    # from the native engine: for answers of a solver that are to stand beside the engine's.
+    # from the native engine: for answers of a solver that are to be beside the engine's.
     "independent": f"{_SHARED},{_FOR_SOLVERS}",
     # And what the engine's bound proves to be out of reach.
     "bounded": f"{_SHARED},bound-fixing,merge-guards,drop-dead,{_FOR_SOLVERS}",

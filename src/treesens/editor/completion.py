@@ -23,7 +23,7 @@ ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
 @dataclass(frozen=True)
 class Item:
-    """One proposal: `text` replaces what stands between `start` and `end` (character offsets)."""
+    """One proposal: `text` replaces what is between `start` and `end` (character offsets)."""
 
     label: str
     text: str

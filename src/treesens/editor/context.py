@@ -1,4 +1,4 @@
-"""What stands before the cursor: the declaration that is being written, the terminals that fit, and the kind of name.
+"""What is before the cursor: the declaration that is being written, the terminals that fit, and the kind of name.
 
 Everything here looks at tokens, since what is being written seldom parses.
 """
@@ -47,7 +47,7 @@ _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
 @dataclass(frozen=True)
 class Context:
     """`start` is where the word under the cursor begins, `before` the tokens of the declaration up to there, `fits` the
-    terminals that may stand here; `owner` the point (or None) and feature that a name belongs to.
+    terminals that may be here; `owner` the point (or None) and feature that a name belongs to.
     """
 
     start: int
@@ -216,7 +216,7 @@ def _argument(
 
 
 def _compared(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
-    """After `P.f =` stands a category, after `class(P) =` a class, after `P =` a point."""
+    """After `P.f =` comes a category, after `class(P) =` a class, after `P =` a point."""
     kinds = [t.type for t in part]
     if kinds[-4:-2] == ["NAME", "DOT"] or kinds[-4:-2] == ["QUOTED", "DOT"]:
         return "category", name_of(part[-4]), name_of(part[-2])

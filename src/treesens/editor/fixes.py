@@ -39,7 +39,7 @@ def fix_of(message: str, marked: str) -> Fix | None:
 
 
 def _place(name: str, marked: str) -> tuple[int, int] | None:
-    """Where a name stands as a whole, with its backquotes if it has some."""
+    """Where a name is as a whole, with its backquotes if it has some."""
     for spelled in (f"`{name}`", name):
         found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", marked)
         if found is not None:

@@ -26,7 +26,7 @@ class Card:
 
 
 def card(reading: Reading, offset: int) -> Card | None:
-    """What stands under the cursor, if anything is known of it."""
+    """What is under the cursor, if anything is known of it."""
     code = code_tokens(reading.source.text)
     for part in declarations(code) if code else ():
         for index, token in enumerate(part):

@@ -151,7 +151,7 @@ def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
 
 
 def code_tokens(text: str) -> list[Token]:
-    """The tokens of a text without its comments; words that are names if they stand are marked as names."""
+    """The tokens of a text without its comments; words that are names at their place are marked as names."""
     return layout.mark_names([token for token in tokens(text) if token.type != "COMMENT"])
 
 

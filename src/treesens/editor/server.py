@@ -84,7 +84,7 @@ class Documents:
         self.asking = ThreadPoolExecutor(1, "asking")
 
     def path(self, uri: str) -> Path:
-        """Where a document stands, or would stand: paths in it are relative to its folder."""
+        """Where a document is, or would be: paths in it are relative to its folder."""
         found = to_fs_path(uri) if uri.startswith("file:") else None
         return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
 

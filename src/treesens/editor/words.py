@@ -1,4 +1,4 @@
-"""What every word of the language means, in a sentence: shown where the cursor stands on the word."""
+"""What every word of the language means, in a sentence: shown where the cursor is on the word."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ MEANINGS: Final = {
     "some": "There are such inputs: found and verified.",
     "features": "Every feature that the model asks about.",
     "pairs": "Every two features.",
+    "protected": "The protected features of the model: those that `treesens.toml` beside it names.",
     "smallest": "`explain .. smallest`: no fewer features decide the class.",
     "from": '`from "FILE"`; `from A to B`: the classes between which the decision flips.',
     "as": "`count rows of D as a`: the name of the row in the constraints.",

@@ -1,5 +1,5 @@
 """What a model is used for, as far as answers depend on it: protected features, names of classes, the one that people wish
-for. It stands in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
+for. It is in a TOML file beside the model, `NAME.treesens.toml` for the model NAME alone or `treesens.toml` for its folder:
 
 protected = ["sex", "age"]
 classes = {0 = "granted", 1 = "refused"}
@@ -38,13 +38,12 @@ class Meaning:
     def __bool__(self) -> bool:
         return bool(self.protected or self.classes or self.favourable is not None)
 
-    def name_of(self, label: object) -> str:
-        """What a class is called; its label if nobody has named it."""
-        return self.classes.get(str(label), str(label))
-
     def is_protected(self, features: Sequence[str]) -> bool:
         """Whether one of the features is protected."""
         return not set(self.protected).isdisjoint(features)
+
+
+NOTHING_SAID = Meaning()
 
 
 def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
@@ -52,7 +51,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
             return meaning_of(_read(place), ensemble, str(place))
-    return Meaning()
+    return NOTHING_SAID
 
 
 def _read(place: Path) -> dict[str, Any]:

@@ -40,6 +40,7 @@ FORMATS: Final = Registry(
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
         "pmml": "treesens.frontends.pmml.frontend:PMMLFrontend",
+        "scorecard": "treesens.frontends.scorecard.frontend:ScorecardFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,
@@ -66,7 +67,7 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
 
     `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose.
 
-    A pickle is a program; it is opened with `trust_pickle` only. What stands beside a file (`meaning.py`) comes with the model.
+    A pickle is a program; it is opened with `trust_pickle` only. What is beside a file (`meaning.py`) comes with the model.
     Raises ModelError with the place and what to do for everything that cannot be read exactly.
     """
     if isinstance(source, (str, os.PathLike)):

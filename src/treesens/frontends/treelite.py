@@ -91,7 +91,7 @@ _NO_THRESHOLD = '"threshold":,'
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON; thresholds that it lacks stand in a second line, an array per tree."""
+    """The dump as JSON; thresholds that it lacks are in a second line, an array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():

@@ -11,7 +11,7 @@ from treesens.grammar.tree import ast
 def placed(file: ast.File, name: str) -> ast.File:
     """The tree read back from its text, so that messages show lines of it.
 
-    A name with a backquote or a line break stands in no text: then it is the tree as it was built.
+    A name with a backquote or a line break is in no text: then it is the tree as it was built.
     """
     try:
         text = to_text(file)

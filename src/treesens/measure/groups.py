@@ -31,7 +31,7 @@ class Group:
 
     @property
     def place(self) -> int:
-        """Where the one feature stands."""
+        """Where the one feature is."""
         return self.members[0]
 
     def cells_of(self, member: int) -> Int32Array:

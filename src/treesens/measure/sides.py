@@ -77,7 +77,7 @@ def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[l
 
 
 def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: int = 0) -> Sides:
-    """The tables of what a question says of scores, over choices of what it varies (folded). `more_trees` will stand beside
+    """The tables of what a question says of scores, over choices of what it varies (folded). `more_trees` will be beside
     those of the model.
     """
     model, varied = query.models[query.points[0].model], groups.varied(varied_by(query))

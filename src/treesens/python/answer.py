@@ -108,12 +108,12 @@ class Answer:
         return "\n".join([result_text(self.question, self.result), *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        from treesens.report.changes import change_words, row_of
+        from treesens.report.changes import Names, change_words, row_of
         from treesens.report.notebook import answer_html
 
         witness = self.result.witness
         row, told = None if witness is None else row_of(self.question, witness), self.to_dict()
-        changed = change_words(told, row, self.question.models[0])
+        changed = change_words(told, row, Names.of(self.question.models[0]))
         return answer_html(told, self.question.query.space.names, self.notes, changed)
 
 

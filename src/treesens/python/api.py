@@ -69,7 +69,7 @@ def check(
     """Answers the questions of a `.sens` file; of `queries` alone if some are named.
 
     `time_limit` is in seconds for each, `memory_limit` in bytes; `replay` says whether witnesses are replayed in the library's
-    arithmetic or in the library itself, `confirm` names a backend that is asked too (`library`: a `none` stands whatever that
+    arithmetic or in the library itself, `confirm` names a backend that is asked too (`library`: a `none` holds whatever that
     rounds), `core` asks why there is no answer.
     An optimum may be `tolerance` of its value, or `absolute_tolerance`, away from its bound; 0 for both asks for the last unit.
     A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or

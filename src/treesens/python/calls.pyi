@@ -315,6 +315,6 @@ def why(
     class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
     protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
     says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
-    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
     TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

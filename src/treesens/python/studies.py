@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def _name(record: dict[str, Any]) -> str:
     """What a record is about: the features, and the classes if there are several."""
     classes = record.get("classes")
-    return ", ".join(record["varied"]) + (f" ({' / '.join(map(str, classes))})" if classes else "")
+    protected = " (protected)" if record.get("protected") else ""
+    return ", ".join(record["varied"]) + protected + (f" ({' / '.join(map(str, classes))})" if classes else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,8 @@ class Audit(StudyResult):
         """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
         that flips (`flips`) over the gaps. Returns the axes, new ones if none are given. UsageError without matplotlib.
         """
-        from treesens.report.plots import curves_plot, values_plot
+        from treesens.report.audit_table import gap_of
+        from treesens.report.plots import curves_plot, parts_plot, values_plot
 
         check_choice("what", what, ("swing", "flips"))
         if what == "swing":
@@ -101,6 +103,13 @@ class Audit(StudyResult):
         for r in self.records:
             if r["rows"] and r["rows_flipped"] is not None:
                 curves.setdefault(_name(r), []).append((float(r[kind]), r["rows_flipped"] / r["rows"]))
+        if all(len(points) == 1 for points in curves.values()):
+            parts = {name: part for name, ((_, part),) in curves.items()}
+            first = {_name(r) for r in self.records if r.get("protected")}
+            words = {_name(r): f"{r['rows_flipped']:,} of {r['rows']:,}" for r in self.records}
+            return parts_plot(
+                parts, f"part of the rows that flip at {gap_of(self.records[0])}", axes, words=words, first=first
+            )
         return curves_plot(curves, kind, "share of rows that flip", axes)
 
     def __repr__(self) -> str:

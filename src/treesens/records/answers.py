@@ -63,7 +63,7 @@ def points_of(query: Query, witness: Witness) -> dict[str, dict[str, Any]]:
 def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     """Raw outputs and predictions of one point, by the words of the language.
 
-    The class is the one that the library predicts. It stands where it does not follow from the scores at a glance, and is left
+    The class is the one that the library predicts. It is given if it does not follow from the scores at a glance, and is left
     out if only the library's own rounding decides between two.
     """
     ensemble = query.models[query.points[point].model].ensemble

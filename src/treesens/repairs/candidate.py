@@ -94,7 +94,7 @@ class Editor:
         return replace(self._template, ensemble=replace(ensemble, leaf_value=held[:, None]))
 
     def content(self, values: FloatArray, *, alone: bool = False) -> bytes:
-        """The file with other leaves; `alone`: copies stand in the place of their trees."""
+        """The file with other leaves; `alone`: copies replace their trees."""
         own, copied = self._raw(values)
         trees = self._trees(own, copied, alone=alone)
         original = self.model.ensemble.leaf_value[:, 0]

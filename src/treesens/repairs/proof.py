@@ -129,7 +129,7 @@ def settle(
     certificates: Path | None = None,
     final: bool = False,
 ) -> Result:
-    """The answer to a question: `none` keeps the promise. In the end (`final`) it must stand whatever the library rounds."""
+    """The answer to a question: `none` keeps the promise. In the end (`final`) it must hold whatever the library rounds."""
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,

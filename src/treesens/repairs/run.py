@@ -124,7 +124,7 @@ class Repair:
         return result
 
     def _values(self, search: _Search) -> tuple[Method, FloatArray, bool] | None:
-        """The method that is cheapest, its leaves, and whether copies stand in the place of their trees; None if an
+        """The method that is cheapest, its leaves, and whether copies replace their trees; None if an
         interruption came before anything was proved.
         """
         method, original = self.options.method, self.variables.original

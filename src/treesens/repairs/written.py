@@ -30,7 +30,7 @@ class Writer(Protocol):
     """Puts trees into a model file that was read."""
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees; those of one source stand together, in the order of the sources."""
+        """The content of the file with other trees; those of one source are together, in the order of the sources."""
         ...
 
 

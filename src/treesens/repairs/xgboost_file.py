@@ -1,6 +1,6 @@
 """Other trees in an XGBoost file: the document as it is, with the arrays of its trees replaced.
 
-Copies of a tree stand in the round of that tree, so that rounds keep their numbers: `best_iteration` means what it meant.
+Copies of a tree are in the round of that tree, so that rounds keep their numbers: `best_iteration` means what it meant.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.packages import imported
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
-from treesens.report import audit_words
+from treesens.report import audit_words, front_page
 from treesens.report.audit_table import gap_of, swing_of
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
@@ -62,6 +62,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["run"] = shown_run
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
+    environment.filters["named"] = lambda words: front_page.in_names(words, front_page.names_of(facts))
     environment.filters["method"] = audit_words.method_of
     environment.filters["who"] = who_of
     source = files("treesens.report")
@@ -77,6 +78,13 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         signers=facts.get("purpose", {}).get("sign_off") or SIGNERS,
         groups=groups,
         gaps=gaps,
+        front=front_page.lines(groups, facts),
+        proxies=front_page.proxies(facts),
+        methods=front_page.grouped_methods(groups, audit_words.method_of),
+        pair_lines=front_page.pair_lines,
+        directions=front_page.directions,
+        names=front_page.names_of(facts),
+        sentence=front_page.sentence,
         summary=audit_words.summary(groups, facts),
         questions=audit_words.questions(records),
         trusted=audit_words.trusted(records),

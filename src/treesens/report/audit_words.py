@@ -29,8 +29,8 @@ def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
-    """What was found, a sentence each."""
-    lines = []
+    """What was found, a sentence each; of protected features first."""
+    lines = [_protected_line(group) for group in groups if group["records"][0].get("protected")]
     for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
         mine = [(g["name"], r) for g in groups for r in g["records"] if gap_of(r) == gap]
         flips = [(name, r) for name, r in mine if r["rows_flipped"]]
@@ -64,6 +64,21 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
     if facts["interrupted"]:
         lines.append("The audit was interrupted: what is missing below was not asked.")
     return lines
+
+
+def _protected_line(group: dict[str, Any]) -> str:
+    """What is known of a protected feature, gap by gap."""
+    words = {
+        "found": "other inputs of the domain change their answer",
+        "none": "proved for no input",
+        "unknown": "undecided",
+    }
+    told = [
+        f"{r['rows_flipped']:,} of {r['rows']:,} rows change their answer" if r["rows_flipped"] else words[r["verdict"]]
+        for r in group["records"]
+    ]
+    parts = [f"at {gap_of(r)} {text}" for r, text in zip(group["records"], told, strict=True)]
+    return f"Protected: {group['name']}: {'; '.join(parts)}."
 
 
 def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
@@ -144,7 +159,7 @@ def limits(records: Sequence[Record], facts: Record) -> list[str]:
     """What the audit does not say."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        "Every proof and every bound is about the domain above, and about nothing outside of it.",
+        "Every proof and every bound is about the domain in the annex, and about nothing outside of it.",
         "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
         "world is not modelled.",
         "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,29 @@ _MOST = 6
 """Changed features that a sentence names."""
 
 
-def change_words(record: Mapping[str, Any], row: int | None = None, model: LoadedModel | None = None) -> str:
+@dataclass(frozen=True)
+class Names:
+    """The labels of a model's classes, what people call them, and the label of the class that they wish for."""
+
+    labels: tuple[str, ...] = ()
+    classes: Mapping[str, str] = field(default_factory=dict)
+    favourable: str | None = None
+
+    @classmethod
+    def of(cls, model: LoadedModel) -> Names:
+        """Those of a model."""
+        meaning = model.meaning
+        return cls(tuple(map(str, model.ensemble.classes)), meaning.classes, meaning.favourable)
+
+    def name_of(self, label: object) -> str:
+        """What a class is called; its label if nobody has named it."""
+        return self.classes.get(str(label), str(label))
+
+
+def change_words(record: Mapping[str, Any], row: int | None = None, names: Names | None = None) -> str:
     """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
 
-    `row` is the row of a table that one of the two is. If somebody has named the classes of `model`, it is
+    `row` is the row of a table that one of the two is. If somebody has named the classes, it is
     `granted 0.653 → refused 0.324`, with the probability of the class that people wish for.
     """
     points = record.get("points")
@@ -33,7 +53,7 @@ def change_words(record: Mapping[str, Any], row: int | None = None, model: Loade
         named = ", ".join(
             f"{visible(f)} {value_words(first[f])} → {value_words(second[f])}" for f in changed[:_MOST]
         ) + (f" and {len(changed) - _MOST} more" if len(changed) > _MOST else "")
-    return f"{named}: {_named(record['scores'], model) or score_words(record['scores'])}{'' if row is None else f', row {row}'}"
+    return f"{named}: {_named(record['scores'], names) or score_words(record['scores'])}{'' if row is None else f', row {row}'}"
 
 
 def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -48,11 +68,11 @@ def equal_words(points: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{visible(f)} {value_words(v)}" for f, v in first.items() if f not in changed)
 
 
-def _named(scores: Mapping[str, Mapping[str, Any]], model: LoadedModel | None) -> str:
+def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
     """What two points get in the names of classes; empty if nobody has named them, or the library says nothing of one."""
-    if model is None or not model.meaning.classes:
+    if names is None or not names.classes:
         return ""
-    meaning, labels = model.meaning, [str(label) for label in model.ensemble.classes]
+    meaning, labels = names, names.labels
     told = []
     for score in scores.values():
         prob, label = score.get("prob"), score.get("class")

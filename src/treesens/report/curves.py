@@ -22,7 +22,7 @@ def curves_svg(
     unit: str = "",
     logarithmic: bool = True,
 ) -> str:
-    """The n-th smallest value of every series over n. `across` is what n counts, `unit` stands behind the values."""
+    """The n-th smallest value of every series over n. `across` is what n counts, `unit` follows the values."""
     width, left, right, top, bottom = 760, 70, 190, 40, 50
     height = max(460, top + bottom + 18 * len(series))
     ordered = {name: sorted(values) for name, values in series.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,24 @@ def values_plot(values: Mapping[str, tuple[float | None, float | None]], unit: s
     return axes
 
 
-def parts_plot(parts: Mapping[str, float], unit: str, axes: Any = None) -> Any:
-    """A bar per name up to its part of a whole, the greatest on top; returns the axes, new ones if none are given."""
-    ordered = sorted(parts, key=lambda name: parts[name])
+def parts_plot(
+    parts: Mapping[str, float],
+    unit: str,
+    axes: Any = None,
+    *,
+    words: Mapping[str, str] | None = None,
+    first: Collection[str] = (),
+) -> Any:
+    """A bar per name up to its part of a whole, with `words` at its end if there are any; those of `first`, then the greatest,
+    on top. Returns the axes, new ones if none are given.
+    """
+    ordered = sorted(parts, key=lambda name: (name in first, parts[name]))
     axes = new_picture(axes, 1 + _BAR * max(3, len(ordered)))
     axes.barh(range(len(ordered)), [parts[name] for name in ordered], color="#1f77b4")
+    for place, name in enumerate(ordered):
+        if words is not None:
+            text = axes.text(parts[name] + 0.01, place, words[name], va="center", fontsize=8)
+            text.set_parse_math(False)
     name_ticks(axes.set_yticks, range(len(ordered)), ordered)
     axes.set_xlim(0, 1)
     axes.set_xlabel(unit)
@@ -94,18 +107,42 @@ def curves_plot(
     """A curve of points per name, in `steps` if a value holds up to the next point; returns the axes of matplotlib, new ones if
     none are given.
     """
-    axes = new_picture(axes, 4.5)
-    for name, points in curves.items():
+    axes = new_picture(axes, max(4.5, _LINE * len(curves)))
+    ends = {}
+    for number, (name, points) in enumerate(curves.items()):
         ordered = sorted(points)
         style = "steps-post" if steps else "default"
         across_points, values = [x for x, _ in ordered], [y for _, y in ordered]
-        axes.plot(across_points, values, marker="o", markersize=3, drawstyle=style, label=_plain(name))
+        dash = ("-", "--", ":")[number // _COLOURS % 3]
+        (line,) = axes.plot(across_points, values, dash, marker="o", markersize=3, drawstyle=style, label=_plain(name))
+        ends[_plain(name)] = across_points[-1], values[-1], line.get_color()
     axes.set_xlabel(across)
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
+    if len(curves) > _LEGEND:
+        _name_ends(axes, ends)
+        return axes
     for text in axes.legend().get_texts():
         text.set_parse_math(False)
     return axes
+
+
+_LEGEND = 5
+"""Of more curves than that each is named where it ends: a legend would cover them."""
+_COLOURS = 10
+_LINE = 0.24
+"""Inches for a name beside the picture."""
+
+
+def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float, str]]) -> None:
+    """The name of every curve to the right of its end, apart from those of the others."""
+    top = axes.get_ylim()[1]
+    step, room = 1.0 / max(12, len(ends)), -1.0
+    for name, (_, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
+        place = max(y / top if top else 0.0, room + step)
+        room = place
+        text = axes.text(1.02, place, name, color=colour, transform=axes.transAxes, va="center", fontsize=8)
+        text.set_parse_math(False)
 
 
 def new_picture(axes: Any, height: float) -> Any:

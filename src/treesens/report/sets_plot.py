@@ -17,7 +17,7 @@ MOST_SETS = 60
 
 
 def sets_plot(record: Mapping[str, Any], axes: Any = None) -> Any:
-    """The sets of one decision; the features that most sets hold stand first. Returns the axes, new ones if none are given."""
+    """The sets of one decision; the features that most sets hold come first. Returns the axes, new ones if none are given."""
     lines = [(one["features"], words, colour) for kind, words, colour in _KINDS for one in record[kind]]
     drawn = lines[:MOST_SETS]
     counts = Counter(name for names, _, _ in lines for name in names)

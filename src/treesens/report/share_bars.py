@@ -7,10 +7,12 @@ from typing import Any
 
 from treesens.report.audit_table import gap_of
 from treesens.report.heat_map import short
-from treesens.report.share_words import share_of
+from treesens.report.share_words import rarity, share_of
 
 _WIDTH = 420
 _LINE = 22
+_WORDS = 190
+"""For the share in words, to the right of its bar."""
 _TOP = 26
 _LEAST = 1e-7
 _TICKS = (1e-6, 1e-4, 1e-2, 1.0)
@@ -29,6 +31,7 @@ def share_bars(groups: list[dict[str, Any]]) -> dict[str, Any]:
                 "name": name,
                 "y": _TOP + _LINE * number,
                 "title": f"{name}: {share_of(record)}",
+                "text": rarity(share).removesuffix(" of inputs"),
                 "proved": _bar(left, share["lower"], share["upper"]),
                 "estimate": None if estimate is None else _bar(left, estimate["low"], estimate["high"]),
             }
@@ -38,7 +41,8 @@ def share_bars(groups: list[dict[str, Any]]) -> dict[str, Any]:
         "lines": lines,
         "ticks": ticks,
         "left": left,
-        "width": left + _WIDTH + 30,
+        "right": left + _WIDTH + 12,
+        "width": left + _WIDTH + 12 + _WORDS,
         "height": _TOP + _LINE * len(lines) + 4,
     }
 

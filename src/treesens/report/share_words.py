@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 MEANINGS = {
@@ -13,15 +14,40 @@ MEANINGS = {
 }
 
 
-def percent(share: float) -> str:
-    """A share in percent, with four digits that count."""
-    return f"{100 * share:.4g} %" if share > 1e-200 else "0 %"
+_RARE = 1e-3
+_LEAST = 1e-7
+
+
+def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A share as people say it: in percent with four digits, `1 in 23,000` below a thousandth, `fewer than 1 in 10 million`.
+    A bound is rounded to the side on which it holds: ROUND_FLOOR for the least, ROUND_CEILING for the most.
+    """
+    if share <= 0:
+        return "0 %"
+    if share >= _RARE:
+        return f"{Context(4, rounding).create_decimal_from_float(100 * share).normalize():f} %"
+    if share < _LEAST:
+        return "fewer than 1 in 10 million"
+    # The more of them there are, the smaller is the share.
+    turned = {ROUND_FLOOR: ROUND_CEILING, ROUND_CEILING: ROUND_FLOOR}.get(rounding, rounding)
+    times = Context(2, turned).divide(1, Decimal(share)).normalize()
+    return f"1 in {times / 1_000_000:f} million" if times >= 1_000_000 else f"1 in {times:,f}"
+
+
+def rarity(share: dict[str, Any]) -> str:
+    """How rare something is: the estimate, or what is proved."""
+    if share["estimate"] is not None:
+        return f"about {percent(share['estimate']['value'])} of inputs"
+    return f"{interval(share)} of inputs"
 
 
 def interval(record: dict[str, Any]) -> str:
-    """What is proved of a share."""
-    low, high = percent(record["lower"]), percent(record["upper"])
-    return low if low == high else f"{low} to {high}"
+    """What is proved of a share: both ends are rounded outward, unless they differ by less than a millionth."""
+    low, high = record["lower"], record["upper"]
+    if high - low <= 1e-6 * high:
+        return percent(high)
+    least, most = percent(low, ROUND_FLOOR), percent(high, ROUND_CEILING)
+    return f"at most {most}" if low < _LEAST and high >= _LEAST else f"{least} to {most}"
 
 
 def estimated(record: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
@@ -16,7 +17,7 @@ from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, V
 from treesens.grammar.printing.print_terms import formula_text
 from treesens.grammar.tree import ast
 from treesens.records.answers import as_expected, found_record, points_of, share_record
-from treesens.report.changes import change_words, changed_features, row_of
+from treesens.report.changes import Names, change_words, changed_features, row_of
 from treesens.report.score_rows import score_rows
 from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
 from treesens.report.wrapping import display_width, terminal_width
@@ -74,7 +75,7 @@ class Progress:
 @contextmanager
 def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; the value of the block is called after every record, perhaps with words that are
-    shown beside the bar. Nothing is shown if that is no terminal.
+    shown beside the bar. If that is no terminal, a line a minute says how far it is.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -86,13 +87,36 @@ def tracker(what: str, total: int) -> Iterator[Callable[..., None]]:
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    with Bar(*columns, console=console(err=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    if not sys.stderr.isatty():
+        yield _log_of(what, total)
+        return
+    with Bar(*columns, console=console(err=True), transient=True) as bar:
         task = bar.add_task("", total=total)
 
         def advance(words: str = "") -> None:
             bar.update(task, advance=1, description=words)
 
         yield advance
+
+
+_EVERY = 60.0
+"""Seconds between two lines of a log."""
+
+
+def _log_of(what: str, total: int) -> Callable[..., None]:
+    """Counts records, and says a line a minute on standard error."""
+    start = last = time.monotonic()
+    done = 0
+
+    def advance(words: str = "") -> None:
+        nonlocal last, done
+        done, now = done + 1, time.monotonic()
+        if now - last >= _EVERY:
+            last = now
+            more = f" ({words})" if words else ""
+            say(f"{what}: {done} of {total} after {(now - start) / 60:.0f} min{more}", err=True)
+
+    return advance
 
 
 def show_result(bound: ResolvedQuestion, result: Result) -> None:
@@ -160,7 +184,9 @@ def result_text(bound: ResolvedQuestion, result: Result) -> str:
 def _show_found(bound: ResolvedQuestion, result: Result) -> None:
     """One witness with its objective and its nearest row."""
     if result.witness is not None:
-        if words := change_words(found_record(bound.query, result), row_of(bound, result.witness), bound.models[0]):
+        if words := change_words(
+            found_record(bound.query, result), row_of(bound, result.witness), Names.of(bound.models[0])
+        ):
             say_wrapped(f"  {words}")
         for line in _pair_lines(bound, result):
             say(line)
@@ -238,7 +264,7 @@ def _of_journal(result: Result) -> str:
 
 
 def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
-    """The points side by side, a line per feature, then their scores; features that differ stand first and are marked."""
+    """The points side by side, a line per feature, then their scores; features that differ come first and are marked."""
     query, witness = bound.query, result.witness
     assert witness is not None
     points = points_of(query, witness)
@@ -256,7 +282,7 @@ def _pair_lines(bound: ResolvedQuestion, result: Result) -> Iterator[Styled]:
 
 
 def _side_by_side(rows: list[tuple[list[str], dict[str, Any]]], most: int | None) -> Iterator[Styled]:
-    """Rows of cells in columns; if lines would be longer than `most`, labels stand on lines of their own, or values too."""
+    """Rows of cells in columns; if lines would be longer than `most`, labels are on lines of their own, or values too."""
     widths = [max(display_width(cells[i]) for cells, _ in rows) for i in range(len(rows[0][0]))]
     room = None if most is None else most - 2 - 4 * (len(widths) - 1)
     apart, stacked = room is not None and sum(widths) > room, room is not None and sum(widths[1:]) > room

@@ -38,7 +38,7 @@ class Line:
 
     @property
     def query(self) -> str:
-        """The query that the question stands in."""
+        """The query that the question is in."""
         return self.question.partition("[")[0]
 
 

@@ -1,6 +1,6 @@
 """Two results of one question as one, by one rule.
 
-The better value with its point stands, with the tighter bound and what that one rests on, and with attempts and notes of both.
+The better value with its point holds, with the tighter bound and what that one rests on, and with attempts and notes of both.
 Results that contradict each other are an internal error: one of them is wrong, and which is not known.
 """
 
@@ -37,7 +37,7 @@ def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
 
 
 def combine(one: Result, other: Result) -> Result:
-    """Two results of searches for one question as one; of two equally good points that of the first stands.
+    """Two results of searches for one question as one; of two equally good points that of the first holds.
 
     Raises `InternalError` if one has proved what the other one has refuted.
     """
@@ -53,7 +53,7 @@ def combine(one: Result, other: Result) -> Result:
 
 
 def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
-    """The notes of the result that stands and of the others, each once; a note on a witness is about the kept one alone."""
+    """The notes of the result that holds and of the others, each once; a note on a witness is about the kept one alone."""
     left = (note for other in others for note in other.notes if note != IN_BAND)
     return tuple(dict.fromkeys((*kept.notes, *left)))
 

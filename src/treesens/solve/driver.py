@@ -76,7 +76,7 @@ class Ledger:
                     compilation, backend, artifact, outcome, self.options, self.best, restricted=restricted
                 )
             if result is not None:
-                # What a solver cannot find within its tolerances may be there: a verified witness stands.
+                # What a solver cannot find within its tolerances may be there: a verified witness holds.
                 if earlier is not None and earlier.proof is Proof.EXACT and result.verdict is Verdict.FOUND:
                     check_agreement(earlier, result)
                 result = with_tighter_bound(result, earlier)
@@ -161,7 +161,7 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 def _refine(
     compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger, *, restricted: bool = False
 ) -> Result | None:
-    """Emits with growing precision until an answer stands; None if none does."""
+    """Emits with growing precision until an answer holds; None if none does."""
     options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()

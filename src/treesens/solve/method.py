@@ -40,7 +40,7 @@ class OpenQuestion:
 
 
 class Stage(Enum):
-    """Where a method stands in the list."""
+    """Where a method is in the list."""
 
     STEP = "step"
     """It may leave the question open: the methods after it go on."""

@@ -74,7 +74,7 @@ def answer_question(
 ) -> Result:
     """The answer to one question of a file; `progress` is told of long work.
 
-    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must stand
+    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
     whatever the library rounds (solve/tasks/in_library.py). The budget is by default the time limit of the options.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.

@@ -82,12 +82,13 @@ class _Denials:
         options = asked.options
         self.options, self.stop, self.ensemble = options, asked.stop, model.ensemble
         names = model.ensemble.feature_names
-        check_features(model, [options.protected])
-        self.favourable = favourable_class(model.ensemble, options.favourable)
+        protected = options.protected or model.meaning.protected
+        check_features(model, [protected])
+        self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
             raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
         used = set(model.ensemble.used_features)
-        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in options.protected)
+        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in protected)
         self.words = read_codes(options.codes, names, [names[f] for f in sorted(self.usable)])
         self.every = frozenset(range(len(names)))
         diagnostics = Diagnostics()

@@ -7,12 +7,17 @@ from fractions import Fraction
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Ensemble
 from treesens.errors import UsageError
+from treesens.frontends.meaning import NOTHING_SAID, Meaning
 from treesens.grammar.tree import ast
 from treesens.studies.decisions import label_of_class
 
 
-def favourable_class(ensemble: Ensemble, name: str | None) -> int:
-    """The place of the favourable class. UsageError if the model has none of that name, or decides nothing."""
+def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
+    """The place of the favourable class: the one of a label, or of a name that somebody has given (`meaning`); without either
+    the one that is said to be favourable. UsageError if the model has none of that name, or decides nothing.
+    """
+    called = {said: label for label, said in meaning.classes.items()}
+    name = meaning.favourable if name is None else called.get(name, name)
     known = [str(c) for c in ensemble.classes]
     if not known:
         raise UsageError("a regressor decides nothing", remedy="ask about a classifier")
@@ -21,7 +26,7 @@ def favourable_class(ensemble: Ensemble, name: str | None) -> int:
             raise UsageError("which class is favourable?", remedy=f"add --favourable, one of {', '.join(known[:8])}")
         return 1
     if name not in known:
-        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, [*known, *called]))
     return known.index(name)
 
 

@@ -64,7 +64,7 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
     assert asked.table is not None
     options, model = asked.options, asked.model
     sets = [groups_of_rows(asked.table, by) for by in options.by]
-    positive = favourable_class(model.ensemble, options.favourable)
+    positive = favourable_class(model.ensemble, options.favourable, model.meaning)
     diagnostics = Diagnostics()
     counter = _Counter(model, align_table(model, asked.table), options, positive, diagnostics)
     records: list[GroupRecord] = []

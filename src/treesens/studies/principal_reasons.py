@@ -122,7 +122,7 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
         model=asked.file(),
         favourable=found.result,
         way=asked.options.way,
-        protected=list(asked.options.protected),
+        protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
         denied=len(words),
         suffice=words.count("yes"),

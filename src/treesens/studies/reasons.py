@@ -1,7 +1,7 @@
 """Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-Reasons are those of `solve/reasons/reason.py`. Beside them stand, if asked, the box around the values of a reason in which the
-class stands, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
+Reasons are those of `solve/reasons/reason.py`. If asked, they come with the box around the values of a reason in which the
+class holds, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def reasons(
 ) -> list[Reason]:
     """Why rows have their classes. A set event keeps what is known by then.
 
-    Raises UsageError for rows and features that there are not, and for what cannot stand beside a reason.
+    Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
     """
     options = options or WhyOptions()
     study = _Study(RowQuestions(model, table, domain=options.range, seed=options.seed), options, stop)
@@ -221,7 +221,7 @@ class _Study:
         return found
 
     def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
-        """The values of every feature of the reason with which the class stands, as regions of answers have them."""
+        """The values of every feature of the reason with which the class holds, as regions of answers have them."""
         if known.box is None:
             return None
         masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))

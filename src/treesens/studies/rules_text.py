@@ -35,7 +35,7 @@ def ask(asked: Asking[LearnOptions]) -> Found[RuleRecord]:
 
 
 def rules_text(mined: Mined) -> str:
-    """A file: `feature` and `onehot` declarations, and each relation as a comment that starts with `# rule:`. What stands after
+    """A file: `feature` and `onehot` declarations, and each relation as a comment that starts with `# rule:`. What is after
     it up to the next `#` is a constraint on a point `a`.
     """
     table = mined.table

@@ -153,7 +153,7 @@ def results_document(asked: Asking[Any], found: Found[RecordT]) -> Document[Reco
 class Study(Generic[OptionsT, RecordT]):
     """One study. `text` is the help of its command; `call` that of its Python call, None if there is none.
 
-    `models` are what its models are called; without any, the rows stand in their place. `what` are words of which a command
+    `models` are what its models are called; without any, the rows take their place. `what` are words of which a command
     takes the first argument, `call_name` is the name of the call if it is another one. `by_position` are the options that
     Python takes by position, too. `table` is the option of its rows (None: it takes none), which has to be given if it
     `needs_table`. `fails` are the words of --fail-on with what each looks for among the records. `work` says what a bar of

@@ -14,8 +14,8 @@ from treesens.studies.kinds import Directions, Flag, Names, OutputPath, Permitte
 from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
 ALSO = ("box", "radius", "recourse", "shap")
-"""What can stand beside a reason: the box in which the class stands, the distance to another class by linf, the cheapest change
-by l1, and TreeSHAP.
+"""What can be shown beside a reason: the box in which the class holds, the distance to another class by linf, the cheapest
+change by l1, and TreeSHAP.
 """
 ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
 SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
@@ -146,7 +146,7 @@ STUDY = Study(
     class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
     protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
     says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
-    beside a reason the box in which the class stands, the distance to another class (linf), the cheapest change (l1), and
+    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
     TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
     """,
     options=WhyOptions,

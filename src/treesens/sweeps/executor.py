@@ -1,4 +1,4 @@
-"""Where questions run: in this process, in processes of this machine, or on a Dask or Ray cluster; all through joblib.
+"""Where questions run: in this process, in processes of this machine or on a Dask cluster (through joblib), or on Ray.
 
 A worker that dies takes the questions with it that were on their way, a handful. They are asked again one at a time, so
 that the one that kills its worker is known; it fails for good when it does so twice.
@@ -93,8 +93,7 @@ class Executor:
             with _ray(self.address) as put:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
                 cores = max(2, _ray_cores())
-                with joblib.parallel_config(backend="ray"):
-                    yield references, lambda timeout: _in_batches(joblib.Parallel(timeout=timeout, n_jobs=cores), cores)
+                yield references, lambda timeout: _on_ray(timeout, cores)
 
 
 INLINE = Executor("inline")
@@ -269,12 +268,29 @@ def _dask_client(address: str) -> Iterator[Any]:
         client.close()
 
 
-def _in_batches(parallel: Any, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
-    """Ray's backend hands back lists only: some questions per core at a time."""
+def _on_ray(timeout: float, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
+    """Questions as tasks of Ray, a few per core on their way: its workers stay from one to the next. (joblib's backend for Ray
+    starts new workers with every list of jobs.)
+    """
+    import ray
+
+    # A question that kills its worker is asked again by `_alone`, where it can be told from those beside it.
+    ask = ray.remote(max_retries=0)(_answer_shipped)
 
     def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
-        while batch := list(islice(jobs, 4 * cores)):
-            yield from parallel(batch)
+        away: list[Any] = []
+        try:
+            while True:
+                away += [ask.remote(*arguments) for _, arguments, _ in islice(jobs, 2 * cores - len(away))]
+                if not away:
+                    return
+                done, away = ray.wait(away, num_returns=1, timeout=timeout)
+                if not done:
+                    raise TimeoutError("no answer came from the cluster")
+                yield from map(ray.get, done)
+        finally:
+            for task in away:
+                ray.cancel(task, force=True)
 
     return run
 
@@ -328,7 +344,6 @@ def _last_line(error: Exception) -> str:
 @contextmanager
 def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
     ray = imported("ray", "clusters of Ray need ray")
-    register_ray = imported("ray.util.joblib", "clusters of Ray need ray").register_ray
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
     except (ImportError, ValueError) as error:
@@ -342,7 +357,6 @@ def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
             f"no Ray cluster answers at {address}: {_last_line(error)}",
             remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
         ) from None
-    register_ray()
     try:
         yield ray.put
     finally:

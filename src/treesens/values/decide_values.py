@@ -1,7 +1,7 @@
 """Values inside some cells, decided exactly where propagation leaves something open: a few by trying all, others by z3.
 
 Real values are rationals to z3 and floats to a model. That there are none is therefore a proof; what z3 finds is rounded to
-floats, and counts only if it satisfies the relations as it stands.
+floats, and counts only if it satisfies the relations as it is.
 
 z3 is quick at linear arithmetic and slow at squares. A square is a variable here, of which z3 is told what a point that it
 proposes contradicts: tangents below, secants above (incremental linearization: Cimatti et al., TACAS 2017).

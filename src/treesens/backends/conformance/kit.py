@@ -132,7 +132,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
 
 
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """One case through all precisions, as the engine asks: until an answer stands."""
+    """One case through all precisions, as the engine asks: until an answer holds."""
     module = case.module
     verify(module)
     truth = brute_force(module)

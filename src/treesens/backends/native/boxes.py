@@ -33,7 +33,7 @@ class Groups:
     leaf_variable: Int32Array
     """The module variable of every leaf of the problem."""
     counted: BoolArray
-    """False for a leaf whose variable stands in an earlier group too: its weight counts there."""
+    """False for a leaf whose variable is in an earlier group too: its weight counts there."""
 
 
 def tree_groups(module: Module) -> Groups:

@@ -142,7 +142,7 @@ def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConst
 class TreeQuestion:
     """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
 
-    They stand on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
+    They are on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
     the same one.
     """
 

@@ -1,4 +1,4 @@
-"""What of a question's names may stand in a solver's text: a comment, in letters that end no comment anywhere.
+"""What of a question's names may be in a solver's text: a comment, in letters that end no comment anywhere.
 
 Variables and rows carry generated names. Names of questions come from files (through `for each` from model files), and a `|`
 or a line break among them would be read as a constraint by the solver.

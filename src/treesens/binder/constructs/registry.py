@@ -1,4 +1,4 @@
-"""The meaning of a construct, found by the file that its node stands in."""
+"""The meaning of a construct, found by the file that its node is in."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _part_of_line(line: str, column: int, width: int) -> tuple[str, int, int]:
 
 
 NOWHERE = Span(Source("<built>", ""), 0, 0)
-"""Of what was built by hand, and stands in no text."""
+"""Of what was built by hand, and is in no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +163,23 @@ _NEAR = 0.6
 """How alike two names have to be; of `target` and `Status` half of the letters agree, and nobody means the one by the other."""
 
 
-def _of_like_length(name: str, other: str) -> bool:
-    """Whether two near names are of like length, or one is a part of the other: `target` is no slip of `Age`."""
+def _means(name: str, other: str) -> bool:
+    """Whether one of two names may be a slip of the other: a part of it, or alike and of like length, as `target` and `Age` are
+    not.
+    """
     short, long = sorted((name.lower(), other.lower()), key=len)
-    return short in long or 2 * len(short) > len(long)
+    alike = difflib.SequenceMatcher(None, short, long).ratio() >= _NEAR
+    return short in long or (alike and 2 * len(short) > len(long))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy naming the nearest known name, or the first few if none is near."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:
         lowered = {n.lower(): n for n in names}
-        near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_NEAR)]
-    if near and _of_like_length(name, near[0]):
+        near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)]
+    if near and _means(name, near[0]):
         return f"did you mean `{near[0]}`?"
     shown = ", ".join(f"`{n}`" for n in names[:8])
     return f"known names: {shown}{', …' if len(names) > 8 else ''}" if names else ""

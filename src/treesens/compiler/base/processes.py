@@ -43,7 +43,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def import_path() -> list[str]:
-    """`sys.path` without the working directory, if it stands there only because Python was started in it."""
+    """`sys.path` without the working directory, if it is there only because Python was started in it."""
     paths = sys.path
     if not sys.flags.safe_path and paths and paths[0] in ("", os.getcwd()):
         paths = paths[1:]

@@ -64,7 +64,7 @@ class Module:
 
     @property
     def contradictory(self) -> bool:
-        """True where an empty clause stands in the module: it has no solution."""
+        """True where an empty clause is in the module: it has no solution."""
         return any(bool(np.any(np.diff(op.indptr) == 0)) for op in self.ops_of(Clauses))
 
     def cells(self, assignment: BoolArray) -> Int32Array:

@@ -24,7 +24,7 @@ class LeafSum(ArrayRecord):
     """Aggregated form (eqs. root_const, non_root_const): the sum of the leaves of row r is at most literals[r].
 
     `indptr` int64[r+1], `leaves` int32[nnz], `literals` int32[r]; where `equality` bool[r] the sum equals the literal.
-    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1. Equalities stand at roots and come in
+    All leaves of a row belong to one tree and one point, so that the sum is 0 or 1. Equalities are at roots and come in
     pairs: the leaves left of the root equal its guard, those right of it its negation.
     """
 

@@ -242,7 +242,7 @@ def dedupe_leaf_sums(
     keep_row: BoolArray,
     keep_leaf: BoolArray,
 ) -> LeafSum:
-    """A `LeafSum` of the kept rows and leaves, in which equal rows (same leaves, same literal, same kind) stand once."""
+    """A `LeafSum` of the kept rows and leaves, in which equal rows (same leaves, same literal, same kind) appear once."""
     select = keep_leaf & keep_row[rows]
     key = rows[select].astype(np.int64) << 32 | leaves[select]
     if not np.all(key[1:] > key[:-1]):  # substitutions mostly keep the order

@@ -32,7 +32,7 @@ class ExactlyOne(ArrayRecord):
 
     `tree` int32[T] names the trees of model `model`, `offset` int64[T+1] delimits their leaves, `leaf` int32[L] are the
     leaf numbers in the ensemble and `variables` int32[L] their indicators. A variable that means the same leaf for two
-    points may stand in two exactly-one blocks.
+    points may be in two exactly-one blocks.
     """
 
     model: int

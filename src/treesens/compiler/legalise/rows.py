@@ -226,7 +226,7 @@ def _linear(op: Linear) -> RowBlock:
         fits = coefficients.dtype != object and abs(step) < 2**61
         coefficients = coefficients if fits else coefficients.astype(object)
         known = np.flatnonzero(variables == op.when >> 1)
-        if len(known):  # readers of MPS and LP disagree on what a variable that stands twice in a row means
+        if len(known):  # readers of MPS and LP disagree on what a variable that appears twice in a row means
             coefficients = coefficients.copy()
             coefficients[known[0]] += step
         else:

@@ -116,7 +116,7 @@ def _one_hot(builder: Builder, constraint: q.OneHot, when: int) -> None:
 
 
 def _any_of(builder: Builder, constraint: q.AnyOf, when: int) -> None:
-    """A disjunction: parts that are one literal stand in the clause themselves, others are implied by a fresh literal."""
+    """A disjunction: parts that are one literal are in the clause themselves, others are implied by a fresh literal."""
     clause = [when ^ 1] if when != TRUE else []
     for part in constraint.parts:
         if isinstance(part, q.CellSet):

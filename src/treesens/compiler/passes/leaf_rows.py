@@ -45,7 +45,7 @@ class LeafRows:
 def _tree_of(module: Module) -> list[Int64Array]:
     """For every exactly-one block the tree number of each variable (-1 where it has none), numbered across blocks.
 
-    A leaf that two points share belongs to a tree in each of their blocks, so it may stand in rows of both.
+    A leaf that two points share belongs to a tree in each of their blocks, so it may be in rows of both.
     """
     result = []
     offset = 0
@@ -103,7 +103,7 @@ def _tightest(module: Module, leaves: Int32Array, literals: Int32Array) -> tuple
 
 
 class _Expansion:
-    """Which rows (tree, literal) a leaf with a tightest literal stands in: all weaker ones that its tree uses."""
+    """Which rows (tree, literal) a leaf with a tightest literal is in: all weaker ones that its tree uses."""
 
     def __init__(self, module: Module, keys: Int64Array) -> None:
         position, block_of = _positions(module)

@@ -2,7 +2,7 @@
 
 Source: two copies with `Equal` ops (eq. same, and UnAff where `unaffected-leaves` ran before).
 Target: one variable per class of equal variables; order blocks that have become one are merged, trees whose leaves are all
-shared stand in one exactly-one block for both points, and rows that have become the same stand once.
+shared are in one exactly-one block for both points, and rows that have become the same appear once.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _merge_rows(module: Module) -> Module:
 
 
 def _merge_tables(module: Module) -> Module:
-    """Members of equal rows have become one variable (`guard_classes`): its row stands once."""
+    """Members of equal rows have become one variable (`guard_classes`): its row appears once."""
     seen: set[int] = set()
     ops: list[Op] = []
     for op in module.ops:

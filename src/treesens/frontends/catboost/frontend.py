@@ -3,7 +3,7 @@
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split is `x > border`, which goes right here, so that
 `x <= border` goes left; NaN is below all borders, or above them where its feature says `AsTrue`. A tree is oblivious: split
 i gives bit i of the leaf's number. Sums are float64 from 0 in the order of the trees, the bias comes last. Categories are
-known by their hashes; their names stand in the file if it was saved with its pool.
+known by their hashes; their names are in the file if it was saved with its pool.
 """
 
 from __future__ import annotations

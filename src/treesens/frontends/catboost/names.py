@@ -70,7 +70,7 @@ def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]
 def _columns_of_tables(
     info: Field, tables: Field | None, coded: Mapping[int, int]
 ) -> tuple[dict[int, set[int]], set[int]]:
-    """The keys of the tables of one feature per column, and the columns that stand in tables of several."""
+    """The keys of the tables of one feature per column, and the columns that are in tables of several."""
     alone: dict[int, set[int]] = {}
     together: set[int] = set()
     for ctr in info["ctrs"].items() if "ctrs" in info else ():

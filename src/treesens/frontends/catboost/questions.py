@@ -1,7 +1,7 @@
 """What the splits of a CatBoost model ask: one feature, or a table over several.
 
 How CatBoost asks (version 1.2, catboost/libs/model): a split on a number is `x > border`, and a one-hot split is
-`category = value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic stands in
+`category = value`. A CTR split compares a statistic of a category, or of a combination, with a border. The statistic is in
 a table whose keys are hashes: h(a, b) = m (a + m b) modulo 2^64 over the 32-bit hashes of the categories, sign-extended, then
 over the outcomes of the splits that belong to the combination. What the table does not have gets the statistic of no
 observations. All of this is float32 (Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin, NeurIPS 2018).

@@ -145,7 +145,7 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
 class _Growing:
     """One tree while it grows; the root comes first.
 
-    What lies below a combination stands in several places, so that answers that are known there make no node. Trees without
+    What lies below a combination is in several places, so that answers that are known there make no node. Trees without
     `combinations` keep all their nodes: their thresholds are the cells of the model.
     """
 

@@ -62,7 +62,7 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """What stands above the trees. `categories` are the known codes per feature (None: ordered)."""
+    """What is above the trees. `categories` are the known codes per feature (None: ordered)."""
 
     version: str
     outputs: int

@@ -22,7 +22,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 
 _OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
-# What may stand behind the trees: it repeats the scores, or turns them into labels.
+# What may be behind the trees: it repeats the scores, or turns them into labels.
 _HARMLESS = ("Cast", "Identity", "ZipMap", "Reshape", "ArrayFeatureExtractor")
 _FLOAT, _INTEGER, _TEXT = 1, 7, 8
 

@@ -1,4 +1,4 @@
-"""What onnxruntime makes of an input with the whole graph of a model, whatever stands behind the trees."""
+"""What onnxruntime makes of an input with the whole graph of a model, whatever is behind the trees."""
 
 from __future__ import annotations
 

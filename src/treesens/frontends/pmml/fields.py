@@ -31,7 +31,7 @@ _NO_TRANSFORMATION = "move the transformation out of the file, or write it with 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of the user: a number, or one of `categories` (texts as they stand in the file; None: a number)."""
+    """A column of the user: a number, or one of `categories` (texts as they are in the file; None: a number)."""
 
     name: str
     index: int
@@ -53,7 +53,7 @@ class Number:
     missing: float = math.nan
 
     def parse(self, text: str, at: Element) -> float:
-        """A constant that stands beside the field, in its type."""
+        """A constant that is beside the field, in its type."""
         return parse_number(text, self.kind, at)
 
     def cut(self, bound: float, strictly_above: bool) -> float:

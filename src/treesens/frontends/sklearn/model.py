@@ -17,7 +17,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
-from treesens.frontends.sklearn.trees import histogram_nodes, tree_nodes
+from treesens.frontends.sklearn.trees import histogram_nodes, member_nodes, tree_nodes
 
 Call = Callable[[Any, Any], Any]
 
@@ -94,6 +94,8 @@ def read_estimator(estimator: Any, place: str) -> Read:
 _OTHERS = {
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
+    "VotingRegressor": "give the tree models inside it one by one",
+    "StackingRegressor": "give the tree models inside it one by one",
     "VotingClassifier": "give the tree models inside it one by one",
     "StackingClassifier": "give the tree models inside it one by one",
 }
@@ -145,6 +147,39 @@ def _tree(estimator: Any, place: str) -> Read:
 
 def _forest(estimator: Any, place: str) -> Read:
     return _averaged(estimator, estimator.estimators_, place)
+
+
+def _bagging(estimator: Any, place: str) -> Read:
+    """The mean of trees that were trained on samples of the rows, and perhaps of the columns (Breiman 1996)."""
+    kinds = sorted({type(member).__name__ for member in estimator.estimators_} - set(_TREES))
+    if kinds:
+        raise ModelError(
+            f"bagging over {kinds[0]} is not supported: only the mean of single trees is a sum over trees",
+            place=place,
+            remedy="use decision trees as its estimator, or give the models inside it",
+        )
+    classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
+    columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
+    members = list(zip(estimator.estimators_, columns, strict=True))
+    nodes = stack_trees([member_nodes(tree, used, len(classes), place) for tree, used in members])
+    call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
+    return Read(
+        nodes=nodes,
+        features=feature_tuple(names_of(estimator), place),
+        outputs=nodes.leaf_value.shape[1],
+        task=_task(classes),
+        link=Link.IDENTITY,
+        margins=call,
+        leaf_ids=_bagged_leaves,
+        average=len(members),
+        classes=classes,
+    )
+
+
+def _bagged_leaves(estimator: Any, x: Any) -> NDArray[Any]:
+    matrix = np.asarray(x, dtype=np.float64)
+    members = zip(estimator.estimators_, estimator.estimators_features_, strict=True)
+    return np.stack([tree.apply(matrix[:, used]) for tree, used in members], axis=1)
 
 
 def _gradient_boosting(estimator: Any, place: str) -> Read:
@@ -280,11 +315,15 @@ def _ada_boost_votes(estimator: Any, x: Any) -> NDArray[Any]:
     return np.asarray(-result[:, 0] + result[:, 1]) if k == 2 else result
 
 
+_TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
+
 _READERS: dict[str, Callable[[Any, str], Read]] = {
     "DecisionTreeClassifier": _tree,
     "DecisionTreeRegressor": _tree,
     "ExtraTreeClassifier": _tree,
     "ExtraTreeRegressor": _tree,
+    "BaggingClassifier": _bagging,
+    "BaggingRegressor": _bagging,
     "RandomForestClassifier": _forest,
     "RandomForestRegressor": _forest,
     "ExtraTreesClassifier": _forest,

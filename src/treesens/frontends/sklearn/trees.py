@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,20 @@ def tree_nodes(estimator: Any, place: str, *, votes: NDArray[np.float64] | None 
         default_left=inner & (np.asarray(tree.missing_go_to_left) != 0),
         leaf_value=leaf,
     )
+
+
+def member_nodes(estimator: Any, columns: NDArray[np.int64], classes: int, place: str) -> Nodes:
+    """The nodes of a tree of a bagging ensemble, which has seen some columns, and perhaps only some of the classes."""
+    nodes = tree_nodes(estimator, place)
+    inner = nodes.feature >= 0
+    if inner.any() and nodes.feature.max() >= len(columns):
+        raise ModelError("a split uses a feature that does not exist", place=place)
+    leaf = nodes.leaf_value
+    if classes:
+        met = np.asarray(estimator.classes_, dtype=np.int64)
+        leaf = np.zeros((len(leaf), classes))
+        leaf[:, met] = nodes.leaf_value
+    return replace(nodes, feature=np.where(inner, columns[np.where(inner, nodes.feature, 0)], -1), leaf_value=leaf)
 
 
 def histogram_nodes(

@@ -96,7 +96,7 @@ def read_trees(
 
 
 def _check_rounds(model: Field, trees: int) -> None:
-    """The library predicts with the trees from the first to the last pointer, whatever stands between them."""
+    """The library predicts with the trees from the first to the last pointer, whatever is between them."""
     pointers = model.get("iteration_indptr")
     if pointers is None:
         return
@@ -248,7 +248,7 @@ def _vector_leaves(
     outputs: int,
     version: list[int],
 ) -> NDArray[np.float64]:
-    """Leaf vectors (multi_output_tree): row numbers stand in right_children, values in leaf_weights (3.1 and later)."""
+    """Leaf vectors (multi_output_tree): row numbers are in right_children, values in leaf_weights (3.1 and later)."""
     tree_of = np.searchsorted(offset, leaf_nodes, side="right") - 1
     value = np.zeros((len(leaf_nodes), outputs))
     for t, tree in enumerate(trees):

@@ -266,6 +266,9 @@ E223 share not counted
 E224 no list of cavities
   to lie in a cavity is asked of a list of them, and there is none of all cavities
   write `limit = 1500`: then the point lies in one of so many
+E225 no protected features
+  `for each f in protected` asks about the protected features of the model, and nobody has named any
+  name them in treesens.toml beside the model, or write `for each f in {sex, age}`
 """
 )
 

@@ -110,7 +110,7 @@ def _other_comment(stop: Stop) -> Diagnostic | None:
 
 
 def _decimal_comma(stop: Stop) -> Diagnostic | None:
-    """`0,1` where no list may stand."""
+    """`0,1` where no list may be."""
     token, before = stop.token, stop.previous
     after = stop.tokens[stop.index + 1] if stop.index + 1 < len(stop.tokens) else None
     if token is None or before is None or after is None or token.type != "COMMA":
@@ -221,7 +221,7 @@ def _declaration_in_line(stop: Stop) -> Diagnostic | None:
 
 
 def _needs_backquotes(stop: Stop) -> Diagnostic | None:
-    """`capital-gain` where a name stands, and neither a difference nor a path."""
+    """`capital-gain` where a name is, and neither a difference nor a path."""
     token, previous = stop.token, stop.previous
     if token is None or previous is None or token.type not in ("MINUS", "DOT", "OVER", "PLUS"):
         return None

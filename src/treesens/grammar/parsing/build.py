@@ -116,7 +116,7 @@ class Builder(FormulaBuilder):
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: Branch) -> ast.Query:
-        """A query inside its sweeps, whether they stand before `query` or after it."""
+        """A query inside its sweeps, whether they are before `query` or after it."""
         span, sweeps = self.span(tree), list[ast.Each]()
         name: ast.Name | None = None
         inner = tree
@@ -140,7 +140,8 @@ class Builder(FormulaBuilder):
         assert where.source is span
         names = self.names(branches(parameters))
         if isinstance(over[0], Token):
-            return ast.Each(names, "features" if over[0] == "features" else "pairs", span=where)
+            words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
+            return ast.Each(names, next(word for word in words if over[0] == word), span=where)
         return ast.Each(names, tuple(self.features(cast(Branch, item)) for item in over), span=where)
 
     def _body(self, tree: Branch) -> ast.Body:

@@ -126,7 +126,7 @@ class TermBuilder:
         return bound
 
     def quoted_text(self, child: Child) -> ast.Text | None:
-        """The text in quotes that stands alone as a term; None if it is something else."""
+        """The text in quotes that is a term by itself; None if it is something else."""
         if self.rule(child) != "bare":
             return None
         (token,) = self.parts(cast("Branch", child))

@@ -58,7 +58,7 @@ def may_end(token: Token) -> bool:
 
 
 def mark_names(tokens: list[Token]) -> list[Token]:
-    """Words of the language that can only be names where they stand: in `a.class`, `except row`, `a.job = none`."""
+    """Words of the language that can only be names where they are: in `a.class`, `except row`, `a.job = none`."""
     marked = list(tokens)
     for index in range(1, len(marked)):
         before, token = marked[index - 1], marked[index]

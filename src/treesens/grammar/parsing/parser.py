@@ -70,7 +70,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # What stands before the bad byte is UTF-8; the rest is shown as Latin-1, which is what it most often is.
+        # What is before the bad byte is UTF-8; the rest is shown as Latin-1, which is what it most often is.
         before = content[: error.start].decode("utf-8-sig", "replace")
         source = Source(name, before + content[error.start :].decode("latin-1"))
         span = Span(source, len(before), len(before) + 1)
@@ -83,7 +83,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
 
 
 def parse(text: str, name: str = "<query>") -> ast.File:
-    """The syntax tree of a text. Raises `DiagnosticsError` with every mistake in it; `name` stands in their places."""
+    """The syntax tree of a text. Raises `DiagnosticsError` with every mistake in it; their places begin with `name`."""
     source = Source(name, text)
     diagnostics = Diagnostics()
     file = parse_source(source, diagnostics)

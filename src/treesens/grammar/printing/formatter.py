@@ -2,7 +2,7 @@
 
 The text is laid out token by token, so nothing can get lost: declarations at the margin, the sentence of a query two
 spaces in, its constraints four, what goes on from the line before two more, and two for every open bracket. At most one
-empty line stands anywhere, none at the beginning and the end. A comment on a line of its own is indented like the line
+empty line separates two lines, none at the beginning and the end. A comment on a line of its own is indented like the line
 that follows it.
 """
 

@@ -19,13 +19,13 @@ _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
 def name_text(name: ast.Name, *, but: str = "") -> str:
-    """A name where only a name can stand; quoted if it is not plain, reserved, or the word `but`."""
+    """A name where only a name can be; quoted if it is not plain, reserved, or the word `but`."""
     plain = _PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
 
 def point_name_text(name: ast.Name) -> str:
-    """A name that starts a conjunct or stands in an expression; words of the language are quoted there."""
+    """A name that starts a conjunct or is in an expression; words of the language are quoted there."""
     return name.text if _PLAIN.fullmatch(name.text) and name.text not in KEYWORDS else _quoted(name.text)
 
 
@@ -84,7 +84,7 @@ def interval_text(interval: ast.Interval) -> str:
 
 
 def label_text(label: ast.Label) -> str:
-    """A class or a category where only one can stand."""
+    """A class or a category where only one can be."""
     match label:
         case ast.Name():
             return name_text(label)

@@ -330,15 +330,19 @@ class Sensitive(Node):
 Body: TypeAlias = Find | Count | Explain | Sensitive
 
 
+Many: TypeAlias = Literal["features", "pairs", "protected"]
+"""Words that stand for choices of features."""
+
+
 @node
 class Each(Node):
-    """`for each f in {..} | features | pairs:`
+    """`for each f in {..} | features | pairs | protected:`
 
     With one parameter over `pairs` it stands for both features; with two (`for each f, g in pairs`) each for one.
     """
 
     parameters: tuple[Name, ...]
-    choices: tuple[Features, ...] | Literal["features", "pairs"]
+    choices: tuple[Features, ...] | Many
 
 
 @node

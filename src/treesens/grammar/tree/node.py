@@ -23,7 +23,7 @@ def node(cls: type[N]) -> type[N]:
 
 @node
 class Node:
-    """Base of all nodes. `span` covers the text of the node; nodes built by hand stand nowhere."""
+    """Base of all nodes. `span` covers the text of the node; nodes built by hand are nowhere."""
 
     __match_args__: ClassVar[tuple[str, ...]]
 
@@ -41,7 +41,7 @@ class Node:
         return tuple(getattr(self, name) for name in self.__match_args__)
 
     def __eq__(self, other: object) -> bool:
-        """Whether two nodes say the same, wherever they stand."""
+        """Whether two nodes say the same, wherever they are."""
         if not isinstance(other, Node) or type(other) is not type(self):
             return NotImplemented
         return self._parts() == other._parts()

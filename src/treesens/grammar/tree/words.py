@@ -10,7 +10,7 @@ DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure"
 VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
 LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical", "by")
-CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "diverse", "smallest")
+CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "protected", "diverse", "smallest")
 CONNECTIVES: Final = (
     *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
     *("gap", "margin", "factor", "near", "using", "at", "without"),

@@ -103,13 +103,11 @@ class Question:
         wanted = ast.ExpectShare(word_of(operator, operators, "operator"), number_of(bound, "bound"))
         return self._with(replace_fields(body, expect=wanted))
 
-    def for_each(
-        self, parameter: str | Sequence[str], choices: Literal["features", "pairs"] | Sequence[Choice]
-    ) -> Question:
-        """One question for every choice; the sweep stands inside the earlier ones."""
-        over: tuple[ast.Features, ...] | Literal["features", "pairs"]
+    def for_each(self, parameter: str | Sequence[str], choices: ast.Many | Sequence[Choice]) -> Question:
+        """One question for every choice; the sweep is inside the earlier ones."""
+        over: tuple[ast.Features, ...] | ast.Many
         if isinstance(choices, str):
-            words: tuple[Literal["features", "pairs"], ...] = ("features", "pairs")
+            words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
             over = word_of(choices, words, "choices")
         else:
             over = tuple(ast.Features(names_of(choice, f"choices[{i}]")) for i, choice in enumerate(choices))

@@ -24,7 +24,7 @@ from treesens.values.verify import Rejected
 
 
 def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
-    """An answer that stands; None where there is none yet.
+    """A final answer; None if there is none yet.
 
     About large models all is said here: the compiled path takes several times as long and the memory for the same, and
     nobody but the engine could read what comes of it. There an open question is `unknown`.

@@ -46,7 +46,7 @@ def optimise_on_trees(query: Query, options: Options, budget: Budget) -> Result 
     judged = _judged(query, found, options)
     attempts = [attempt_of(_facts(found), judged, options, {"solve": time.perf_counter() - start})]
     if found.ended == "rounding" or (isinstance(judged, Rejected) and judged.numerical):
-        # Other points may be clear of the last digits. The bound of the question itself stands.
+        # Other points may be clear of the last digits. The bound of the question itself holds.
         between = time.perf_counter()
         again = _search(harden(query), options, budget)
         if again is not None and again.cells is not None:

@@ -4,7 +4,7 @@ A *sufficient reason* is a set of features such that no input that agrees with t
 exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
 Marques-Silva, AAAI 2019). One that is minimal by inclusion comes from leaving out one feature after the other; a smallest one
 from implicit hitting sets: it has to hit every *contrastive* set, the features of which some change gives another class. A box
-around the values of a reason, in which the class stands, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
+around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
 AAAI 2024).
 """
 
@@ -189,7 +189,7 @@ class RowDecisions:
                 falls = tried
 
     def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
-        """Whether the class stands with more cells, which then belong to the box."""
+        """Whether the class holds with more cells, which then belong to the box."""
         mask = box[feature].copy()
         mask[list(cells)] = True
         if self.other_within({**box, feature: mask}) is not None:

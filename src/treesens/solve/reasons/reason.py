@@ -12,7 +12,7 @@ from treesens.solve.reasons.decisions import Features, Other, RowDecisions, Time
 @dataclass(frozen=True)
 class Wanted:
     """Which reasons: as few features as possible if `smallest`; the smallest ones if `most` is above 1; none with features of
-    `barred`; with a `box` around the first. Of minimal reasons the one is found that does without the features that stand first
+    `barred`; with a `box` around the first. Of minimal reasons the one is found that does without the features that come first
     in `order`. No change is one of `barred` or `held` features.
     """
 

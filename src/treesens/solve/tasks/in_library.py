@@ -1,4 +1,4 @@
-"""Whether a `none` stands in the library's own arithmetic: `--confirm library`.
+"""Whether a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
 numerical band may meet it there. The question is asked once more, easier by all that the library may round: if that has no

@@ -1,0 +1,1 @@
+"""Scorecards: points per bin, as a table."""

@@ -1,0 +1,69 @@
+"""The bins of a scorecard as people and optbinning write them: intervals, comparisons, lists of categories, `Missing`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from treesens.compiler.base.floats import NumberType, next_up
+
+_NUMBER = r"[-+]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,4})?)"
+_INTERVAL = re.compile(rf"([\[(])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])])", re.IGNORECASE)
+_COMPARISON = re.compile(rf"(<=|<|>=|>)\s*({_NUMBER})", re.IGNORECASE)
+_LIST = re.compile(r"\[(.*)\]", re.DOTALL)
+_WORD = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers from one strict cut on, below another one."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Categories by their texts."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Word:
+    """`missing`, `special`, or `other`: what is in no other bin."""
+
+    name: str
+
+
+Bin = Interval | Listed | Word
+_WORDS = {"missing": "missing", "special": "special", "other": "other", "else": "other", "(other)": "other"}
+
+
+def parse_bin(text: str) -> Bin | None:
+    """The bin that a text says; None for a text that says none."""
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return Word(_WORDS[text.lower()])
+    if found := _INTERVAL.fullmatch(text):
+        low, high = float(found[2]), float(found[3])
+        return Interval(_after(low) if found[1] == "(" else low, high if found[4] == ")" else _after(high))
+    if found := _COMPARISON.fullmatch(text):
+        bound = float(found[2])
+        cut = _after(bound) if found[1] in ("<=", ">") else bound
+        return Interval(-math.inf, cut) if found[1] in ("<", "<=") else Interval(cut, math.inf)
+    if found := _LIST.search(text):
+        return Listed(_names(found[1]))
+    return None
+
+
+def _after(x: float) -> float:
+    return x if math.isinf(x) else next_up(x, NumberType.FLOAT64)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    quoted = _WORD.findall(text)
+    if quoted:
+        return tuple(re.sub(r"\\(.)", r"\1", one or other) for one, other in quoted)
+    return tuple(name.strip() for name in text.split(",") if name.strip())
