@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query
 from treesens.data.flips import flips
@@ -61,7 +62,7 @@ def sweep_denials(
         open_rows = open_rows[moved & ~reached[open_rows]]
         if not len(open_rows):
             break
-    return Sweep(rises, cells, reached, 2.0**-first.shift / model.ensemble.average)
+    return Sweep(rises, cells, reached, Unit(first.shift).nearest(1) / model.ensemble.average)
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
@@ -74,4 +75,4 @@ def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]
                 sign = 1 if terms[0].coefficient > 0 else -1
                 return terms[0].output, sign, partial(least_units, bound, strict=constraint.strict)
     half = Fraction(query.models[0].ensemble.average, 2)
-    return favourable, 1, lambda shift: int(half * Fraction(2) ** shift) + 1
+    return favourable, 1, lambda shift: Unit(shift).floor(half) + 1

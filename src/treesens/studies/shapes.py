@@ -16,6 +16,7 @@ from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.domain import ValueDomain
@@ -34,7 +35,7 @@ from treesens.studies.reversals import Reversal, points_and_scores, shape_of
 from treesens.studies.running import as_finished, library_of
 from treesens.studies.shape import ShapeOptions, ShapeRecord
 from treesens.studies.study import Asking, Found
-from treesens.studies.tree_shapes import TreeShapes, tree_shapes
+from treesens.studies.tree_shapes import TreeShapes, tree_shapes, widest_shapes
 
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"
@@ -149,8 +150,17 @@ class _Shapes:
         """What the trees prove of one score."""
         with self._lock:
             if output not in self._bounds:
-                self._bounds[output] = tree_shapes(self.cells, output, self.space.legal)
+                self._bounds[output] = self._of_trees(output)
             return self._bounds[output]
+
+    def _of_trees(self, output: int) -> TreeShapes:
+        """The falls and rises of every tree, if there is time for them: for all features as much as the searches have."""
+        seconds = self.options.time_limit * max(1, self.ensemble.n_features)
+        try:
+            with working_within(Budget.of(seconds, self.stop)):
+                return tree_shapes(self.cells, output, self.space.legal)
+        except OutOfTime:
+            return widest_shapes(self.cells, output)
 
     def of(self, feature: str, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion) -> ShapeRecord | None:
         """The record of one feature and score; None after an interruption."""
