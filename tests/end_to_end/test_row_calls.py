@@ -89,7 +89,6 @@ def test_what_makes_no_sense_is_said(trained: tuple[Any, Any, Any]) -> None:
         lambda: ts.robust(model, frame, [-1]),
         lambda: ts.robust(model, frame, [0.5]),  # type: ignore[list-item]
         lambda: ts.robust(model, frame, norm="l3"),  # type: ignore[arg-type]
-        lambda: ts.why(model, frame, without="f2"),
         lambda: ts.why(model, frame, without=["age"]),
         lambda: ts.sets(model, frame),
         lambda: ts.sets(model, frame, gap=0.1, margin=1),

@@ -136,7 +136,7 @@ STUDIES = (
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
-        "learn: a row more supports", "report/rules_text.py", r'"support": rule\.support', '"support": rule.support + 1', True,
+        "learn: a row more supports", "studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip
 """An error in each study; the questions of the language do not see them."""

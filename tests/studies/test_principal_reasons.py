@@ -23,7 +23,7 @@ code = 3
 phrase = "Income insufficient for amount of credit requested"
 ["*"]
 code = "9"
-phrase = "Other"
+phrase = "=Other"
 """
 
 
@@ -150,9 +150,10 @@ def test_letters_have_phrases_and_codes(
     for record in document["results"]:
         assert "library" in record["replay"]
         for one in record["reasons"]:
-            assert (one["code"], one["phrase"][:6]) == (("3", "Income") if one["feature"] == "p" else ("9", "Other"))
+            assert (one["code"], one["phrase"][:6]) == (("3", "Income") if one["feature"] == "p" else ("9", "=Other"))
     with Path("letters.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
+    assert {line["phrase"][:7] for line in lines} <= {"Income ", "'=Other"}  # no formula for a spreadsheet
     assert len(lines) == sum(len(record["reasons"]) for record in document["results"])
     with pytest.raises(SystemExit) as ended:
         main([*words, "--rows", "0-20", "--most", "1", "--fail-on", "more"])

@@ -17,6 +17,7 @@ from tests.studies.grids import NAMES, Trained, regressor, rows_of, several_clas
 from treesens.cli import main
 from treesens.errors import ModelError, UsageError
 from treesens.frontends.monotone import directions_of
+from treesens.studies.tree_shapes import tree_shapes, widest_shapes
 
 
 def reversals(values: np.ndarray, axis: int) -> tuple[float, float]:
@@ -218,3 +219,20 @@ def test_an_audit_has_a_column_of_shapes() -> None:
     several = several_classes("xgboost")
     with pytest.raises(UsageError, match="shape of one score"):
         ts.audit(several.estimator, several.frame, margin=0.1, shape=True)
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "forest"])
+def test_bounds_of_trees_hold_whatever_there_is_time_for(kind: str) -> None:
+    trained = two_classes(kind)
+    output = trained.scores.shape[-1] - 1 if kind == "xgboost" else 1
+    ensemble = ts.load(trained.estimator).ensemble
+    model = ensemble.on(ensemble.grid(True))
+    values = trained.scores[..., 0]
+    if kind == "xgboost":
+        values = np.asarray(trained.estimator.predict(trained.grid, output_margin=True), float).reshape(6, 6, 6)
+    legal = [np.ones(grid.n_cells, dtype=bool) for grid in model.grid]
+    for bounds in (tree_shapes(model, output, legal), widest_shapes(model, output)):
+        for axis in range(3):
+            fall, rise = reversals(values, axis)
+            assert float(bounds.falls[axis]) >= fall - 1e-6
+            assert float(bounds.rises[axis]) >= rise - 1e-6

@@ -14,6 +14,7 @@ from treesens.commands.study_outputs import Outputs
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.denial_table import show_denials
 from treesens.studies.study import Asking, Found
+from treesens.visible import spreadsheet, visible
 
 
 class ReasonsOutputs(Outputs):
@@ -38,12 +39,13 @@ class ReasonsOutputs(Outputs):
 
 
 def _write_letters(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """One line per reason: the row, its rank, code, phrase, feature, value, and another value."""
+    """One line per reason: the row, its rank, code, phrase, feature, value, and another one. No spreadsheet computes a text."""
     with io.StringIO(newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", "decision", "suffice", "rank", "code", "phrase", "feature", "value", "instead"])
         for record in records:
             for rank, one in enumerate(record["reasons"], 1):
                 about = [record["row"], record["decision"], record["suffice"], rank]
-                writer.writerow([*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))])
+                cells = [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]
+                writer.writerow([spreadsheet(visible(cell)) if isinstance(cell, str) else cell for cell in cells])
         write_atomically(path, file.getvalue())

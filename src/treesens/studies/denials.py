@@ -11,21 +11,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.query.query import AtLeast, LinearForm
 from treesens.data.alignment import align_table
-from treesens.data.flips import flips
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -39,6 +35,7 @@ from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
 from treesens.studies.contributions import Contributions
+from treesens.studies.denial_sweep import sweep_denials
 from treesens.studies.favourable import favourable_class, favourable_clause
 from treesens.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions
 from treesens.studies.questions import bind_study, check_features, declarations_of
@@ -50,18 +47,6 @@ from treesens.values.witness import Witness
 
 DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
 NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
-    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change.
-    """
-
-    rises: Int64Array
-    cells: Int32Array
-    reached: BoolArray
-    unit: float
 
 
 @dataclass(frozen=True)
@@ -123,7 +108,14 @@ class _Denials:
         inside = [place for place, out in enumerate(self.outside) if not out]
         if inside:
             self.cells[inside] = cells_of_rows(question.query.space.grid, self.rows[self.denied][inside])
-        self.sweep = self._swept()
+        self.sweep = sweep_denials(
+            question.query,
+            self.cells,
+            np.array(self.outside, np.bool_),
+            sorted(self.usable),
+            options.most,
+            self.favourable,
+        )
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
     def _denied(self, count: int) -> list[int]:
@@ -146,53 +138,6 @@ class _Denials:
         query = self.question.query
         x = inputs_of(query, self.rows[row : row + 1])
         return all(holds(constraint, x) for constraint in query.constraints)
-
-    def _swept(self) -> Sweep:
-        """All denials at once: in every step each row changes the feature that raises its score most."""
-        model, legal = self.question.query.models[0], self.question.query.space.legal
-        output, sign, least = self._goal()
-        cells, count = self.cells.copy(), len(self.denied)
-        if not count:
-            return Sweep(np.zeros((0, len(self.every)), np.int64), cells, np.zeros(0, dtype=np.bool_), 1.0)
-        first = flips(model, cells, [0], legal, output=output)
-        own, unit = sign * first.own, 1.0 / (float(1 << first.shift) * self.ensemble.average)
-        rises = np.zeros((count, len(self.every)), np.int64)
-        reached = np.zeros(count, dtype=np.bool_)
-        open_rows = np.flatnonzero(~np.array(self.outside, dtype=np.bool_))
-        score = own.copy()
-        for step in range(min(self.options.most, len(self.usable))):
-            best, where, feature_of = score[open_rows].copy(), np.zeros(len(open_rows), np.int32), None
-            feature_of = np.full(len(open_rows), -1)
-            for f in sorted(self.usable):
-                found = flips(model, cells[open_rows], [f], legal, output=output, with_own=False)
-                high = found.highest if sign > 0 else -found.lowest
-                cell = found.highest_cells[:, 0] if sign > 0 else found.lowest_cells[:, 0]
-                if step == 0:
-                    rises[open_rows, f] = np.maximum(0, high - own[open_rows])
-                better = high > best
-                best[better], where[better], feature_of[better] = high[better], cell[better], f
-            moved = feature_of >= 0
-            cells[open_rows[moved], feature_of[moved]] = where[moved]
-            score[open_rows] = best
-            reached[open_rows] = best >= least(first.shift)
-            open_rows = open_rows[moved & ~reached[open_rows]]
-            if not len(open_rows):
-                break
-        return Sweep(rises, cells, reached, unit)
-
-    def _goal(self) -> tuple[int, int, Any]:
-        """The output whose score is to rise (or to fall, -1), and the least that it has to reach, in units of a shift. It only
-        guides: what is found is verified on the question itself.
-        """
-        for constraint in self.question.query.constraints:
-            if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
-                terms = constraint.form.scores
-                if len(terms) == 1 and not (constraint.form.costs or constraint.form.changes):
-                    bound = constraint.bound * (1 / abs(terms[0].coefficient))
-                    sign = 1 if terms[0].coefficient > 0 else -1
-                    return terms[0].output, sign, partial(least_units, bound, strict=constraint.strict)
-        half = Fraction(self.ensemble.average, 2)
-        return self.favourable, 1, lambda shift: int(half * (1 << shift)) + 1
 
     def record(self, place: int) -> DenialRecord:
         """The reasons of one denial."""

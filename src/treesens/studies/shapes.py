@@ -9,13 +9,14 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.domain import ValueDomain
@@ -24,59 +25,20 @@ from treesens.data.alignment import align_table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.records.answers import points_of, scores_of
 from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
+from treesens.studies.reversals import Reversal, points_and_scores, shape_of
 from treesens.studies.running import as_finished, library_of
 from treesens.studies.shape import ShapeOptions, ShapeRecord
 from treesens.studies.study import Asking, Found
-from treesens.studies.tree_shapes import TreeShapes, tree_shapes
+from treesens.studies.tree_shapes import TreeShapes, tree_shapes, widest_shapes
 
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"
-
-
-@dataclass(frozen=True)
-class Reversal:
-    """The most by which a score falls (or rises): the pair of `result` reaches `value`, and none is beyond `bound`."""
-
-    bound: float
-    result: Result | None = None
-    output: int = 0
-    falls: bool = True
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
-        witness = None if self.result is None else self.result.witness
-        if witness is None:
-            return False
-        low, high = (witness.margins[point][self.output] for point in (0, 1))
-        return low > high if self.falls else low < high
-
-    @property
-    def value(self) -> float | None:
-        """What a pair reaches; 0 if that is proved to be all, None if nothing is known."""
-        if self.bound == 0:
-            return 0.0
-        return None if self.result is None or self.result.objective is None else self.result.objective.value
-
-    @property
-    def reason(self) -> str:
-        """Why it is not closed."""
-        if self.result is None or self.result.objective is None:
-            return "" if self.result is None else self.result.reason
-        return "open: not closed in the time given"
-
-    @property
-    def closed(self) -> bool:
-        """Whether the bound is the value, or within the tolerance of it."""
-        value = self.value
-        return value is not None and self.bound - value <= 2e-6 * abs(value)
 
 
 def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
@@ -188,8 +150,17 @@ class _Shapes:
         """What the trees prove of one score."""
         with self._lock:
             if output not in self._bounds:
-                self._bounds[output] = tree_shapes(self.cells, output, self.space.legal)
+                self._bounds[output] = self._of_trees(output)
             return self._bounds[output]
+
+    def _of_trees(self, output: int) -> TreeShapes:
+        """The falls and rises of every tree, if there is time for them: for all features as much as the searches have."""
+        seconds = self.options.time_limit * max(1, self.ensemble.n_features)
+        try:
+            with working_within(Budget.of(seconds, self.stop)):
+                return tree_shapes(self.cells, output, self.space.legal)
+        except OutOfTime:
+            return widest_shapes(self.cells, output)
 
     def of(self, feature: str, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion) -> ShapeRecord | None:
         """The record of one feature and score; None after an interruption."""
@@ -230,8 +201,8 @@ class _Shapes:
     ) -> ShapeRecord:
         sign = self.declared.get(feature)
         against = None if sign is None else (fall if sign > 0 else rise)
-        told = [_told(one, question) for one, question in zip((fall, rise), questions, strict=True)]
-        shape = _shape(fall, rise)
+        told = [points_and_scores(one, question) for one, question in zip((fall, rise), questions, strict=True)]
+        shape = shape_of(fall, rise)
         reasons = dict.fromkeys(one.reason for one in (fall, rise) if not one.closed)
         witness = next((r.result.witness for r in (fall, rise) if r.result and r.result.witness), None)
         return ShapeRecord(
@@ -280,20 +251,3 @@ class _Shapes:
     def _class(self, output: int) -> Any:
         ensemble = self.ensemble
         return ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else ABSENT
-
-
-def _shape(fall: Reversal, rise: Reversal) -> str:
-    if fall.bound == 0:
-        return "constant" if rise.bound == 0 else "increasing"
-    if rise.bound == 0:
-        return "decreasing"
-    return "neither" if fall.is_shown and rise.is_shown else "unknown"
-
-
-def _told(one: Reversal, question: ResolvedQuestion) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """The pair and its scores, if it shows a reversal."""
-    if one.result is None or one.result.witness is None or not one.is_shown:
-        return None, None
-    query, witness = question.query, one.result.witness
-    scores = {point.name: scores_of(query, witness, number) for number, point in enumerate(query.points)}
-    return points_of(query, witness), scores

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 
 _MOST_PAIRS = 4_000_000
 """Pairs of leaves times features of one tree; of a larger tree only the range of its values is known."""
+_LARGEST = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,25 @@ def tree_shapes(model: CellEnsemble, output: int, legal: Sequence[BoolArray]) ->
         leaves = order[start:end]
         leaves = leaves[boxes.reachable[leaves]]
         _add_tree(boxes, legal, leaves, column, falls, rises)
-    unit = Fraction(1, 1 << scaled.shift) if scaled.shift >= 0 else Fraction(1 << -scaled.shift)
-    per = unit / ensemble.average
+    per = Unit(scaled.shift).size / ensemble.average
     return TreeShapes([fall * per for fall in falls], [rise * per for rise in rises])
+
+
+def widest_shapes(model: CellEnsemble, output: int) -> TreeShapes:
+    """Bounds that cost nothing: no two sums are further apart than the leaves of their trees."""
+    ensemble = model.ensemble
+    scaled = ensemble.scaled_contributions
+    column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
+    mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
+    leaves = np.flatnonzero(mine[ensemble.leaf_tree])
+    trees, values = ensemble.leaf_tree[leaves].tolist(), column[leaves].tolist()
+    highest: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    for tree, value in zip(trees, values, strict=True):
+        highest[tree], lowest[tree] = max(value, highest.get(tree, value)), min(value, lowest.get(tree, value))
+    width = sum(int(highest[tree]) - int(lowest[tree]) for tree in highest)
+    bound = width * Unit(scaled.shift).size / ensemble.average
+    return TreeShapes([bound] * ensemble.n_features, [bound] * ensemble.n_features)
 
 
 def _add_tree(
@@ -63,6 +81,8 @@ def _add_tree(
     if not used:
         return
     values = column[leaves]
+    if max(abs(int(values.max())), abs(int(values.min()))) > _LARGEST:
+        values = values.astype(object)  # differences of int64 beyond this one wrap around
     if len(leaves) ** 2 * len(used) > _MOST_PAIRS:
         width = int(values.max()) - int(values.min())
         for feature in used:
