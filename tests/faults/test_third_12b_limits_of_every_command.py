@@ -131,6 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ends = [f"(assert (>= X_{i} 0.0))\n(assert (<= X_{i} 11.0))" for i in range(FEATURES)]
     text = "\n".join([*names, "(declare-const Y_0 Real)", *ends, "(assert (>= Y_0 9.0))"])
     (place / "p.vnnlib").write_text(text + "\n")
+    (place / "made").mkdir()
     done = subprocess.run([*CLI, "check", "small.sens", "--certificate", "certificates"], cwd=place, check=False)
     assert done.returncode == 0
     return place
@@ -166,6 +167,12 @@ CASES = [
     ),
     Case("robust", ("big.json", *DATA, "--rows", "0", *LIMIT)),
     Case("why", ("big.json", *DATA, "--row", "0", *LIMIT)),
+    # A fall and a rise of one feature share its time.
+    Case("shape", ("big.json", *DATA, "--features", "f0", *LIMIT)),
+    Case("groups", ("big.json", *DATA, "--by", "f0", "--measure", "rows", *LIMIT)),
+    # The first rows; one that is granted has no reasons, and costs nothing.
+    Case("reasons", ("big.json", *DATA, "--rows", "0-1", *LIMIT), 2),
+    Case("init", ("big.json", "rows.csv", "--label", "label", "-o", "made/big.sens", "--force")),
     Case("vnnlib", ("big.onnx", "p.vnnlib", "2")),
     Case("learn", ("rules", "rows.csv", "--label", "label", *LIMIT)),
     Case("compare", ("q.sens", "--backends", "native,highs", *LIMIT), 2),

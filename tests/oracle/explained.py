@@ -120,5 +120,8 @@ def _reason(t: Truth, known: dict[str, Any], own: str, wrong: Any) -> None:
         fewer = next((s for s in t.usable() if len(s) < len(used) and t.decides(s, own)[0]), None)
         if fewer is not None:
             wrong("optimum", f"{sorted(fewer)} are fewer features than {sorted(used)}")
-    if known["contrast"] is None and not t.decides(frozenset(), own)[1]:
-        wrong("wrong found", "no input is said to have another class")
+    fixed = frozenset(t.asked["without"])
+    if known["contrast"] is None and not t.decides(fixed, own)[1]:
+        wrong("wrong found", f"no input that agrees on {sorted(fixed)} is said to have another class")
+    if known["contrast"] is not None and fixed & set(known["contrast"]):
+        wrong("wrong found", f"the change {known['contrast']} is of features that are left out")

@@ -6,9 +6,11 @@ import json
 import os
 from pathlib import Path
 
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import working_within
 from treesens.compiler.model import Link
 from treesens.data.rule import RuleOptions
-from treesens.data.rules import mine
+from treesens.data.rules import Mined, mine
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
@@ -33,7 +35,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
         "",
         "# What inputs are possible: ranges and categories of the table. Widen what can be wider, and give categories names:",
         "# feature sex: category {Female = 0, Male = 1}",
-        *domain_lines(mine(table, RuleOptions()), [n for n in names if not _coded(model, n)]),
+        *domain_lines(_mined(table), [n for n in names if not _coded(model, n)]),
         "# Features without a line range over what the table holds.",
         "domain from d",
         "",
@@ -52,6 +54,12 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
                 f"  sensitive m to {{{name}}} {size} expect none",
             ]
     return "\n".join(lines) + "\n"
+
+
+def _mined(table: Table) -> Mined:
+    """What a table says of its columns; relations between columns, which a first file has no use for, have a second."""
+    with working_within(Budget.of(1.0)):
+        return mine(table, RuleOptions())
 
 
 def _largest(model: LoadedModel, name: str) -> list[str]:

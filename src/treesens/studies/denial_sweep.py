@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query
@@ -29,12 +30,19 @@ class Sweep:
 
 
 def sweep_denials(
-    query: Query, start: Int32Array, outside: BoolArray, usable: Sequence[int], most: int, favourable: int
+    query: Query,
+    start: Int32Array,
+    outside: BoolArray,
+    usable: Sequence[int],
+    most: int,
+    favourable: int,
+    budget: Budget,
 ) -> Sweep:
     """Changes up to `most` of the usable features of rows of cells int32[rows, features], in every step the one that raises the
     score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
 
-    This only guides: what it finds is verified, and what it does not find is searched for.
+    This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
+    for count as those that raise nothing.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
@@ -48,6 +56,8 @@ def sweep_denials(
         best, where = score[open_rows].copy(), np.zeros(len(open_rows), np.int32)
         chosen = np.full(len(open_rows), -1)
         for f in usable:
+            if budget.left() <= 0:
+                break
             found = flips(model, cells[open_rows], [f], legal, output=output, with_own=False)
             high = found.highest if sign > 0 else -found.lowest
             cell = (found.highest_cells if sign > 0 else found.lowest_cells)[:, 0]

@@ -115,6 +115,7 @@ class _Denials:
             sorted(self.usable),
             options.most,
             self.favourable,
+            Budget.of(options.time_limit * max(1, len(self.denied)), asked.stop),
         )
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
