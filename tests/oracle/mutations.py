@@ -94,7 +94,7 @@ MUTATIONS = (
     ),
     Mutation(
         "groups of rows near the nearest pair are dropped", "solve/methods/nearest_pair.py",
-        r"_CLOSE = 1e-6", "_CLOSE = 0.02",
+        r"            if own_bound >= self\.best\.value:\n", "            if own_bound >= self.best.value * 0.98:\n",
     ),
     Mutation(
         "a row without an answer counts", "solve/tasks/count_rows.py",

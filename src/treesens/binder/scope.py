@@ -153,7 +153,6 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
         raise Unbound
     note_whole_numbers(found, union, specs)
     note_unbounded(found, specs)
-    note_unbounded(found, specs)
     on_union = tuple(align_features(model, union) for model in models)
     grids = [model.ensemble.grid() for model in on_union]
     base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))

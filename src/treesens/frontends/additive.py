@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.frontends.columns import Nodes
+from treesens.frontends.growing import Growing
 
 MAX_LEAVES = 1 << 22
 """Of all terms together; more is no model that anybody explains."""
@@ -62,52 +63,22 @@ def term_tree(axes: Sequence[Axis], scores: NDArray[np.float64]) -> Nodes:
     return _Growing(axes, scores).nodes()
 
 
-class _Growing:
-    """One tree while it grows; nodes are numbered in the order in which they are made, the root first."""
+class _Growing(Growing):
+    """The tree of one term."""
 
     def __init__(self, axes: Sequence[Axis], scores: NDArray[np.float64]) -> None:
+        super().__init__(scores.shape[-1])
         self.axes, self.scores = axes, scores
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.default_left: list[bool] = []
-        self.value: list[NDArray[np.float64]] = []
-        self.sets: dict[int, NDArray[np.bool_]] = {}
-
-    def nodes(self) -> Nodes:
         self._grow(())
-        return Nodes(
-            tree_offset=np.array([0, len(self.left)]),
-            left=np.array(self.left, dtype=np.int64),
-            right=np.array(self.right, dtype=np.int64),
-            feature=np.array(self.feature, dtype=np.int64),
-            threshold=np.array(self.threshold, dtype=np.float64),
-            default_left=np.array(self.default_left, dtype=np.bool_),
-            leaf_value=np.array(self.value, dtype=np.float64).reshape(len(self.left), -1),
-            left_sets=self.sets,
-        )
-
-    def _node(self, feature: int, threshold: float, missing_left: bool) -> int:
-        self.left.append(-1)
-        self.right.append(-1)
-        self.feature.append(feature)
-        self.threshold.append(threshold)
-        self.default_left.append(missing_left)
-        self.value.append(np.zeros(self.scores.shape[-1]))
-        return len(self.left) - 1
 
     def _grow(self, place: tuple[int, ...]) -> int:
         """What is below the bins that are fixed: the next axis, or the leaf."""
         if len(place) == len(self.axes):
-            leaf = self._node(-1, 0.0, False)
-            self.value[leaf] = self.scores[place]
-            return leaf
+            return self.leaf(self.scores[place])
         axis = self.axes[len(place)]
         # No number lies below -infinity, and no code is in the empty set: missing values alone go left.
-        root = self._node(axis.feature, -math.inf, True)
+        root = self.inner(axis.feature, 0.0 if isinstance(axis, Categories) else -math.inf, missing_left=True)
         if isinstance(axis, Categories):
-            self.threshold[root] = 0.0
             self.sets[root] = np.zeros(len(axis.bin_of), dtype=np.bool_)
         self.left[root] = self._grow((*place, 0))
         self.right[root] = self._halve(place, axis.bins)
@@ -117,11 +88,10 @@ class _Growing:
         if len(bins) == 1:
             return self._grow((*place, bins[0]))
         axis, half = self.axes[len(place)], len(bins) // 2
-        node = self._node(axis.feature, 0.0, False)
+        cut = 0.0 if isinstance(axis, Categories) else float(axis.cuts[bins[half] - 2])
+        node = self.inner(axis.feature, cut, missing_left=False)
         if isinstance(axis, Categories):
             self.sets[node] = np.isin(axis.bin_of, bins[:half])
-        else:
-            self.threshold[node] = float(axis.cuts[bins[half] - 2])
         self.left[node] = self._halve(place, bins[:half])
         self.right[node] = self._halve(place, bins[half:])
         return node

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from treesens.compiler.base.bisection import Float64, largest_true
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.monotone import Float64, largest_true
 from treesens.compiler.model.ensemble import Ensemble
 
 

@@ -16,6 +16,7 @@ from treesens.errors import ModelError
 from treesens.frontends.catboost.questions import Above, Among, Bools, Question, Table
 from treesens.frontends.columns import Nodes
 from treesens.frontends.fields import Field
+from treesens.frontends.growing import Growing
 
 MAX_DEPTH = 20
 MAX_NODES = 1 << 18
@@ -142,7 +143,7 @@ def nested(tree: Field, question: Callable[[Field], Question], outputs: int, nan
     return growing.nodes()
 
 
-class _Growing:
+class _Growing(Growing):
     """One tree while it grows; the root comes first.
 
     What lies below a combination is in several places, so that answers that are known there make no node. Trees without
@@ -150,46 +151,16 @@ class _Growing:
     """
 
     def __init__(self, nan_left: Bools, outputs: int, *, combinations: bool) -> None:
-        self.nan_left, self.outputs, self.combinations = nan_left, outputs, combinations
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.value: list[NDArray[np.float64]] = []
-        self.leaf_id: list[int] = []
-        self.sets: dict[int, Bools] = {}
+        super().__init__(outputs)
+        self.nan_left, self.combinations = nan_left, combinations
 
-    def nodes(self) -> Nodes:
-        feature = np.array(self.feature, dtype=np.int64)
-        named = np.array(self.leaf_id, dtype=np.int64)
-        return Nodes(
-            tree_offset=np.array([0, len(feature)]),
-            left=np.array(self.left, dtype=np.int64),
-            right=np.array(self.right, dtype=np.int64),
-            feature=feature,
-            threshold=np.array(self.threshold),
-            default_left=(feature >= 0) & self.nan_left[np.maximum(feature, 0)],
-            leaf_value=np.array(self.value, dtype=np.float64).reshape(-1, self.outputs),
-            leaf_id=named if (named[feature < 0] >= 0).all() else None,
-            left_sets=self.sets,
-        )
-
-    def leaf(self, value: NDArray[np.float64], number: int) -> int:
-        return self._node(-1, 0.0, value, number)
-
-    def _node(self, feature: int, threshold: float, value: NDArray[np.float64] | None = None, number: int = -1) -> int:
-        if len(self.left) >= MAX_NODES:
+    def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
+        if len(self) >= MAX_NODES:
             raise ModelError(
                 f"combinations of features make more than {MAX_NODES} nodes of one tree",
                 remedy="train with max_ctr_complexity=1, or with fewer levels",
             )
-        self.left.append(-1)
-        self.right.append(-1)
-        self.feature.append(feature)
-        self.threshold.append(threshold)
-        self.value.append(np.zeros(self.outputs) if value is None else value)
-        self.leaf_id.append(number)
-        return len(self.left) - 1
+        return super().inner(feature, threshold, missing_left=missing_left)
 
     def split(self, question: Question, state: State, below: Callable[[bool, State], int]) -> int:
         """The nodes that ask the question, and what lies below both answers."""
@@ -201,7 +172,8 @@ class _Growing:
         known = state.outcome(question) if self.combinations else None
         if known is not None:
             return below(known, state)
-        node = self._node(question.column, question.border if isinstance(question, Above) else 0.0)
+        border = question.border if isinstance(question, Above) else 0.0
+        node = self.inner(question.column, border, missing_left=bool(self.nan_left[question.column]))
         if isinstance(question, Among):
             self.sets[node] = ~question.yes
         self.left[node] = below(False, state.after(question, False))

@@ -71,7 +71,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
     place = f"{model.place}:{model.line}"
     grower = Grower(predicates, width, place)
     walk = _Walk(grower, strategy, last == "returnLastPrediction")
-    return Grown(grower.nodes(lambda state: walk.begin(root, state)), frozenset(grower.unpredicted))
+    return Grown(grower.grown(lambda state: walk.begin(root, state)), frozenset(grower.unpredicted))
 
 
 def fields_inside(model: Element, fields: Fields) -> Fields:
@@ -217,7 +217,7 @@ def attribute_tree(characteristic: Element, fields: Fields) -> Grown:
 
         return grower.ask(predicates[number], state, lambda _: grower.leaf([points[number]]), false, false)
 
-    return Grown(grower.nodes(lambda state: ask(0, state)), frozenset(grower.unpredicted))
+    return Grown(grower.grown(lambda state: ask(0, state)), frozenset(grower.unpredicted))
 
 
 def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element]], place: str) -> Grown:
@@ -234,7 +234,7 @@ def category_term(field: Field, coefficients: Sequence[tuple[str, float, Element
 
         return grower.ask(tests[number], state, lambda _: grower.leaf([coefficients[number][1]]), false, false)
 
-    return Grown(grower.nodes(lambda state: ask(0, state)), frozenset(grower.unpredicted))
+    return Grown(grower.grown(lambda state: ask(0, state)), frozenset(grower.unpredicted))
 
 
 def numeric_term(field: Category | Bins, coefficient: float, at: Element) -> Grown:
@@ -256,4 +256,4 @@ def numeric_term(field: Category | Bins, coefficient: float, at: Element) -> Gro
 
         return grower.ask(tests[number], state, lambda _: grower.leaf([coefficient * values[number]]), false, false)
 
-    return Grown(grower.nodes(lambda state: ask(0, state)), frozenset(grower.unpredicted))
+    return Grown(grower.grown(lambda state: ask(0, state)), frozenset(grower.unpredicted))

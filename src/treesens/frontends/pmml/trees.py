@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treesens.errors import ModelError
 from treesens.frontends.additive import MAX_LEAVES
 from treesens.frontends.columns import Nodes
+from treesens.frontends.growing import Growing
 from treesens.frontends.pmml.predicates import Always, Joint, Outcome, Predicate, Test, Truth, outcome, tests_of
 
 
@@ -37,18 +37,12 @@ Then: TypeAlias = Callable[[State], int]
 """Makes what comes next for a state, and returns the number of its node."""
 
 
-class Grower:
+class Grower(Growing):
     """One binary tree while it grows; `width` values are at a leaf."""
 
     def __init__(self, predicates: Sequence[Predicate], width: int, place: str) -> None:
-        self.width, self.place = width, place
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.default_left: list[bool] = []
-        self.value: list[Sequence[float]] = []
-        self.sets: dict[int, NDArray[np.bool_]] = {}
+        super().__init__(width)
+        self.place = place
         self.cuts: dict[int, list[float]] = {}
         self.start: dict[int, Left] = {}
         tests = [test for predicate in predicates for test in tests_of(predicate)]
@@ -66,22 +60,13 @@ class Grower:
         self._runs: dict[int, list[tuple[int, int, Outcome]]] = {}
         self._truths: dict[int, tuple[Truth, ...]] = {}
 
-    def nodes(self, root: Then) -> Nodes:
+    def grown(self, root: Then) -> Nodes:
         """The tree whose root is made first."""
         try:
             root(self.start)
         except RecursionError:
             raise ModelError("the tree is too deep", place=self.place, remedy="use a smaller tree") from None
-        return Nodes(
-            tree_offset=np.array([0, len(self.left)]),
-            left=np.array(self.left, dtype=np.int64),
-            right=np.array(self.right, dtype=np.int64),
-            feature=np.array(self.feature, dtype=np.int64),
-            threshold=np.array(self.threshold, dtype=np.float64),
-            default_left=np.array(self.default_left, dtype=np.bool_),
-            leaf_value=np.array(self.value, dtype=np.float64).reshape(len(self.left), self.width),
-            left_sets=self.sets,
-        )
+        return self.nodes()
 
     def missing(self, state: State) -> set[int]:
         """The columns whose value is missing, or is a category that the file does not list."""
@@ -95,29 +80,18 @@ class Grower:
                 found.add(column)
         return found
 
-    def leaf(self, values: Sequence[float]) -> int:
-        node = self._node(-1, 0.0, missing_left=False)
-        self.value[node] = values
-        return node
-
     def no_prediction(self, state: State) -> int | None:
         """A leaf that no input with all its values reaches; None if some input with all its values does."""
         lost = self.missing(state)
         self.unpredicted |= lost
         return self.leaf([0.0] * self.width) if lost else None
 
-    def _node(self, feature: int, threshold: float, *, missing_left: bool) -> int:
-        if len(self.left) >= 2 * MAX_LEAVES:
+    def inner(self, feature: int, threshold: float, *, missing_left: bool) -> int:
+        if len(self) >= 2 * MAX_LEAVES:
             raise ModelError(
                 f"the tree has more than {MAX_LEAVES} leaves", place=self.place, remedy="use a smaller tree"
             )
-        self.left.append(-1)
-        self.right.append(-1)
-        self.feature.append(feature)
-        self.threshold.append(threshold)
-        self.default_left.append(missing_left)
-        self.value.append([0.0] * self.width)
-        return len(self.left) - 1
+        return super().inner(feature, threshold, missing_left=missing_left)
 
     def ask(self, predicate: Predicate, state: State, true: Then, false: Then, unknown: Then) -> int:
         """The node that goes on with what the predicate is."""
@@ -150,7 +124,9 @@ class Grower:
         column = test.column.index
         left = state[column]
         assert isinstance(left, frozenset)
-        truths = self._truths.setdefault(id(test), test.on_codes())
+        truths = self._truths.get(id(test))
+        if truths is None:
+            truths = self._truths[id(test)] = test.on_codes()
         parts: dict[int, tuple[Then, set[int]]] = {}
         for code in left:
             found = then[outcome(truths[code])]
@@ -161,7 +137,7 @@ class Grower:
         (first, mine), *others = parts
         if not others:
             return first({**state, column: mine})
-        node = self._node(column, 0.0, missing_left=codes in mine)
+        node = self.inner(column, 0.0, missing_left=codes in mine)
         self.sets[node] = np.array([code in mine for code in range(codes)])
         self.left[node] = first({**state, column: mine})
         self.right[node] = self._split_codes(column, codes, others, state)
@@ -194,7 +170,7 @@ class Grower:
             return then({**state, column: Interval(first, last, missing is not None)})
         if len(runs) == 1 or (missing is not None and all(missing is not then for _, _, then in runs)):
             # No number lies below -infinity: missing values alone go left.
-            node = self._node(column, -math.inf, missing_left=True)
+            node = self.inner(column, -math.inf, missing_left=True)
             assert missing is not None
             self.left[node] = missing({**state, column: Interval(0, -1, True)})
             self.right[node] = self._split_number(column, runs, None, state)
@@ -202,7 +178,7 @@ class Grower:
         half = len(runs) // 2
         low, high = runs[:half], runs[half:]
         with_low = missing is not None and any(missing is then for _, _, then in low)
-        node = self._node(column, self.cuts[column][high[0][0] - 1], missing_left=with_low)
+        node = self.inner(column, self.cuts[column][high[0][0] - 1], missing_left=with_low)
         self.left[node] = self._split_number(column, low, missing if with_low else None, state)
         self.right[node] = self._split_number(column, high, None if with_low else missing, state)
         return node

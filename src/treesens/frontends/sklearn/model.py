@@ -124,9 +124,14 @@ def _task(classes: tuple[str | int, ...]) -> Task:
 
 
 def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
-    """Decision trees and forests: the mean of leaf values, which for classifiers are probabilities per class."""
+    """Decision trees and forests."""
     nodes = stack_trees([tree_nodes(tree, place) for tree in trees])
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
+    return _mean(estimator, nodes, classes, lambda e, x: e.apply(x), place)
+
+
+def _mean(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], leaf_ids: Call, place: str) -> Read:
+    """The mean of leaf values, which for classifiers are probabilities per class."""
     call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
     return Read(
         nodes=nodes,
@@ -135,8 +140,8 @@ def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
         task=_task(classes),
         link=Link.IDENTITY,
         margins=call,
-        leaf_ids=lambda e, x: e.apply(x),
-        average=len(trees),
+        leaf_ids=leaf_ids,
+        average=len(nodes.tree_offset) - 1,
         classes=classes,
     )
 
@@ -160,20 +165,9 @@ def _bagging(estimator: Any, place: str) -> Read:
         )
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
-    members = list(zip(estimator.estimators_, columns, strict=True))
+    members = zip(estimator.estimators_, columns, strict=True)
     nodes = stack_trees([member_nodes(tree, used, len(classes), place) for tree, used in members])
-    call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
-    return Read(
-        nodes=nodes,
-        features=feature_tuple(names_of(estimator), place),
-        outputs=nodes.leaf_value.shape[1],
-        task=_task(classes),
-        link=Link.IDENTITY,
-        margins=call,
-        leaf_ids=_bagged_leaves,
-        average=len(members),
-        classes=classes,
-    )
+    return _mean(estimator, nodes, classes, _bagged_leaves, place)
 
 
 def _bagged_leaves(estimator: Any, x: Any) -> NDArray[Any]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.bisection import largest_true
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.monotone import largest_true
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
