@@ -43,3 +43,15 @@ def test_copies_tell_all_noise_tells_nothing_and_the_label_is_left_out() -> None
     assert found[0].told == pytest.approx(1.0, abs=1e-3)
     assert 0.02 < found[1].told < 0.6
     assert proxies(read_table(frame), "one") == []
+
+
+def test_columns_of_many_texts_and_of_infinities_need_no_table_of_all_pairs() -> None:
+    """100,000 names beside 100,000 others: a table of all pairs would take 80 GB."""
+    rows = 100_000
+    names = [f"n{i}" for i in range(rows)]
+    beyond = np.arange(rows, dtype=float)
+    beyond[:60_000:2], beyond[1:60_000:2] = np.inf, -np.inf
+    frame = pd.DataFrame({"name": names, "other": names[::-1], "beyond": beyond, "sex": np.arange(rows) % 2})
+    table = read_table(frame)
+    assert [one.feature for one in proxies(table, "name")] == []  # all of it could be chance
+    assert [(one.feature, round(one.told, 3)) for one in proxies(table, "sex")] == [("beyond", 0.6)]

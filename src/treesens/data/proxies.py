@@ -35,7 +35,7 @@ def proxies(table: Table, of: str) -> list[Proxy]:
     target = _codes(table.columns[of])
     found = []
     for name in table.inputs:
-        if name != of:
+        if name != of and not _is_identifier(table.columns[name]):
             check_in()
             found.append(Proxy(of, name, uncertainty_coefficient(target, _codes(table.columns[name]))))
     return sorted((one for one in found if one.told >= LEAST), key=lambda one: -one.told)[:MOST]
@@ -44,17 +44,23 @@ def proxies(table: Table, of: str) -> list[Proxy]:
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
     """The part of the entropy of `target` that `column` tells, both int64[rows] codes from 0; in [0, 1]."""
     rows, width = len(target), int(column.max(initial=0)) + 1
-    joint = np.bincount(target * width + column, minlength=(int(target.max(initial=0)) + 1) * width)
-    h_target, h_column, h_joint = (
-        _entropy(np.bincount(x) if x is not joint else joint) for x in (target, column, joint)
+    # Pairs that occur, and not all that could: two columns of many texts have billions of those.
+    of_target, of_column, of_both = (
+        np.unique(codes, return_counts=True)[1] for codes in (target, column, target * width + column)
     )
-    filled = [int(np.count_nonzero(np.bincount(x))) for x in (target, column)]
-    chance = (filled[0] - 1) * (filled[1] - 1) / (2 * rows)
-    return float(np.clip((h_target + h_column - h_joint - chance) / h_target, 0.0, 1.0)) if h_target > 0 else 0.0
+    h_target = _entropy(of_target)
+    chance = (len(of_target) - 1) * (len(of_column) - 1) / (2 * rows)
+    told = h_target + _entropy(of_column) - _entropy(of_both) - chance
+    return float(np.clip(told / h_target, 0.0, 1.0)) if h_target > 0 else 0.0
+
+
+def _is_identifier(column: Column) -> bool:
+    """Whether a column has a text for fewer than five rows each: too few to tell what is chance (Cochran 1954)."""
+    return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
 
 
 def _entropy(counts: Int64Array) -> float:
-    part = counts[counts > 0] / counts.sum()
+    part = counts / counts.sum()
     return float(-(part * np.log(part)).sum())
 
 
@@ -66,7 +72,9 @@ def _codes(column: Column) -> Int64Array:
     absent = np.isnan(column)
     values = np.unique(column[~absent])
     if len(values) > 2 * BINS:
-        values = np.unique(np.quantile(column[~absent], np.linspace(0, 1, BINS + 1)[:-1]))
+        # Each end is a number of the column: between infinities there is none.
+        ends = np.linspace(0, 1, BINS + 1)[:-1]
+        values = np.unique(np.quantile(column[~absent], ends, method="inverted_cdf"))
     codes = np.searchsorted(values, column, side="right").astype(np.int64)
     codes[absent] = len(values) + 1
     return codes

@@ -115,5 +115,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         say_wrapped(f"{gap}: {question}")
     for proxy in facts.get("meaning", {}).get("proxies", ()):
         say_wrapped(f"proxy: {proxy_words(proxy)}")
+    for note in facts.get("meaning", {}).get("notes", ()):
+        say_wrapped(f"note: {note}")
     if facts["interrupted"]:
         console.print("interrupted: what is missing was not asked")

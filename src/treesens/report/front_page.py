@@ -129,7 +129,8 @@ def proxies(facts: Record) -> list[str]:
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
         swing = "not used" if not proxy["max_swing"] else f"swing {proxy['max_swing']:.3g}"
         found.setdefault(proxy["of"], []).append(f"{proxy['feature']} ({100 * proxy['told']:.0f} %, {swing})")
-    return [f"{of}: {', '.join(carriers)}" for of, carriers in found.items()]
+    notes = (facts.get("meaning") or {}).get("notes", ())
+    return [*(f"{of}: {', '.join(carriers)}" for of, carriers in found.items()), *notes]
 
 
 def grouped_methods(groups: Sequence[Mapping[str, Any]], method: Any) -> list[tuple[str, str, list[str]]]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import treesens
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.query.query import Query
-from treesens.data.proxies import proxies
+from treesens.data.proxies import Proxy, proxies
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.records.domains import domain_records, rule_records
 from treesens.records.plain import SCHEMA_VERSION
+from treesens.solve.afterwards import answered
+
+_PROXIES = 5.0
+"""Seconds for the proxies of one protected feature, which come after all answers."""
 
 
 @dataclass
@@ -81,13 +88,27 @@ def _meaning(found: Audit) -> dict[str, Any]:
     for record in found.records:
         if len(record["varied"]) == 1:
             swings[record["varied"][0]] = max(record["max_swing"] or 0.0, swings.get(record["varied"][0], 0.0))
+    lost: list[str] = []
+
+    def carriers(name: str) -> list[Proxy]:
+        try:
+            with working_within(Budget.of(_PROXIES)):
+                return proxies(found.table, name)
+        except OutOfTime:
+            return without(f"the proxies of {name} were not found in {_PROXIES:g} s")
+
+    def without(reason: str) -> list[Proxy]:
+        lost.append(reason)
+        return []
+
     carried = [
         {"of": one.of, "feature": one.feature, "told": round(one.told, 4), "max_swing": swings.get(one.feature)}
         for name in meaning.protected
         if name in found.table
-        for one in proxies(found.table, name)
+        for one in answered(f"the proxies of {name}", partial(carriers, name), without)
     ]
     return {
+        **({"notes": lost} if lost else {}),
         "protected": list(meaning.protected),
         "proxies": carried,
         "classes": dict(meaning.classes),

@@ -191,8 +191,11 @@ class ProxyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
-    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for."""
+    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for.
+    `notes` say why proxies are missing.
+    """
 
+    notes: list[str] | Absent = ABSENT
     protected: list[str]
     proxies: list[ProxyRecord]
     classes: dict[str, str]
