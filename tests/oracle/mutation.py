@@ -15,3 +15,5 @@ class Mutation:
     replacement: str
     study: bool = False
     """Whether studies are to find it, and no questions."""
+    test: str = ""
+    """A file of tests that is asked before the oracle, for errors that need inputs which are hardly ever drawn."""
