@@ -11,7 +11,7 @@ import pytest
 import treesens as ts
 from tests.commands.conftest import Ran, treesens
 from tests.studies.whole_numbers import xgboost_of_whole_numbers
-from treesens.report.changes import change_words, equal_words, value_words
+from treesens.report.changes import Names, change_words, equal_words, value_words
 
 __all__ = ["treesens"]
 
@@ -88,3 +88,19 @@ def test_models_and_questions_are_tables_in_a_notebook(answer: Any) -> None:
     for words in ("<b>equal</b>", "0 of 240 rows change", "stays"):
         assert words in shown
     assert "known well enough" in ts.count(model, frame, vary="f0", gap=0.1)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("scores", "at_half", "told"),
+    [
+        (({"prob": 0.653}, {"prob": 0.324}), True, "refused 0.347 → granted 0.676"),
+        # A tie is the library's to decide, and a cut-off elsewhere is not 1/2.
+        (({"prob": 0.5}, {"prob": 0.324}), True, "prob 0.5 → 0.324"),
+        (({"prob": 0.653}, {"prob": 0.324}), False, "prob 0.653 → 0.324"),
+        (({"prob": 0.653, "class": "0"}, {"prob": 0.724, "class": "1"}), False, "granted 0.347 → refused 0.276"),
+    ],
+)
+def test_a_class_is_named_only_if_the_library_predicts_it(scores: Any, at_half: bool, told: str) -> None:
+    names = Names(("0", "1"), {"0": "granted", "1": "refused"}, "0", at_half)
+    record = {"points": {"a": {"x": 1}, "b": {"x": 2}}, "scores": dict(zip("ab", scores, strict=True))}
+    assert change_words(record, None, names).startswith(f"x 1 → 2: {told}")

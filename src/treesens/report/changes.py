@@ -13,23 +13,29 @@ from treesens.frontends.base import LoadedModel
 from treesens.values.witness import Witness
 from treesens.visible import visible
 
+_CLEAR = 1e-6
+"""A probability that is nearer to 1/2 does not tell the class: the library's rounding, or its rule for ties, does."""
 _MOST = 6
 """Changed features that a sentence names."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The labels of a model's classes, what people call them, and the label of the class that they wish for."""
+    """The labels of a model's classes, what people call them, and the label of the class that they wish for. `at_half`: of two
+    classes the second is predicted above a probability of 1/2.
+    """
 
     labels: tuple[str, ...] = ()
     classes: Mapping[str, str] = field(default_factory=dict)
     favourable: str | None = None
+    at_half: bool = True
 
     @classmethod
     def of(cls, model: LoadedModel) -> Names:
         """Those of a model."""
-        meaning = model.meaning
-        return cls(tuple(map(str, model.ensemble.classes)), meaning.classes, meaning.favourable)
+        meaning, e = model.meaning, model.ensemble
+        at_half = e.cutoff is None and e.decides_at is None
+        return cls(tuple(map(str, e.classes)), meaning.classes, meaning.favourable, at_half)
 
     def name_of(self, label: object) -> str:
         """What a class is called; its label if nobody has named it."""
@@ -77,8 +83,9 @@ def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
     for score in scores.values():
         prob, label = score.get("prob"), score.get("class")
         if isinstance(prob, float) and len(labels) == 2:
+            if label is None and names.at_half and abs(prob - 0.5) > _CLEAR:
+                label = labels[prob > 0.5]
             prob = {labels[0]: 1.0 - prob, labels[1]: prob}
-            label = labels[prob[labels[1]] >= 0.5] if label is None else label
         if label is None:
             return ""
         shown = prob.get(meaning.favourable or str(label)) if isinstance(prob, Mapping) else None

@@ -43,7 +43,8 @@ def names_of(facts: Record) -> Names:
     """What the classes of the audited model are called."""
     meaning = facts.get("meaning") or {}
     labels = tuple(map(str, facts["model"].get("classes", ())))
-    return Names(labels, meaning.get("classes", {}), meaning.get("favourable"))
+    at_half = facts["model"].get("cutoff") is None
+    return Names(labels, meaning.get("classes", {}), meaning.get("favourable"), at_half)
 
 
 def in_names(words: str, names: Names) -> str:
