@@ -20,12 +20,14 @@ from treesens.data.flips import flips
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
-    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change.
+    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change. `swept` bool[features] are the
+    features whose rises are known.
     """
 
     rises: Int64Array
     cells: Int32Array
     reached: BoolArray
+    swept: BoolArray
     unit: float
 
 
@@ -42,12 +44,13 @@ def sweep_denials(
     score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
 
     This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
-    for count as those that raise nothing.
+    for come last, and their rises are not known.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
+    swept = np.zeros(features, dtype=np.bool_)
     if not count:
-        return Sweep(rises, cells, reached, 1.0)
+        return Sweep(rises, cells, reached, swept, 1.0)
     output, sign, least = _goal(query, favourable)
     first = flips(model, cells, [0], legal, output=output)
     own = sign * first.own
@@ -63,6 +66,7 @@ def sweep_denials(
             cell = (found.highest_cells if sign > 0 else found.lowest_cells)[:, 0]
             if step == 0:
                 rises[open_rows, f] = np.maximum(0, high - own[open_rows])
+                swept[f] = True
             better = high > best
             best[better], where[better], chosen[better] = high[better], cell[better], f
         moved = chosen >= 0
@@ -72,7 +76,7 @@ def sweep_denials(
         open_rows = open_rows[moved & ~reached[open_rows]]
         if not len(open_rows):
             break
-    return Sweep(rises, cells, reached, Unit(first.shift).nearest(1) / model.ensemble.average)
+    return Sweep(rises, cells, reached, swept, Unit(first.shift).nearest(1) / model.ensemble.average)
 
 
 def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:

@@ -247,7 +247,7 @@ class _Denials:
             phrase=self.words[name].phrase,
             value=self._label(feature, float(self.rows[self.denied[place], feature])),
             instead=None if witness is None else self._label(feature, float(witness.values[0][feature])),
-            rise=float(self.sweep.rises[place, feature]) * self.sweep.unit,
+            rise=float(self.sweep.rises[place, feature]) * self.sweep.unit if self.sweep.swept[feature] else None,
         )
 
     def _label(self, feature: int, value: float) -> Any:

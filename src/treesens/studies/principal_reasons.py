@@ -64,7 +64,7 @@ class ReasonOptions:
 @dataclass(frozen=True, kw_only=True)
 class PrincipalReason:
     """One reason: the value of the row, and another one: with it and those of the other reasons the decision is favourable.
-    `rise` is by how much the score could rise if this feature alone changed.
+    `rise` is by how much the score could rise if this feature alone changed; None if there was no time to find out.
     """
 
     feature: str
@@ -72,7 +72,7 @@ class PrincipalReason:
     phrase: str
     value: Value
     instead: Value
-    rise: float
+    rise: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
