@@ -101,12 +101,16 @@ def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
     found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
     if not found:
         return []
-    percent = found[0]["typical"]["percent"]
+    only = f"only typical inputs count ({found[0]['typical']['percent']:g} %)"
     stays, gone, unknown = (sum(r["typical"]["verdict"] == v for r in found) for v in ("found", "none", "unknown"))
-    return [
-        f"If only typical inputs count ({percent:g} %), of {len(found)} findings at {gap} {stays} stay, {gone} are proved to "
-        f"have no pair, and {unknown} are undecided."
-    ]
+    if stays == len(found):
+        all_of_them = "the finding" if stays == 1 else f"all {stays} findings"
+        return [f"If {only}, {all_of_them} at {gap} {'stays' if stays == 1 else 'stay'}."]
+    left = [f"{stays} of {len(found)} findings at {gap} {'stays' if stays == 1 else 'stay'}"] if stays else []
+    left += [f"{gone} {'has' if gone == 1 else 'have'} no pair any more (proved)"] if gone else []
+    left += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+    of_all = "" if stays else f" of {len(found)} findings at {gap}:"
+    return [f"If {only},{of_all} {', '.join(left)}."]
 
 
 def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
