@@ -47,11 +47,11 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
-        if other:
-            lines.append(
-                f"Of the others at {gap}, {found} change it for some other input of the domain, {none} are proved to change "
-                f"it for none, and {unknown} are undecided."
-            )
+        parts = [f"{found} {'changes' if found == 1 else 'change'} it for an input that is no row"] if found else []
+        parts += [f"{none} {'is' if none == 1 else 'are'} proved to change it for no input"] if none else []
+        parts += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+        if parts:
+            lines.append(f"Of the others at {gap}, {', '.join(parts)}.")
         lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
     swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
     if swings:

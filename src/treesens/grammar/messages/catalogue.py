@@ -340,7 +340,7 @@ E406 columns under the names of features
   the library has changed the names of the columns it was trained on
   rename the columns if the note is unwanted
 E408 numbers where the model names categories
-  the model stores categories by code, and a table without names is read as these codes; another order of codes means other inputs
+  a model stores categories by code, and numbers in a table are read as these; another order of codes means other inputs
   write the names of the categories in the table
 E409 features without a domain
   a table has the columns of these features, and nothing says that answers look like its rows
