@@ -153,8 +153,8 @@ STUDIES = (
         r"share = Fraction\(number, len\(rows\)\)", "share = Fraction(number, max(1, len(rows) - 1))", True,
     ),
     Mutation(
-        "reasons: what can be left out stays", "studies/denials.py",
-        r"            if better is not None:\n                freed", "            if False and better is not None:\n                freed", True,
+        "reasons: one feature fewer may suffice", "studies/denials.py",
+        r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
     ),
     Mutation(
         "learn: a row more supports", "studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
