@@ -81,6 +81,7 @@ def _tellable(distinct: Column) -> bool:
         narrow = distinct.astype(np.float32)
     return bool(np.isfinite(narrow).all()) and len(np.unique(narrow)) == len(distinct)
 
+
 _DECIMALS = 4
 """Digits after the point of amounts and rates that people write."""
 
