@@ -51,7 +51,7 @@ class Statement:
 
 def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement:
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
-    models = [_model_file(m.ensemble) for m in query.models]
+    models = [model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
     kept = [c for c in _flat(with_known(query).constraints) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
@@ -83,7 +83,7 @@ def _names(query: q.Query) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
+def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
     """What a statement says of a model, and the content of the file that it names."""
     name, data = ensemble.source.format, _original(ensemble)
     if data is None:
