@@ -14,7 +14,7 @@ from typing import Any
 from treesens.binder.ladders import distance_to_row
 from treesens.certificates.cases import MOST, cases_of
 from treesens.certificates.produce import Certificate, beyond, existence, refutation
-from treesens.certificates.statement import NoCertificate
+from treesens.certificates.statement import NoCertificate, model_file
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, NearestRows, Objective, Query
@@ -138,15 +138,25 @@ def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certif
 
 def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
     """Writes a certificate under a name of its question and its content."""
-    packed = made.packed()
+    one = _written(claim, made.packed(), folder, name)
+    write_trees(zip(made.document["statement"]["models"], made.files, strict=True), folder)
+    left_out = tuple(made.document["about"]["left_out"])
+    return replace(one, produced_in=made.produced_in, checked_in=made.checked_in, left_out=left_out)
+
+
+def written_packed(packed: bytes, query: Query, folder: Path) -> Certified:
+    """Writes a certificate of a question that another process has made."""
+    write_trees((model_file(model.ensemble) for model in query.models), folder)
+    return _written("none", packed, folder, query.name)
+
+
+def _written(claim: str, packed: bytes, folder: Path, name: str) -> Certified:
     digest = hashlib.sha256(packed).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
     path = folder / f"{plain}.{claim}.{digest[:12]}{SUFFIX}"
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
-    write_trees(zip(made.document["statement"]["models"], made.files, strict=True), folder)
-    left_out = tuple(made.document["about"]["left_out"])
-    return Certified(claim, str(path), digest, len(packed), made.produced_in, made.checked_in, left_out=left_out)
+    return Certified(claim, str(path), digest, len(packed))
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:

@@ -99,7 +99,7 @@ def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate
     return refutation(*beyond(query, limit), seconds=seconds)
 
 
-def beyond(query: q.Query, limit: float) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
+def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
     """The question about answers whose objective is beyond a limit, and the row that says so. Raises NoCertificate."""
     goal = query.objective
     if goal is None or goal.nearest is not None:

@@ -164,7 +164,7 @@ class _Writer:
         contents = {stated["sha256"]: data for stated, data in files.values()}
         try:
             checker.check_manifest(self._manifest([("", text)]))
-            checker.together(text, self.texts, lambda stated: read_stated(contents[stated["sha256"]], stated))
+            checker.together(text, self.texts, lambda stated: _model(contents, stated))
         except checker.Rejected as reason:
             raise NoCertificate(f"the checker does not accept it: {reason}") from None
         self.found.accepted += 1
@@ -213,3 +213,10 @@ class _Writer:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.found.path, text)
         return self.found
+
+
+def _model(contents: dict[str, bytes], stated: dict[str, Any]) -> Any:
+    content = contents.get(stated["sha256"])
+    if content is None:
+        raise NoCertificate("a part is about another model file")
+    return read_stated(content, stated)

@@ -118,7 +118,7 @@ def with_certificates(query: Query, result: Result, options: Options) -> Result:
     if options.certificates is None:
         return result
     done = afterwards(result, "certificate", partial(_certified, query, result, options))
-    return _with_nothing_else(done) if options.require_certificate else done
+    return with_nothing_else(done) if options.require_certificate else done
 
 
 def _certified(query: Query, result: Result, options: Options) -> Result:
@@ -138,7 +138,7 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
     return replace(result, certificates=made.certified())
 
 
-def _with_nothing_else(result: Result) -> Result:
+def with_nothing_else(result: Result) -> Result:
     """The result without what rests on a proof that has no accepted certificate."""
     made = result.certificates
     missing = next((c.reason for c in made if not c.path), "" if made else "making it failed")

@@ -254,7 +254,7 @@ def cover(tree, part, models_of):
             leaves.append((part(node), path))
             continue
         p, f, low, high, left, right = listed(node, "a cut", (6,))
-        cuts.append((low, high))
+        cuts.append((p, f, low, high))
         stack += [(right, (*path, [p, f, high])), (left, (*path, [p, f, low]))]
     bases = []
     for certificate, path in leaves:
@@ -264,20 +264,24 @@ def cover(tree, part, models_of):
         require(count >= 0 and stated["domain"][count:] == [*path], "a part is about other cells than its place says")
         bases.append({**stated, "domain": stated["domain"][:count]})
     require(all(base == bases[0] for base in bases), "parts of a claim differ in what they should have in common")
-    number = models_of(bases[0]["models"][0]).number
-    for low, high in cuts:
-        check_cut(low, high, number)
+    model = models_of(bases[0]["models"][0])
+    for p, f, low, high in cuts:
+        mine = [allowed for q, g, allowed in bases[0]["domain"] if (q, g) == (p, f)]
+        never_missing = not mine or any(allowed.get("missing", False) is False for allowed in mine)
+        check_cut(low, high, model.number, f in model.categories, never_missing)
     return [
         f"{len(leaves)} parts cover a whole: no inputs satisfy what they have in common, without the sets that part them"
     ]
 
 
-def check_cut(low, high, kind):
+def check_cut(low, high, kind, codes, never_missing):
     """Two sets that hold every value together: up to a float, and from the next one on; a missing value is in one of them."""
     for side in (low, high):
         parts(side, {"runs"}, "a side of a cut", ["missing"])
         require(len(side["runs"]) == 1, "a side of a cut is no run")
-    require(low.get("missing", False) is True or high.get("missing", False) is True, "a cut loses the missing value")
+    kept = low.get("missing", False) is True or high.get("missing", False) is True
+    require(kept or never_missing, "a cut loses the missing value")
     (first, end), (start, last) = low["runs"][0], high["runs"][0]
-    require(first is None and last is None and None not in (end, start), "a cut loses an end")
-    require(start <= step(end, 1, kind), "a cut loses the values in the middle")
+    require(first is None or (codes and first == 0), "a cut loses the least values")
+    require(last is None and None not in (end, start), "a cut loses the greatest values")
+    require(start <= (end + 1 if codes else step(end, 1, kind)), "a cut loses the values in the middle")
