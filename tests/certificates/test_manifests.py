@@ -263,7 +263,7 @@ NEXT = float(np.nextafter(np.float32(0.5), np.float32(1)))
             True,
         ),
         ({"runs": [[None, 0.5]], "missing": True}, {"runs": [[0.5000002, None]]}, False),
-        ({"runs": [[None, 0.5]]}, {"runs": [[0.5, None]]}, False),
+        ({"runs": [[None, 0.5]]}, {"runs": [[0.5, None]]}, True),  # f0 is never missing
         ({"runs": [[0.0, 0.5]], "missing": True}, {"runs": [[0.5, None]]}, False),
         ({"runs": [[None, 0.5]], "missing": True}, {"runs": [[0.5, 1.0]]}, False),
         ({"values": [0.5], "missing": True}, {"runs": [[0.5, None]]}, False),
@@ -287,3 +287,20 @@ def test_parts_cover_a_whole_only_without_a_hole(
     for tree in ([0, 1, low, high, 0, 1], [0, 0, low, high, 1, 0], [0, 0, low, high, 0, 0]):
         with pytest.raises(checker.Rejected):
             follows({"kind": "cover", "tree": tree}, parts, folder)
+
+
+def test_a_cut_that_loses_a_missing_value_is_rejected(made: Callable[[str], Path], folder: Path) -> None:
+    """It may do so only if the domain of the whole has none."""
+    path = made("audit")
+    manifest = json.loads(path.read_text())
+    one = next(c for c in certificates_of(path, manifest) if c["claim"] == "none")
+    low, high = {"runs": [[None, 0.5]]}, {"runs": [[0.5, None]]}
+    claim = {"kind": "cover", "tree": [0, 0, low, high, 0, 1]}
+    parts = [copy.deepcopy(one), copy.deepcopy(one)]
+    for part, side in zip(parts, (low, high), strict=True):
+        for place in part["statement"]["domain"]:
+            if place[:2] == [0, 0]:
+                place[2]["missing"] = True
+        part["statement"]["domain"].append([0, 0, side])
+    with pytest.raises(checker.Rejected, match="loses the missing value"):
+        follows(claim, parts, folder)

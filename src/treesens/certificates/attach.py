@@ -20,10 +20,12 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, NearestRows, Objective, Query
 from treesens.compiler.result import Certified, Proof, Result, Verdict
 from treesens.errors import told
+from treesens.values.witness import Witness
 
 SUFFIX, TREES = ".cert.xz", ".trees.json"
 Refuted = tuple[Query, tuple[AtLeast, ...]]
 """A question, and rows beside it, that have no answer together."""
+Existing = Callable[[Query, Witness], Certificate]
 
 
 def certified(query: Query, result: Result, folder: Path, *, seconds: float) -> Result:
@@ -40,7 +42,7 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float) -> 
         )
     witness = result.witness
     if result.verdict is Verdict.FOUND and witness is not None:
-        claims.append(attempt("found", folder, query, lambda: existence(query, witness)))
+        claims.append(certified_found(query, witness, folder))
     goal, reached = query.objective, result.objective
     if goal is not None and reached is not None and reached.bound is not None:
         claims += certified_bound(query, form_limit(goal, reached.bound), folder, seconds=seconds)
@@ -50,6 +52,19 @@ def certified(query: Query, result: Result, folder: Path, *, seconds: float) -> 
 def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
     """A certificate that no pair exceeds a gap."""
     return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), seconds=seconds))
+
+
+def certified_found(query: Query, witness: Witness, folder: Path, make: Existing = existence) -> Certified:
+    """A certificate of an answer, or of the case of the question that it is in."""
+    one = attempt("found", folder, query, lambda: make(query, witness))
+    if one.path:
+        return one
+    for case, _ in _cases(lambda: (query, ())):
+        asked = replace(case, objective=query.objective)
+        made = attempt("found", folder, case, partial(make, asked, witness))
+        if made.path:
+            return made
+    return one
 
 
 def certified_none(query: Query, folder: Path, *, seconds: float) -> list[Certified]:

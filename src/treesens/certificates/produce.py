@@ -89,7 +89,7 @@ def existence(query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (
     start = time.perf_counter()
     statement = statement_of(query, extra)
     if statement.left_out:
-        raise NoCertificate(f"the format cannot say {' or '.join(statement.left_out)}")
+        raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(statement.left_out))}")
     values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
     return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 

@@ -57,7 +57,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
     models = [model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
-    kept = [c for c in _flat(with_known(query).constraints) if parts.add(c)]
+    kept = [_as_stated(c) for c in _flat(with_known(query).constraints) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
         parts.left_out.append("cavities of which there is no list")
     for row in extra:
@@ -278,6 +278,17 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
     if same and constraint.low is not None and constraint.low >= 0:
         orders.append([constraint.right, constraint.left, constraint.feature])
     return orders
+
+
+def _as_stated(constraint: q.Constraint) -> q.Constraint:
+    """A constraint without what the statement leaves out of it: of a relation between values its orders are left."""
+    if isinstance(constraint, ValueSum) and not _is_order(constraint):
+        return replace(constraint, limit=Fraction(0), strict=False)
+    if isinstance(constraint, q.Difference) and not _is_order(constraint):
+        high = Fraction(0) if constraint.high is not None and constraint.high <= 0 else None
+        low = Fraction(0) if constraint.low is not None and constraint.low >= 0 else None
+        return replace(constraint, low=low, high=high, low_strict=False, high_strict=False)
+    return constraint
 
 
 def _is_order(constraint: q.Difference | ValueSum) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import treesens.certificates.treesens_verify as checker
-from treesens.certificates.attach import attempt, certified_bound, certified_none, write_trees
+from treesens.certificates.attach import certified_bound, certified_found, certified_none, write_trees
 from treesens.certificates.produce import existence, reached, read_stated
 from treesens.certificates.statement import NoCertificate, model_file
 from treesens.compiler.base.files import write_atomically
@@ -49,7 +49,7 @@ def not_beyond(query: Query, limit: float) -> Part:
 def having(query: Query, witness: Witness) -> Part:
     """That a question has this answer; with an objective, that its value is reached."""
     make = existence if query.objective is None else reached
-    return Part(query, lambda folder, _: [attempt("found", folder, query, lambda: make(query, witness))])
+    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make)])
 
 
 def known(query: Query, *made: Certified) -> Part:
