@@ -243,6 +243,12 @@ PROOFS = (
 ALL = (*MUTATIONS, *STUDIES, *READERS, *PROOFS, *ENGINE_MUTATIONS)
 
 
+def source_of(mutation: Mutation) -> Path:
+    """The file that an error is planted in."""
+    inside = Path(mutation.file)
+    return CHECKER / inside.name if inside.parent.name == CHECKER.name else SOURCES / inside
+
+
 def mutate(mutation: Mutation, folder: Path) -> None:
     """A copy of the package in `folder` with the error in it."""
     copy = folder / "treesens"

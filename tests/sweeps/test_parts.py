@@ -224,6 +224,27 @@ def test_what_is_asked_in_one_process(folder: Path) -> None:
     assert can_be_parted(one.question) == ""
 
 
+def test_what_is_left_open_is_no_answer(folder: Path) -> None:
+    """Stopped when some parts are closed and others are open: no `none`, and no bound."""
+    for kind in ("none", "largest"):
+        stop = threading.Event()
+        one = search(kind, folder)
+        take_in = one._take_in
+
+        def few(
+            outcome: object, one: Coordinator = one, take_in: object = take_in, stop: threading.Event = stop
+        ) -> None:
+            take_in(outcome)  # type: ignore[operator]
+            if one.known.closed:
+                stop.set()
+
+        one._take_in = few  # type: ignore[method-assign]
+        result = one.run(Budget.of(60, stop))
+        assert one.known.closed
+        assert result.verdict is not Verdict.NONE
+        assert result.objective is None or result.objective.bound is None
+
+
 def test_no_time_is_no_answer(folder: Path) -> None:
     result = search("none", folder).run(Budget.of(0.0))
     assert result.verdict is Verdict.UNKNOWN
