@@ -35,11 +35,13 @@ STUDIES = {
     "rows": "check rows.sens",
     "top": "check top.sens",
     "explain": "check explain.sens",
+    "smallest": "check smallest.sens",
 }
 FILES = {
     "rows": "query q: count rows of d as a, b in m such that a = b except f0; margin(a) - margin(b) >= 0.3",
     "top": "query q: find a in m such that a.f0 <= 1 maximize margin(a) top 3",
     "explain": "query q: explain row 1 of d in m",
+    "smallest": "query q: explain row 1 of d in m smallest",
 }
 Manifest = dict[str, Any]
 
@@ -106,22 +108,32 @@ def follows(claim: Manifest, certificates: list[dict[str, Any]], folder: Path) -
     return checker.together(claim, certificates, lambda stated: checker.core.model_of(stated, data))
 
 
-def test_sets_are_those_of_brute_force(made: Callable[[str], Path], folder: Path) -> None:
-    """By XGBoost on a value in every box between two thresholds, within the ranges of the table."""
-    booster = xgboost.Booster(model_file=folder / "m.json")
+def values_of(booster: xgboost.Booster) -> list[list[float]]:
+    """A value in every box between two thresholds, within the ranges of the table."""
     cuts: list[set[float]] = [set(), set(), set()]
     for tree in booster.trees_to_dataframe().itertuples():
         if tree.Feature != "Leaf":
             cuts[int(tree.Feature[1:])].add(float(np.float32(tree.Split)))
     ends = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]])
-    values = [
+    return [
         [x for x in sorted({low, high, *cut}) if low <= x <= high]
         for cut, low, high in zip(cuts, ends.min(axis=0), ends.max(axis=0), strict=True)
     ]
-    points = np.array(list(itertools.product(*values)), np.float32)
-    scores = booster.predict(xgboost.DMatrix(points), output_margin=True)
+
+
+def scored(booster: xgboost.Booster) -> tuple[np.ndarray, np.ndarray]:
+    """All combinations of such values, and what XGBoost says of them."""
+    points = np.array(list(itertools.product(*values_of(booster))), np.float32)
+    return points, booster.predict(xgboost.DMatrix(points), output_margin=True)
+
+
+SUBSETS = list(itertools.chain.from_iterable(itertools.combinations(range(3), size) for size in range(4)))
+
+
+def test_sets_are_those_of_brute_force(made: Callable[[str], Path], folder: Path) -> None:
+    points, scores = scored(xgboost.Booster(model_file=folder / "m.json"))
     flipping = []
-    for free in itertools.chain.from_iterable(itertools.combinations(range(3), size) for size in range(4)):
+    for free in SUBSETS:
         kept = [f for f in range(3) if f not in free]
         groups: dict[tuple[float, ...], list[float]] = {}
         for point, score in zip(points, scores, strict=True):
@@ -133,6 +145,42 @@ def test_sets_are_those_of_brute_force(made: Callable[[str], Path], folder: Path
     manifest = json.loads(path.read_text())
     shown = [set(one["statement"]["same_except"]) for one in certificates_of(path, manifest) if one["claim"] == "found"]
     assert sorted(map(sorted, shown)) == sorted(map(sorted, least))
+
+
+def test_smallest_reasons_are_those_of_brute_force(tmp_path: Path) -> None:
+    """The sizes of the reasons of all rows; what shows that a reason is minimal does not always show that it is smallest."""
+    booster = train(1, tmp_path / "m.json", trees=6, depth=3)
+    (tmp_path / "d.csv").write_text(ROWS)
+    points, scores = scored(booster)
+    rows = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]], np.float32)
+    positive = booster.predict(xgboost.DMatrix(rows), output_margin=True) > 0
+    asked = ["why", "m.json", "--data", "d.csv", "--smallest", "-q", "--require-certificate", "--certificate"]
+    words = [str(tmp_path / word) if word.endswith((".json", ".csv")) else word for word in asked]
+    done = CliRunner().invoke(group, [*words, str(tmp_path / "out")], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    (path,) = (tmp_path / "out").glob("*.manifest.json")
+    manifest = json.loads(path.read_text())
+    certificates, data = certificates_of(path, manifest), [(tmp_path / "m.json").read_bytes()]
+
+    def says(claim: Manifest) -> list[str]:
+        return checker.together(claim, certificates, lambda stated: checker.core.model_of(stated, data))
+
+    extra = 0
+    for claim, row, own in zip(manifest["claims"], rows, positive, strict=True):
+        deciding = [
+            chosen for chosen in SUBSETS if ((scores > 0) == own)[(points == row)[:, list(chosen)].all(axis=1)].all()
+        ]
+        assert claim["kind"] == "smallest"
+        assert len(claim["features"]) == min(map(len, deciding))
+        assert tuple(claim["features"]) in deciding
+        assert says(claim)
+        own_parts = claim["parts"][: 1 + len(claim["features"])]
+        assert says({**claim, "kind": "reason", "parts": own_parts})
+        if len(own_parts) < len(claim["parts"]):
+            extra += 1
+            with pytest.raises(checker.Rejected, match="fewer features"):
+                says({**claim, "parts": own_parts})
+    assert extra, "some reason is a smallest one only by more inputs than those that show that it is minimal"
 
 
 def without(claim: Manifest, place: int) -> Manifest:

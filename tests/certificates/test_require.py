@@ -98,7 +98,7 @@ STUDIES = {
     "robust": "robust m.json --data d.csv",
     "robust by l2": "robust m.json --data d.csv --norm l2",
 }
-OPEN = {"diff of sensitivities", "audit of shares", "smallest why"}
+OPEN = {"diff of sensitivities", "audit of shares"}
 """Studies of which a part has no certificate."""
 
 

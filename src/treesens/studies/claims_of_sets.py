@@ -76,9 +76,8 @@ def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterato
         cells = others[0].space.grid.cells(questions.rows[record.row : record.row + 1])[0].astype(np.int32)
         several = record.reasons if isinstance(record.reasons, list) else [record.sufficient]
         for reason in several:
-            yield reason_claim(title, others, cells, [names.index(n) for n in reason], partial(_ask, options))
-        if record.smallest:
-            yield open_claim(f"{title}: no reason has fewer features", "that a reason is a smallest one has none")
+            mine, ask = [names.index(n) for n in reason], partial(_ask, options)
+            yield reason_claim(title, others, cells, mine, ask, smallest=record.smallest)
 
 
 def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Iterator[Claim]:

@@ -18,6 +18,7 @@ KINDS = {
     "between": {"reached", "beyond"},
     "border": {"features", "parts"},
     "reason": {"features", "parts"},
+    "smallest": {"features", "parts"},
     "rows": {"parts"},
     "cover": {"tree"},
 }
@@ -69,7 +70,8 @@ def together(claim, certificates, models_of):
         return rows(several(claim["parts"]), models_of)
     if kind == "cover":
         return cover(claim["tree"], part, models_of)
-    return (border if kind == "border" else reason)(claim["features"], several(claim["parts"]), models_of)
+    known = {"border": border, "reason": reason, "smallest": smallest}[kind]
+    return known(claim["features"], several(claim["parts"]), models_of)
 
 
 def statement_of(certificate):
@@ -209,6 +211,21 @@ def reason(features, certificates, models_of):
     return [
         f"with the values of {named(least, models_of, models)} that the parts name none of {len(cases)} cases of rows holds;",
         "  if any one of these features is free, there are inputs of one of the cases",
+    ]
+
+
+def smallest(features, certificates, models_of):
+    """A reason, and that none has fewer features: each holds a feature that every input of another class leaves free."""
+    said = reason(features, certificates, models_of)
+    stated = [statement_of(one) for one in certificates]
+    every = frozenset(range(len(models_of(stated[0]["models"][0]).features)))
+    kept = pinned([one["domain"] for one in stated])
+    free = [every - k for k, one in zip(kept, certificates) if one["claim"] == "found"]
+    least = min((len(one) for one in minimal_hitting_sets(free)), default=0)
+    require(least >= len(features), "a reason may have fewer features")
+    return [
+        *said,
+        f"  and no {len(features) - 1} features or fewer have such values" if features else "  of no features",
     ]
 
 

@@ -30,9 +30,7 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
         if known is None or known.features is None:
             yield open_claim("the reason", "no reason was found")
             return
-        yield reason_claim("the reason", row.others, row.cells, known.features, ask)
-        if known.smallest:
-            yield open_claim("no reason has fewer features", "that a reason is a smallest one has no certificate")
+        yield reason_claim("the reason", row.others, row.cells, known.features, ask, smallest=known.smallest)
     elif result.count is not None:
         yield from _of_count(query, result.count, ask)
     elif result.ranked is not None:
