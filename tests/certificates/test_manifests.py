@@ -109,15 +109,15 @@ def follows(claim: Manifest, certificates: list[dict[str, Any]], folder: Path) -
 
 
 def values_of(booster: xgboost.Booster) -> list[list[float]]:
-    """A value in every box between two thresholds, within the ranges of the table."""
+    """A value in every box between two thresholds, within the ranges of the table, and the values of its rows."""
     cuts: list[set[float]] = [set(), set(), set()]
     for tree in booster.trees_to_dataframe().itertuples():
         if tree.Feature != "Leaf":
             cuts[int(tree.Feature[1:])].add(float(np.float32(tree.Split)))
     ends = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]])
     return [
-        [x for x in sorted({low, high, *cut}) if low <= x <= high]
-        for cut, low, high in zip(cuts, ends.min(axis=0), ends.max(axis=0), strict=True)
+        [x for x in sorted({*cut, *own.tolist()}) if own.min() <= x <= own.max()]
+        for cut, own in zip(cuts, ends.T, strict=True)
     ]
 
 
