@@ -85,7 +85,9 @@ def _shape(case: Case, record: dict[str, Any], output: int, fall: float, rise: f
         wrong("wrong none", said)
     if shape == "neither" and not (fall > 0 and rise > 0) and slack <= SLACK:
         wrong("wrong found", said)
-    if shape == "unknown":
+    hidden = "vanishes in the library's rounding" in record["reason"] and min(fall, rise) <= slack
+    if shape == "unknown" and not hidden:
+        # Sums that move by less than the library rounds are shown by no pair of its own.
         wrong("lost", f"{record['reason']}; {said}")
     for word, true in (("fall", fall), ("rise", rise)):
         value, bound = record[f"largest_{word}"], record[f"largest_{word}_bound"]
@@ -294,7 +296,7 @@ class _Denial:
     def _rises(self, record: dict[str, Any], place: int, said: str) -> None:
         """By how much the score of two classes could rise if one feature alone changed."""
         model, points = self.case.models["m"], self.case.world.points["m"]
-        if len(model.classes) != 2 or self.case.trainer == "calibrated":
+        if len(model.classes) != 2 or self.case.trainer == "calibrated" or model.link == "votes":
             return
         sign = 1.0 if model.class_of(quoted_class(self.options["favourable"])) == 1 else -1.0
         score = sign * score_of(points, 0) if points.margins.shape[1] == 1 else None

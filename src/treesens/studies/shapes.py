@@ -209,7 +209,7 @@ class _Shapes:
         against = None if sign is None else (fall if sign > 0 else rise)
         told = [points_and_scores(one, question) for one, question in zip((fall, rise), questions, strict=True)]
         shape = shape_of(fall, rise)
-        reasons = dict.fromkeys(one.reason for one in (fall, rise) if not one.closed)
+        reasons = dict.fromkeys(one.reason for one in (fall, rise) if one.reason)
         witness = next((r.result.witness for r in (fall, rise) if r.result and r.result.witness), None)
         return ShapeRecord(
             feature=feature,
