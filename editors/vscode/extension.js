@@ -31,15 +31,21 @@ async function restart() {
   await start();
 }
 
-/** Runs `treesens check` on the file of the active editor, as a task: no shell reads the name of the file. */
-async function check() {
-  const editor = vscode.window.activeTextEditor;
-  if (editor === undefined || editor.document.languageId !== "sens") {
+/**
+ * Runs `treesens check` as a task: no shell reads the name of the file. The lens over a question gives the address of the
+ * file and the name of the question; without them it is the file of the active editor, with all its questions.
+ */
+async function check(address, question) {
+  const document = address
+    ? await vscode.workspace.openTextDocument(vscode.Uri.parse(address))
+    : vscode.window.activeTextEditor && vscode.window.activeTextEditor.document;
+  if (!document || document.languageId !== "sens") {
     vscode.window.showInformationMessage("Open a .sens file first.");
     return;
   }
-  await editor.document.save();
-  const run = new vscode.ProcessExecution(server().command, ["check", editor.document.uri.fsPath]);
+  await document.save();
+  const questions = question ? ["--", question] : [];
+  const run = new vscode.ProcessExecution(server().command, ["check", document.uri.fsPath, ...questions]);
   const task = new vscode.Task({ type: "treesens" }, vscode.TaskScope.Workspace, "check", "treesens", run);
   await vscode.tasks.executeTask(task);
 }

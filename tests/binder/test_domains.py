@@ -141,11 +141,13 @@ def test_rows_that_no_answer_can_be_are_counted() -> None:
     messages = Diagnostics()
     text = "query q: find a in binary such that likelihood(a, rows) >= 0.001"
     bound(text, domains="feature x: real in [-2, 2]\n", diagnostics=messages)
-    assert [(d.code, d.severity) for d in messages] == [("E409", "note"), ("E401", "warning"), ("E402", "warning")]
-    endless, outside, lost = messages
+    told = [(d.code, d.severity) for d in messages]
+    assert told == [("E408", "warning"), ("E409", "note"), ("E401", "warning"), ("E402", "warning")]
+    coded, endless, outside, lost = messages
+    assert coded.message.startswith("`rows` holds numbers in `town`, where the model has names of categories")
     assert "can be any number, also one that no row has" in endless.message
     assert endless.remedy.startswith("write `domain from rows`")
     assert outside.message == "1 of 8 rows of `rows` lie outside the domain, most often of `x`"
     assert lost.message == "2 of 8 rows of `rows` lack a value, most often of `gap`"
     bound(text, domains="domain from rows\n", diagnostics=(quiet := Diagnostics()))
-    assert not list(quiet)
+    assert [d.code for d in quiet] == ["E408"]

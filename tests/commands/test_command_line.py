@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +199,48 @@ def test_emit_into_a_folder_replaces_no_file_unless_it_is_forced(folder: Path) -
     assert not (folder / "out" / "q.lp").exists()
     assert run(folder, "emit", "q.sens", "--to", "lp", "-o", "out", "--force").returncode == 0
     assert (folder / "out" / "q2.lp").stat().st_size > 100
+
+
+def test_a_legend_says_what_every_variable_of_the_text_is(folder: Path) -> None:
+    done = run(folder, "emit", "q.sens", "--to", "lp", "-o", "q.lp", "--legend", "-p", "kant")
+    assert done.returncode == 0, done.stderr
+    names = set(re.findall(r"\bx\d+\b", (folder / "q.lp").read_text()))
+    head, *lines = (folder / "q.lp.legend.tsv").read_text().splitlines()
+    assert head == "variable\tpoints\tmeaning"
+    listed = [line.split("\t") for line in lines]
+    assert {variable for variable, _, _ in listed} == names
+    # The stump asks one question: sex < 0.5.
+    assert {(point, text) for _, point, text in listed if text.startswith("sex")} == {
+        ("a", "sex < 0.5"),
+        ("b", "sex < 0.5"),
+    }
+    leaves = {(point, text) for _, point, text in listed if text.startswith("leaf")}
+    assert leaves == {(p, f"leaf {n} of tree 0 of model 0") for p in "ab" for n in (0, 1)}
+    assert run(folder, "emit", "q.sens", "--to", "lp", "--legend").returncode == 1
+    refused = run(folder, "emit", "q.sens", "--to", "lp", "-o", "q.lp", "--legend")
+    assert refused.returncode == 1
+    assert "q.lp.legend.tsv" in refused.stderr
+
+
+def test_a_text_says_that_its_objective_only_guides(folder: Path) -> None:
+    words = "The objective only guides: its value answers nothing"
+    for target, mark in (("lp", "\\"), ("mps", "*")):
+        for pipeline, guided in (("ensense", True), ("kant", False)):
+            done = run(folder, "emit", "q.sens", "--to", target, "-p", pipeline)
+            comments = [line for line in done.stdout.splitlines() if line.startswith(mark)]
+            assert any(words in line for line in comments) is guided, (target, pipeline)
+
+
+def test_opt_shows_the_module_before_the_first_pass(folder: Path) -> None:
+    shown = run(folder, "opt", "q.sens", "-p", "kant", "--print-ir-after", "lower", "--full").stdout
+    assert shown.startswith('; after lower\nmodule "q"')
+    last = run(folder, "opt", "q.sens", "-p", "kant", "--full").stdout
+    assert shown.split("\n", 1)[1].strip() == last.strip()  # kant has no passes
+    every = run(folder, "opt", "q.sens", "-p", "share-copies", "--print-ir-after", "all").stdout
+    assert [line for line in every.splitlines() if line.startswith("; after")] == [
+        "; after lower",
+        "; after share-copies",
+    ]
 
 
 def test_emit_writes_no_two_questions_to_one_file(folder: Path) -> None:

@@ -187,3 +187,17 @@ def test_a_plug_in_that_does_not_import_names_its_package(tmp_path: Path, work: 
     ran = treesens(target, work, "check", "questions.sens", "--backend", "brute")
     assert ran.returncode == 2
     assert "reinstall or remove treesens-stumps" in ran.stderr
+
+
+def test_a_plug_in_that_calls_itself_otherwise_is_refused(site: Path, work: Path, tmp_path: Path) -> None:
+    """The process that solves finds a backend by the name of its class."""
+    other = tmp_path / "other"
+    shutil.copytree(site, other)
+    (points,) = other.glob("*.dist-info/entry_points.txt")
+    text = points.read_text()
+    name = text.split("[treesens.backends]\n")[1].split(" =")[0]
+    points.write_text(text.replace(f"\n{name} =", f"\nmy{name} ="))
+    done = python(other, work, "-m", "treesens", "check", "questions.sens", "--backend", f"my{name}")
+    assert done.returncode == 2
+    assert f"calls itself `{name}`" in done.stderr
+    assert "entry point" in done.stderr

@@ -92,3 +92,30 @@ def test_messages_name_a_way_out(tmp_path: Path) -> None:
         for arguments, text in expected.items():
             ran = CliRunner().invoke(group, list(arguments))
             assert text in ran.output + str(ran.exception), arguments
+
+
+def test_numbers_where_the_model_names_categories_are_told(tmp_path: Path) -> None:
+    """A table of codes is read as the codes of the model; another order of categories would be another table."""
+    boosters = pytest.importorskip("xgboost")
+    x, y = frame()
+    x = x.assign(housing=pd.Categorical(x["housing"]))
+    model = boosters.XGBClassifier(n_estimators=5, max_depth=3, enable_categorical=True).fit(x, y)
+    coded = x.assign(housing=x["housing"].cat.codes)
+    words = r"E408.*numbers in `housing`.*\n.*0 is free, 1 is own, 2 is rent"
+    named = ts.gap(model, x, vary="housing", time_limit=5)
+    assert not any("E408" in note for note in named.notes)
+    with pytest.warns(ts.errors.TreesensWarning, match=words):
+        found = ts.gap(model, coded, vary="housing", time_limit=5)
+    assert any(re.search(words, note) for note in found.notes)
+    assert found.records[0]["largest_gap"] == named.records[0]["largest_gap"]
+    for call in (ts.why, ts.audit, ts.robust):
+        rows: dict[str, Any] = {} if call is ts.audit else {"rows": [0]}
+        with pytest.warns(ts.errors.TreesensWarning, match=words):
+            call(model, coded, time_limit=1, **rows)
+    model.save_model(tmp_path / "m.json")
+    coded.to_csv(tmp_path / "d.csv", index=False)
+    done = CliRunner().invoke(
+        group, ["gap", str(tmp_path / "m.json"), "--data", str(tmp_path / "d.csv"), "--vary", "housing"]
+    )
+    assert done.exit_code == 0
+    assert re.search(words, done.stderr)

@@ -145,6 +145,18 @@ STUDIES = (
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
+        "shape: half of a bound", "studies/shapes.py",
+        r"bound = min\(bound, max\(result\.objective\.bound, 0\.0\)\)", "bound = min(bound, result.objective.bound / 2)", True,
+    ),
+    Mutation(
+        "groups: a share of one row less", "studies/group_shares.py",
+        r"share = Fraction\(number, len\(rows\)\)", "share = Fraction(number, max(1, len(rows) - 1))", True,
+    ),
+    Mutation(
+        "reasons: one feature fewer may suffice", "studies/denials.py",
+        r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
+    ),
+    Mutation(
         "learn: a row more supports", "studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip

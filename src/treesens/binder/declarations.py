@@ -171,6 +171,7 @@ def read_declarations(
     _check_names(found)
     _name_columns(found)
     _leave_out_unused_text(found)
+    _note_codes(found)
     if queries and not found.models:
         first = next(iter(queries.values()))
         found.fail("E112", "the file declares no model", first.span, 'add `model NAME from "FILE"`')
@@ -247,6 +248,25 @@ def _leave_out_unused_text(found: Declarations) -> None:
         listed = ", ".join(f"`{c}`" for c in text[:8]) + (", …" if len(text) > 8 else "")
         message = f"no tree asks about {listed}: 0 stands for each text there in `{name}`"
         found.diagnostics.note("E405", message)
+
+
+def _note_codes(found: Declarations) -> None:
+    """Says where a table holds numbers and a model has names of categories: the numbers are taken as its codes."""
+    named = {
+        feature.name: feature.labels
+        for model in found.models.values()
+        if model is not None
+        for feature in model.ensemble.features
+        if feature.labels and feature.name not in found.features and not number_codes(feature.labels)
+    }
+    for name, table in found.tables.items():
+        coded = [f for f in named if table and f in table and table.columns[f].dtype != object] if named else []
+        if coded:
+            listed = ", ".join(f"`{f}`" for f in coded[:8]) + (", …" if len(coded) > 8 else "")
+            first = ", ".join(f"{code} is {label}" for code, label in enumerate((named[coded[0]] or ())[:3]))
+            message = f"`{name}` holds numbers in {listed}, where the model has names of categories: they are read as its codes"
+            remedy = f"check that in `{coded[0]}` {first}; or write the names"
+            found.diagnostics.warning("E408", message, remedy=remedy)
 
 
 def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -> Unbound:

@@ -42,6 +42,7 @@ FORMATS = {
 @click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
+@click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: what every variable stands for.")
 @time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
 @click.option("--pipeline", "-p", default="independent", show_default=True)
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
@@ -52,11 +53,13 @@ def command(
     target: str,
     output: Path | None,
     force: bool,
+    legend: bool,
     time_limit: float | None,
     pipeline: str,
     precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
+    from treesens.backends.text.legend import legend as make_legend
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module
     from treesens.compiler.query.probabilities import names_probabilities
@@ -70,22 +73,29 @@ def command(
         )
     if output is not None and len(asked) == 1:
         check_writable(output)
+    if legend and output is None:
+        raise UsageError("a legend lies beside a file, and none is written", remedy="give a file with --output")
     paths = files_of([bound.name for bound in asked], output, target, force=force)
+    legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
+    for beside in legends.values():
+        will_write(beside, derived=True, force=force)
 
-    def written(bound: ResolvedQuestion) -> str:
+    def written(bound: ResolvedQuestion) -> tuple[str, str]:
         module = compile_query(bound.query, pipeline).module
+        meanings = make_legend(module, bound.query) if legend else ""
         if target == "sir":
-            return print_module(module, full=True)
+            return print_module(module, full=True), meanings
         place, _, name = FORMATS[target].partition(":")
         write: Callable[..., object] = getattr(import_module(place), name)
         text: str = write(module, precision=precision).text  # type: ignore[attr-defined]
-        return text
+        return text, meanings
 
     pieces = Pieces(time_limit)
     for bound in asked:
-        text = pieces.done(bound.name, partial(written, bound))
-        if text is None:
+        done = pieces.done(bound.name, partial(written, bound))
+        if done is None:
             continue
+        text, meanings = done
         if names_probabilities(bound.query.constraints):
             words = "probabilities that are not linear stand in it as rows that follow from them"
             say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
@@ -96,6 +106,9 @@ def command(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
+        if bound.name in legends:
+            write_atomically(legends[bound.name], meanings)
+            say(f"wrote {legends[bound.name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)
     return exit_code_of(loaded, pieces.code)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from treesens.compiler.ir import Module
     from treesens.compiler.pipeline import Compiled, Pipeline
 
+LOWERED = "lower"
+"""Names the module as it is before the first pass."""
+
 
 @click.command("opt")
 @file_argument
@@ -27,7 +30,11 @@ if TYPE_CHECKING:
 @time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
 @click.option("--pipeline", "-p", default="default", show_default=True)
 @click.option(
-    "--print-ir-after", "after", multiple=True, metavar="PASS", help="Show the IR after this pass (or `all`)."
+    "--print-ir-after",
+    "after",
+    multiple=True,
+    metavar="PASS",
+    help="Show the IR after this pass (or `all`; `lower` is before the first).",
 )
 @click.option("--full", is_flag=True, help="Every row, in the form that parses back.")
 @click.option("--verify-each", is_flag=True, help="Check the rules of the IR after every pass.")
@@ -64,7 +71,9 @@ def command(
             say(f"; after {name}\n{print_module(module, full=full)}")
 
     def compiled_of(make: Callable[[], Module]) -> Compiled:
-        return steps.run(make(), verify_each=verify_each, check_each=check_each, after=show)
+        module = make()
+        show(LOWERED, module)
+        return steps.run(module, verify_each=verify_each, check_each=check_each, after=show)
 
     pieces = Pieces(time_limit)
     for name, made in asked:
@@ -84,10 +93,10 @@ def command(
 
 def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
     """UsageError for a pass that the pipeline does not have: nothing would be shown after it."""
-    known = [step.name for step in steps.steps]
+    known = [LOWERED, *(step.name for step in steps.steps), "all"]
     for name in after:
-        if name not in known and name != "all":
-            raise UsageError(f"the pipeline has no pass `{name}`", remedy=did_you_mean(name, [*known, "all"]))
+        if name not in known:
+            raise UsageError(f"the pipeline has no pass `{name}`", remedy=did_you_mean(name, known))
 
 
 def read_module(path: Path) -> Module:

@@ -16,7 +16,7 @@ class Robustness(Records):
     """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
 
     records: list[dict[str, Any]]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     interrupted: bool
     found: Found = field(repr=False)
     source: Any = field(repr=False)
@@ -59,12 +59,13 @@ class Reasons(Records):
     """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
 
     records: list[dict[str, Any]]
+    notes: tuple[str, ...]
     source: Any = field(repr=False)
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.source)
+        return cls(called.records, called.notes, called.source)
 
     @property
     def columns(self) -> dict[str, list[Any]]:

@@ -150,7 +150,7 @@ class Diff(Columns):
     """Two models compared: `record` as `treesens diff --json` prints it."""
 
     record: dict[str, Any]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     interrupted: bool
     found: Difference = field(repr=False)
     source: Any = field(repr=False)

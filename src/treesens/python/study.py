@@ -13,6 +13,7 @@ from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import typed
 from treesens.python.arguments import bound_arguments
+from treesens.python.notes import warn
 from treesens.python.questions import load, table_of
 from treesens.python.study_options import annotation_of, default_of, taken
 from treesens.python.study_results import RESULTS, Called, StudyResult
@@ -100,7 +101,9 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
             raise KeyboardInterrupt
     sources = (model.ensemble.source.path for model in models)
     inputs = reading.inputs | {Path(path).resolve() for path in sources if path}
-    return result_of(study).of(Called(asked, found, data, tuple(sorted(inputs))))
+    called = Called(asked, found, data, tuple(sorted(inputs)))
+    warn(called.notes)
+    return result_of(study).of(called)
 
 
 def stub() -> str:

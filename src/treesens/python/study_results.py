@@ -84,7 +84,7 @@ class StudyResult(Records):
     """What a study has found: `records` as its command prints them with --json."""
 
     records: list[dict[str, Any]]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     interrupted: bool
     source: Any = field(repr=False)
 

@@ -62,6 +62,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["run"] = shown_run
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
+    environment.filters["file_name"] = lambda path: str(path).replace("\\", "/").rsplit("/", 1)[-1]
     environment.filters["named"] = lambda words: front_page.in_names(words, front_page.names_of(facts))
     environment.filters["method"] = audit_words.method_of
     environment.filters["who"] = who_of

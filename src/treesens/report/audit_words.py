@@ -47,11 +47,11 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
-        if other:
-            lines.append(
-                f"Of the others at {gap}, {found} change it for some other input of the domain, {none} are proved to change "
-                f"it for none, and {unknown} are undecided."
-            )
+        parts = [f"{found} {'changes' if found == 1 else 'change'} it for an input that is no row"] if found else []
+        parts += [f"{none} {'is' if none == 1 else 'are'} proved to change it for no input"] if none else []
+        parts += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+        if parts:
+            lines.append(f"Of the others at {gap}, {', '.join(parts)}.")
         lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
     swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
     if swings:
@@ -101,12 +101,16 @@ def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
     found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
     if not found:
         return []
-    percent = found[0]["typical"]["percent"]
+    only = f"only typical inputs count ({found[0]['typical']['percent']:g} %)"
     stays, gone, unknown = (sum(r["typical"]["verdict"] == v for r in found) for v in ("found", "none", "unknown"))
-    return [
-        f"If only typical inputs count ({percent:g} %), of {len(found)} findings at {gap} {stays} stay, {gone} are proved to "
-        f"have no pair, and {unknown} are undecided."
-    ]
+    if stays == len(found):
+        all_of_them = "the finding" if stays == 1 else f"all {stays} findings"
+        return [f"If {only}, {all_of_them} at {gap} {'stays' if stays == 1 else 'stay'}."]
+    left = [f"{stays} of {len(found)} findings at {gap} {'stays' if stays == 1 else 'stay'}"] if stays else []
+    left += [f"{gone} {'has' if gone == 1 else 'have'} no pair any more (proved)"] if gone else []
+    left += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+    of_all = "" if stays else f" of {len(found)} findings at {gap}:"
+    return [f"If {only},{of_all} {', '.join(left)}."]
 
 
 def questions(records: Sequence[Record]) -> list[tuple[str, str]]:

@@ -49,7 +49,7 @@ def curves_svg(
         parts.append(f'<text x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{text}{escape(unit)}</text>')
     parts += [
         f'<text x="{x(count):.1f}" y="{height - bottom + 18}" text-anchor="middle">{count}</text>'
-        for count in dict.fromkeys(most * tick // 4 for tick in range(5))
+        for count in range(0, most + 1, _step(most))
     ]
     parts.append(f'<text x="{x(most / 2):.1f}" y="{height - 12}" text-anchor="middle">{escape(across)}</text>')
     for number, (name, values) in enumerate(ordered.items()):
@@ -61,3 +61,9 @@ def curves_svg(
         parts.append(f'<path d="M{at} {line + 2}H{end}" stroke="{colour}" stroke-width="4"{dash}/>')
         parts.append(f'<text x="{end + 6}" y="{line + 7}">{escape(visible(name))} ({len(values)})</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _step(most: int) -> int:
+    """A distance of 1, 2 or 5 times a power of ten that divides an axis into at most five parts."""
+    power = int(f"1{'0' * max(0, len(str(most)) - 2)}")
+    return next(step for step in (power * k for k in (1, 2, 5, 10, 20)) if most <= 5 * step)

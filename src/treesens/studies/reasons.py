@@ -96,11 +96,22 @@ def reasons(
     Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
     """
     options = options or WhyOptions()
-    study = _Study(RowQuestions(model, table, domain=options.range, seed=options.seed), options, stop)
+    questions = RowQuestions(model, table, domain=options.range, seed=options.seed)
+    return _reasons(questions, table.rows, options, stop, on_result)
+
+
+def _reasons(
+    questions: RowQuestions,
+    rows: int,
+    options: WhyOptions,
+    stop: threading.Event | None,
+    on_result: Callable[[Reason], None] | None,
+) -> list[Reason]:
+    study = _Study(questions, options, stop)
     result: list[Reason] = []
-    for row in range(table.rows) if options.rows is None else options.rows:
-        if not 0 <= row < table.rows:
-            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
+    for row in range(rows) if options.rows is None else options.rows:
+        if not 0 <= row < rows:
+            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {rows - 1}")
         if stop is not None and stop.is_set():
             break
         result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
@@ -263,7 +274,9 @@ def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
     """A reason for every row."""
     assert asked.table is not None
     wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
-    found = reasons(asked.model, asked.table, options=asked.options, stop=asked.stop, on_result=asked.advance)
+    questions = RowQuestions(asked.model, asked.table, domain=asked.options.range, seed=asked.options.seed)
+    found = _reasons(questions, asked.table.rows, asked.options, asked.stop, asked.advance)
+    warnings = tuple(item.render() for item in questions.session.warnings)
     records = [one.record() for one in found]
     decided = all(one.sufficient is not None for one in records)
-    return Found(records, (), len(found) < wanted, decided, found)
+    return Found(records, warnings, len(found) < wanted, decided, found)

@@ -78,6 +78,7 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
     plain = bind_study(model, table, (*stated, ast.Query(ast.Name("all"), pair_of(names, ()))), diagnostics)
     domains = dict(zip(plain[0].query.space.names, plain[0].query.space.domains, strict=True))
     categories = {feature.name for feature in ensemble.features if feature.categories}
+    categories |= {d.name.text for d in stated if isinstance(d, ast.Feature) and isinstance(d.type, ast.Category)}
     ordered = [name for name in names if name not in categories and _has_order(domains[name])]
     units = [(name, output) for name in ordered for output in outputs]
     queries = [q for number, unit in enumerate(units) for q in _queries(number, ensemble, *unit)]

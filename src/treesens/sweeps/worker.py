@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,8 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
     options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
+    if task.bare:
+        _warm(query, options)
     budget = Budget.of(options.time_limit, stop)
     before = cpu_seconds()
     implied = _tried(query, task, options) if task.try_first is not None else None
@@ -152,6 +155,13 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
         implied_by=task.tried_of if implied is not None else None,
         cpu=cpu,
     )
+
+
+def _warm(query: ResolvedQuestion, options: Options) -> None:
+    """Loads the library and the models into it, so that the first question of a benchmark is not charged for it."""
+    for model, predict in zip(query.models, options.library_predict or (), strict=False):
+        with suppress(TreesensError):  # a library that fails does so in the replay too, and is named there
+            predict.margins(np.zeros((1, model.ensemble.n_features)))
 
 
 def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:

@@ -13,9 +13,12 @@ _MOST_STEPS = 100
 
 
 def told(module: Module) -> str:
-    """One line for a comment: the question and what made the module."""
+    """One line for a comment: the question, what made the module, and whether its objective is part of the question."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
-    return f"{label(module.name)}: {steps}"
+    guided = module.objective is not None and module.objective.surrogate
+    return f"{label(module.name)}: {steps}" + (
+        ". The objective only guides: its value answers nothing" if guided else ""
+    )
 
 
 def row_name(origin: str) -> str:

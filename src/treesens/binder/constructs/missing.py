@@ -19,6 +19,7 @@ def place_that_may_be_missing(scope: Scope, node: ast.FeatureOf, span: Span) -> 
     point, feature = scope.point(node.point), scope.feature(node.feature)
     spec = scope.spec(feature)
     if not spec.missing:
-        remedy = f"declare it: `feature {spec.name}: real or missing`"
+        kind = "category {..}" if spec.unordered or spec.coded else "real"
+        remedy = f"declare it: `feature {spec.name}: {kind} or missing`"
         raise scope.fail(NEVER_MISSING, f"`{spec.name}` is never missing in its domain", span, remedy)
     return point, feature

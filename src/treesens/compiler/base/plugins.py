@@ -46,12 +46,20 @@ class Registry:
         if name not in plugins:
             raise self.error(f"unknown {self.kind} `{name}`", remedy=did_you_mean(name, self.names()))
         try:
-            return plugins[name].load()
+            found = plugins[name].load()
         except (ImportError, AttributeError) as error:
             raise self.error(
                 f"the plug-in {self.kind} `{name}` cannot be imported: {error}",
                 remedy=f"reinstall or remove {_owner(plugins[name])}",
             ) from error
+        own = getattr(found, "name", name)
+        if isinstance(own, str) and own != name:
+            # A process that solves, and a record, know it by its own name.
+            raise self.error(
+                f"the plug-in {self.kind} `{name}` of {_owner(plugins[name])} calls itself `{own}`",
+                remedy=f'write `name = "{name}"` in its class, or name its entry point `{own}`',
+            )
+        return found
 
     def owner(self, name: str) -> str | None:
         """The distribution that provides a plug-in; None for a built-in name."""

@@ -339,6 +339,9 @@ E405 text in a column without effect
 E406 columns under the names of features
   the library has changed the names of the columns it was trained on
   rename the columns if the note is unwanted
+E408 numbers where the model names categories
+  a model stores categories by code, and numbers in a table are read as these; another order of codes means other inputs
+  write the names of the categories in the table
 E409 features without a domain
   a table has the columns of these features, and nothing says that answers look like its rows
   write `domain from DATA`, or declare the features

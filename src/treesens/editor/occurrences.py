@@ -1,0 +1,165 @@
+"""Where the names of a file stand: which of them mean the same thing, where it is declared, and what may be renamed.
+
+Names of models, data, measures, queries and features are the file's; points and parameters of a `for each` are their query's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from treesens.errors import QueryError
+from treesens.grammar.constructs.avoid import Avoid, AvoidListed
+from treesens.grammar.constructs.typical import Typical
+from treesens.grammar.printing.print_terms import name_text, point_name_text
+from treesens.grammar.tree import ast
+
+Role = Literal["model", "data", "measure", "query", "point", "parameter", "feature", "outside"]
+"""What a name is a name of; `outside` are columns, classes, categories and formats, which files decide."""
+
+ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
+    (ast.Model, "name"): "model",
+    (ast.Model, "format"): "outside",
+    (ast.Data, "name"): "data",
+    (ast.Data, "label"): "outside",
+    (ast.CategoryItem, "name"): "outside",
+    (ast.Feature, "name"): "feature",
+    (ast.OneHot, "features"): "feature",
+    (ast.DomainFrom, "data"): "data",
+    (ast.Measure, "name"): "measure",
+    (ast.Measure, "data"): "data",
+    (ast.Point, "name"): "point",
+    (ast.Point, "model"): "model",
+    (ast.Find, "share"): "measure",
+    (ast.Count, "data"): "data",
+    (ast.Explain, "model"): "model",
+    (ast.Flip, "source"): "outside",
+    (ast.Flip, "target"): "outside",
+    (ast.Near, "data"): "data",
+    (ast.Sensitive, "model"): "model",
+    (ast.Sensitive, "share"): "measure",
+    (ast.Each, "parameters"): "parameter",
+    (ast.Query, "name"): "query",
+    (ast.ValueSet, "values"): "outside",
+    (ast.Features, "names"): "feature",
+    (ast.FeatureOf, "point"): "point",
+    (ast.FeatureOf, "feature"): "feature",
+    (ast.Prob, "point"): "point",
+    (ast.Prob, "label"): "outside",
+    (ast.Margin, "point"): "point",
+    (ast.Margin, "label"): "outside",
+    (ast.ValueOf, "point"): "point",
+    (ast.ClassOf, "point"): "point",
+    (ast.Likelihood, "point"): "point",
+    (ast.Likelihood, "data"): "data",
+    (ast.Row, "data"): "data",
+    (ast.NearestRow, "data"): "data",
+    (ast.Typicality, "point"): "point",
+    (ast.Typicality, "data"): "data",
+    (ast.Distance, "point"): "point",
+    (ast.Distance, "target"): "point",
+    (ast.Changes, "first"): "point",
+    (ast.Changes, "second"): "point",
+    (ast.PointsEqual, "left"): "point",
+    (ast.PointsEqual, "right"): "point",
+    (ast.PointIsRow, "point"): "point",
+    (ast.ClassIs, "point"): "point",
+    (ast.ClassIs, "label"): "outside",
+    (Avoid, "points"): "point",
+    (Avoid, "data"): "data",
+    (AvoidListed, "points"): "point",
+    (Typical, "points"): "point",
+    (Typical, "data"): "data",
+}
+"""By node and field. A name that is a whole side of a comparison is a category or a class: outside."""
+
+DECLARES: Final = frozenset(
+    [
+        (ast.Model, "name"),
+        (ast.Data, "name"),
+        (ast.Feature, "name"),
+        (ast.Measure, "name"),
+        (ast.Point, "name"),
+        (ast.Each, "parameters"),
+        (ast.Query, "name"),
+    ]
+)
+"""Fields that give a name its meaning."""
+
+RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "query", "point", "parameter")
+"""What a file may call as it likes."""
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A name in a text. `query` is the query that alone knows it, by its number in the file; None for the file's own names."""
+
+    name: ast.Name
+    role: Role
+    declares: bool
+    query: int | None
+
+    def means_the_same(self, other: Occurrence) -> bool:
+        return (self.name.text, self.role, self.query) == (other.name.text, other.role, other.query)
+
+
+def occurrences(file: ast.File) -> list[Occurrence]:
+    """Every name of a file that has a place in its text, in the order of the text."""
+    found: dict[tuple[int, int], Occurrence] = {}
+    for number, declaration in enumerate(file.declarations):
+        sweeps = declaration.sweeps if isinstance(declaration, ast.Query) else ()
+        parameters = {name.text for sweep in sweeps for name in sweep.parameters}
+        for name, role, declares in _names(declaration):
+            meant: Role = "parameter" if role == "feature" and name.text in parameters else role
+            query = number if meant in ("point", "parameter") else None
+            # `find a, b in m` writes the model once for two points.
+            found.setdefault((name.span.start, name.span.end), Occurrence(name, meant, declares, query))
+    return [found[place] for place in sorted(found)]
+
+
+def _names(node: ast.Node) -> Iterator[tuple[ast.Name, Role, bool]]:
+    for field in node.__match_args__:
+        value = getattr(node, field)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, ast.Name):
+                key = (type(node), field)
+                yield item, ROLES.get(key, "outside"), key in DECLARES
+            elif isinstance(item, ast.Node):
+                yield from _names(item)
+
+
+def occurrence_at(found: list[Occurrence], offset: int) -> Occurrence | None:
+    """The name under a cursor, or right before it."""
+    inside = [one for one in found if one.name.span.start <= offset <= one.name.span.end]
+    return next((one for one in inside if offset < one.name.span.end), inside[0] if inside else None)
+
+
+def same(found: list[Occurrence], one: Occurrence) -> list[Occurrence]:
+    """All occurrences of what a name means, in the order of the text; none for what files decide."""
+    return [] if one.role == "outside" else [other for other in found if one.means_the_same(other)]
+
+
+def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], str]:
+    """By place, the text that replaces each occurrence.
+
+    Raises:
+        QueryError: the name is decided by a model or a table, is no name, or is another thing's name already.
+    """
+    if one.role not in RENAMED:
+        raise QueryError(
+            f"`{one.name.text}` is a name of the model or its data",
+            remedy="rename it there; here only models, data, measures, queries, points and parameters have names of their own",
+        )
+    found = occurrences(file)
+    mine = same(found, one)
+    new = new.strip().strip("`")
+    space = ("point", "parameter", "feature") if one.role in ("point", "parameter") else (one.role,)
+    taken = [o for o in found if o.name.text == new and o.role in space and o.query in (one.query, None)]
+    if taken and new != one.name.text:
+        place = taken[0].name.span
+        line, _ = place.source.position(place.start)
+        raise QueryError(f"`{new}` is a {taken[0].role} already, in line {line}", remedy="take another name")
+    writes = point_name_text if one.role == "point" else name_text
+    text = writes(ast.Name(new))
+    return {(o.name.span.start, o.name.span.end): text for o in mine}
