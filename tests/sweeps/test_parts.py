@@ -96,6 +96,14 @@ def test_leaves_hold_every_cell_once(folder: Path) -> None:
         assert len(inside) == 1
 
 
+def test_parts_that_cannot_be_cut_get_more_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every part were whole cells: only more time helps."""
+    monkeypatch.setattr(Splitter, "_place", lambda _self, part: (0, 0, 1) if not part.cuts else None)
+    one = search("smallest", folder, slice_seconds=0.0002)
+    assert says(one.run(Budget.of(60))) == says(as_a_whole(one))
+    assert max(one.longer.values()) > 1
+
+
 def test_a_part_is_a_part_of_the_question(folder: Path) -> None:
     one = search("smallest", folder)
     _, parts = one.splitter.split(Part())

@@ -44,6 +44,7 @@ PER_WORKER, MANY = 4, 64
 """Parts to begin with, for each worker here, and for those of a cluster."""
 MOST_LOSSES = 5
 """A part whose workers died so often is given up."""
+MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 
 
@@ -87,6 +88,8 @@ class Coordinator:
         self.splitter = Splitter(self.query)
         self.known = Conquest()
         self.parted = False
+        self.longer: dict[Part, int] = {}
+        """Parts that nothing can be cut in have so many times the seconds of others."""
         self.journal = PartJournal(journal, self._key()) if journal is not None else None
         self.lock = threading.Lock()
 
@@ -177,7 +180,8 @@ class Coordinator:
 
     def _round(self, budget: Budget) -> None:
         """Hands out what is open until nothing is, and takes in what comes back."""
-        outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), self.slice, budget.stop)
+        longest = self.slice * max(self.longer.values(), default=1)
+        outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
         away = time.monotonic()
         for outcome in outcomes:
             with self.lock:
@@ -196,7 +200,8 @@ class Coordinator:
             if budget.over or self._answered() or not self.known.open:
                 return None
             part = self.known.open.popleft()
-        return self.task(part, self.limit(), min(self.slice, max(budget.left(), LEAST_SLICE)))
+        seconds = self.slice * self.longer.get(part, 1)
+        return self.task(part, self.limit(), min(seconds, max(budget.left(), LEAST_SLICE)))
 
     def shipments(self) -> dict[str, Shipment]:
         """What workers need to read the question."""
@@ -232,6 +237,10 @@ class Coordinator:
                 known.open.append(part)
         elif self._open_up(part):
             self._write("cut", part)
+        elif self.longer.get(part, 1) < MOST_LONGER:
+            # Nothing is left to cut: it is a matter of time alone.
+            self.longer[part] = 4 * self.longer.get(part, 1)
+            known.again.append(part)
         else:
             known.lost = result.reason
 
