@@ -1,34 +1,119 @@
-"""`--require-certificate`: what rests on a proof never passes without one."""
+"""`--require-certificate`: what rests on a proof never passes without one, whatever is asked."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tests.certificates.models import train
 from treesens.cli import group
+from treesens.commands.common import EXPECTED, INCONCLUSIVE
 
+HEAD = 'model m from "m.json"\ndata d from "d.csv"\ndomain from d\nmeasure u: uniform\n'
+PAIR = "find a, b in m such that a = b except {f0, f1}"
 QUESTIONS = {
+    "none": "find a in m such that margin(a) >= 9",
+    "pair": f"{PAIR}; margin(a) - margin(b) >= 90",
+    "bound": "find a in m such that a.f0 <= 1 maximize margin(a)",
+    "nearest of many": "find a in m such that margin(a) >= 0.1 minimize distance(a, nearest row of d, l1)",
+    "distance of points": "find a, b in m such that margin(a) >= 0.1; margin(b) <= -0.1 minimize distance(a, b, l2)",
+    "relation": "find a in m such that margin(a) >= -9; a.f0 + a.f1 >= 1.4; a.f1 + a.f2 <= 0.4; a.f0 <= a.f2",
+    "disjunction": "find a in m such that margin(a) >= 9 or margin(a) <= -9",
     "rows": "count rows of d as a such that margin(a) >= 0",
     "no rows": "count rows of d as a such that margin(a) >= 90",
+    "rows with a partner": "count rows of d as a, b in m such that a = b except f0; margin(a) - margin(b) >= 0.1",
     "several": "find a in m such that a.f0 <= 1 maximize margin(a) top 2",
+    "all": "find a in m such that a.f0 <= 1 top 1000",
+    "share": "sensitive m to f0 margin 0.1 share of u expect share < 100 %",
+    "share of none": "sensitive m to f0 margin 90 share of u expect share < 50 %",
+    "reason": "explain row 0 of d in m",
+    "smallest reason": "explain row 0 of d in m smallest",
 }
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("required")
+    train(4, made / "m.json")
+    train(5, made / "n.json")
+    (made / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,1\n1.5,1.5,0\n")
+    return made
+
+
+def asked(*arguments: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(group, list(map(str, arguments)), standalone_mode=False)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.return_value, done.stdout, done.stderr
+
+
+def passes(record: dict[str, Any]) -> list[str]:
+    """What a record says that no accepted certificate stands for."""
+    made = [(c["claim"], c["file"] is not None) for c in record.get("certificates") or ()]
+    certified = bool(made) and all(has for _, has in made)
+    found = []
+    share, bound = record.get("share"), (record.get("objective") or {}).get("bound")
+    if record["verdict"] == "none" and not certified:
+        found.append("none")
+    if (
+        record["verdict"] == "found"
+        and any(record.get(word) for word in ("count", "answers", "reason_of"))
+        and not certified
+    ):
+        found.append("a count, or several answers")
+    if bound is not None and ("bound", True) not in made:
+        found.append("a bound")
+    if share is not None and (share["lower"], share["upper"]) not in ((0.0, 1.0), (0.0, 0.0)):
+        found.append("a share")
+    return found
+
+
 @pytest.mark.parametrize("kind", QUESTIONS)
-def test_a_count_and_several_answers_do_not_pass(kind: str, tmp_path: Path) -> None:
-    train(4, tmp_path / "m.json")
-    (tmp_path / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n")
-    file = tmp_path / "q.sens"
-    file.write_text(f'model m from "m.json"\ndata d from "d.csv"\ndomain from d\nquery q: {QUESTIONS[kind]}\n')
-    plain = ["check", str(file), "--json", "--certificate", str(tmp_path / "out")]
-    (before,) = json.loads(CliRunner().invoke(group, plain, standalone_mode=False).stdout)["results"]
-    assert before["verdict"] in ("found", "none")
-    done = CliRunner().invoke(group, [*plain, "--require-certificate"], standalone_mode=False)
-    (record,) = json.loads(done.stdout)["results"]
-    assert record["verdict"] == "unknown"
-    assert record["reason"] == "no accepted certificate: counts and several answers have none"
-    assert done.return_value == 5
+def test_nothing_of_an_answer_passes(kind: str, folder: Path, tmp_path: Path) -> None:
+    file = folder / f"{kind.replace(' ', '_')}.sens"
+    file.write_text(f"{HEAD}query q: {QUESTIONS[kind]}\n")
+    options = ("--json", "--certificate", tmp_path, "--require-certificate", "--core")
+    code, out, _ = asked("check", file, *options)
+    (record,) = json.loads(out)["results"]
+    assert passes(record) == []
+    assert code in (EXPECTED, INCONCLUSIVE)
+    assert (record["verdict"] != "unknown" and record.get("as_expected") is not None) == (code == EXPECTED), record
+    assert record.get("core") is None
+
+
+STUDIES = {
+    "gap": "gap m.json --data d.csv",
+    "range": "range m.json --data d.csv",
+    "shape": "shape m.json --data d.csv",
+    "diff": "diff m.json n.json --data d.csv",
+    "diff of sensitivities": "diff m.json n.json --data d.csv --margin 0.1",
+    "audit": "audit m.json --data d.csv --margin 0.1,9",
+    "audit of shares": "audit m.json --data d.csv --margin 0.1,9 --measure uniform",
+    "sets": "sets m.json --data d.csv --margin 0.1",
+    "why": "why m.json --data d.csv",
+    "smallest why": "why m.json --data d.csv --smallest",
+    "robust": "robust m.json --data d.csv",
+    "robust by l2": "robust m.json --data d.csv --norm l2",
+}
+OPEN = {"diff of sensitivities", "audit of shares"}
+"""Studies of which a part has no certificate."""
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_no_study_passes_with_a_claim_left_open(kind: str, folder: Path, tmp_path: Path) -> None:
+    words = [str(folder / word) if word.endswith((".json", ".csv")) else word for word in STUDIES[kind].split()]
+    free, _, _ = asked(*words, "-q", "--certificate", tmp_path)
+    code, _, said = asked(*words, "-q", "--certificate", tmp_path, "--require-certificate")
+    assert free == EXPECTED
+    assert code == (INCONCLUSIVE if kind in OPEN else EXPECTED), said
+    assert ("without one" in said) == (kind in OPEN)
+
+
+@pytest.mark.parametrize("command", ["count", "groups", "reasons", "learn"])
+def test_what_has_no_certificates_takes_no_option_for_them(command: str, folder: Path) -> None:
+    done = CliRunner().invoke(group, [command, str(folder / "m.json"), "--require-certificate"], standalone_mode=True)
+    assert done.exit_code != EXPECTED
+    assert "No such option '--require-certificate'" in done.stderr

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
@@ -97,3 +100,26 @@ def test_the_language_asks_about_each_of_them(folder: Path, treesens: Command) -
     assert [one["query"] for one in done.record["results"]] == ["fair[f2]"]
     assert done.code == 10
     assert treesens("fmt", "--check", folder / "q.sens").code == 0
+
+
+def test_a_first_file_has_amounts_as_the_table_writes_them(tmp_path: Path, treesens: Command) -> None:
+    """28.3 is an amount with a decimal; a number that was scaled to [0, 1] is a whole number by its steps."""
+    xgb = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "income": np.round(rng.uniform(0.3, 122.5, 400), 1),
+            "age": (rng.integers(18, 91, 400) - 18) / 72,
+            "rate": np.round(rng.uniform(0.7, 2.0, 400), 2),
+        }
+    )
+    rows.loc[0], rows.loc[1] = (0.3, 0.0, 0.7), (122.5, 1.0, 2.0)
+    booster = xgb.train({"max_depth": 2}, xgb.DMatrix(rows, rows["income"] > 60), 3)
+    booster.save_model(tmp_path / "m.json")
+    rows.to_csv(tmp_path / "d.csv", index=False)
+    assert treesens("init", tmp_path / "m.json", tmp_path / "d.csv").code == 0
+    lines = (tmp_path / "m.sens").read_text().splitlines()
+    assert "feature income: real in [0.29, 122.5]" in lines  # the float of 0.3 lies below it
+    assert "feature age: integer in [0, 72] stored as [0, 1]" in lines
+    assert any(re.fullmatch(r"feature rate: real in \[0\.\d+, 2\]", line) for line in lines)
+    assert treesens("check", tmp_path / "m.sens").code in (0, 10)

@@ -102,6 +102,27 @@ def test_every_combination_of_categories_is_read_exactly(name: str, tmp_path: Pa
     assert (ours == np.asarray(expected).reshape(len(table), -1)).all()
 
 
+@pytest.mark.parametrize("kind", ["two", "value"])
+def test_a_model_of_categories_alone_is_read(kind: str, tmp_path: Path) -> None:
+    """Its file has no list of numbers."""
+    table = rows()[["sex", "job"]]
+    estimator = catboost.CatBoostRegressor if kind == "value" else catboost.CatBoostClassifier
+    model = estimator(iterations=8, depth=2, random_seed=1, thread_count=1, verbose=0, allow_writing_files=False)
+    pool = catboost.Pool(table, labels(kind), cat_features=["sex", "job"])
+    path = tmp_path / "model.json"
+    model.fit(pool).save_model(str(path), format="json", pool=pool)
+    document = json.loads(path.read_text())
+    assert "float_features" not in document["features_info"]
+    assert document["features_info"]["ctrs"]
+    loaded = load(path)
+    conformance.check(loaded, rows=50).raise_if_wrong()
+    for row in itertools.product(["F", "M", "X"], ["clerk", "nurse", "cook", "smith", "none", "unheard of"]):
+        known = [[str(label) for label in f.labels] for f in loaded.ensemble.features]
+        codes = [names.index(v) if v in names else len(names) for names, v in zip(known, row, strict=True)]
+        expected = model.predict(pd.DataFrame([row], columns=table.columns), prediction_type="RawFormulaVal")
+        assert loaded.ensemble.margins_emulated(np.array([codes], dtype=float))[0, 0] == np.ravel(expected)[0]
+
+
 def test_some_models_have_combinations(tmp_path: Path) -> None:
     elements = []
     for name in ("combinations", "combinations with conditions"):

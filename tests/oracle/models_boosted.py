@@ -257,6 +257,10 @@ def _lightgbm_model(
     )  # fmt: skip
 
 
+ZERO = float(np.float32(1e-35))
+"""LightGBM's `kZeroThreshold` (include/LightGBM/meta.h): with `zero_as_missing`, numbers up to it are missing."""
+
+
 def _lightgbm_splits(booster: Any, names: list[str]) -> tuple[dict[str, list[float]], set[str], bool]:
     thresholds: dict[str, list[float]] = {}
     used: set[str] = set()
@@ -271,7 +275,10 @@ def _lightgbm_splits(booster: Any, names: list[str]) -> tuple[dict[str, list[flo
         if node["decision_type"] == "==":
             categorical = True
         else:
-            thresholds.setdefault(name, []).append(float(node["threshold"]))
+            mine = thresholds.setdefault(name, [])
+            mine.append(float(node["threshold"]))
+            if node["missing_type"] == "Zero":  # numbers next to 0 go where missing ones go
+                mine += [-ZERO, ZERO]
         visit(node["left_child"])
         visit(node["right_child"])
 

@@ -23,6 +23,7 @@ from tests.oracle.engine_mutations import BUILD, ENGINE_MUTATIONS, built_with, f
 from tests.oracle.mutation import Mutation
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
+CHECKER = Path(__file__).parents[2] / "verify" / "src" / "treesens_verify"
 START = """
 import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
@@ -145,6 +146,18 @@ STUDIES = (
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
+        "shape: half of a bound", "studies/shapes.py",
+        r"bound = min\(bound, max\(result\.objective\.bound, 0\.0\)\)", "bound = min(bound, result.objective.bound / 2)", True,
+    ),
+    Mutation(
+        "groups: a share of one row less", "studies/group_shares.py",
+        r"share = Fraction\(number, len\(rows\)\)", "share = Fraction(number, max(1, len(rows) - 1))", True,
+    ),
+    Mutation(
+        "reasons: one feature fewer may suffice", "studies/denials.py",
+        r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
+    ),
+    Mutation(
         "learn: a row more supports", "studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip
@@ -180,7 +193,60 @@ READERS = (
 )  # fmt: skip
 """Errors in what reads the files of the libraries."""
 
-ALL = (*MUTATIONS, *STUDIES, *READERS, *ENGINE_MUTATIONS)
+PROOFS = (
+    Mutation(
+        "a disjunction is proved without its last part", "certificates/cases.py",
+        r"for part in constraint\.parts\]", "for part in constraint.parts[:-1]]",
+        test="tests/certificates/test_cases.py",
+    ),
+    Mutation(
+        "fewer changes are proved than are asked for", "certificates/cases.py",
+        r"combinations\(mine, min\(most, len\(mine\)\)\)", "combinations(mine, min(max(most - 1, 0), len(mine)))",
+        test="tests/certificates/test_cases.py",
+    ),
+    Mutation(
+        "costs of cells are rounded down", "certificates/sums.py",
+        r"unit\.ceil\(-\(min\(present\) if v is None else v\)\)",
+        "unit.floor(-(min(present) if v is None else v)) - (1 << 24)",
+        test="tests/certificates/test_cases.py",
+    ),
+    Mutation(
+        "a manifest needs no set inside of one that has none", "certificates/treesens_verify/together.py",
+        r"require\(any\(rest <= n for n in lacking\)", "require(True or any(rest <= n for n in lacking)",
+        test="tests/certificates/test_manifests.py",
+    ),
+    Mutation(
+        "parts of a domain may leave a hole", "certificates/treesens_verify/together.py",
+        r"    require\(start <= .*\n", "",
+        test="tests/certificates/test_manifests.py",
+    ),
+    Mutation(
+        "the first cell of the upper part is in no part", "sweeps/parts.py",
+        r"frozen\(\(np\.arange\(n_cells\) >= self\.cell\) == self\.upper, bool\)",
+        "frozen(np.arange(n_cells) > self.cell if self.upper else np.arange(n_cells) < self.cell, bool)",
+        test="tests/sweeps/test_parts.py",
+    ),
+    Mutation(
+        "open parts are forgotten", "sweeps/conquer.py",
+        r"done = not known\.open and not known\.lost and set\(known\.leaves\(\)\) == set\(known\.closed\)",
+        "done = bool(known.closed)",
+        test="tests/sweeps/test_parts.py",
+    ),
+    Mutation(
+        "a share passes without a certificate", "solve/question.py",
+        r"if options\.require_certificate and not \(", "if False and not (",
+        test="tests/certificates/test_require.py",
+    ),
+)  # fmt: skip
+"""Errors in what proofs of several parts rest on."""
+
+ALL = (*MUTATIONS, *STUDIES, *READERS, *PROOFS, *ENGINE_MUTATIONS)
+
+
+def source_of(mutation: Mutation) -> Path:
+    """The file that an error is planted in."""
+    inside = Path(mutation.file)
+    return CHECKER / inside.name if inside.parent.name == CHECKER.name else SOURCES / inside
 
 
 def mutate(mutation: Mutation, folder: Path) -> None:
@@ -188,6 +254,7 @@ def mutate(mutation: Mutation, folder: Path) -> None:
     copy = folder / "treesens"
     shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     _add_extension(copy)
+    shutil.copytree(CHECKER, copy / "certificates" / CHECKER.name, dirs_exist_ok=True)
     path = copy / mutation.file
     changed, times = re.subn(mutation.pattern, mutation.replacement, path.read_text(), count=1)
     if not times:

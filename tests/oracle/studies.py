@@ -1,4 +1,6 @@
-"""Draws studies of a case (audit, gap, count, sets, range, why, robust, diff, learn), asks them, and judges every record."""
+"""Draws studies of a case (audit, gap, count, sets, range, shape, why, robust, diff, groups, reasons, learn), asks them, and
+judges every record.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
 from tests.oracle.study_pairs import judge_audit, judge_count, judge_gap, judge_range, judge_sets
 from tests.oracle.study_rows import draw_rules_table, judge_diff, judge_learn, judge_robust, judge_why, tabled
+from tests.oracle.study_scores import favourable_node, judge_groups, judge_reasons, judge_shape
 
 MARGINS = ["0", "0.125", "0.25", "0.5", "1"]
 GAPS = ["0", "0.05", "0.1", "0.2", "0.3"]
@@ -62,13 +65,13 @@ def run_studies(case: Case) -> Studied:
     out = Studied()
     with tempfile.TemporaryDirectory(prefix="oracle-studies-") as folder:
         asking = Asking(case, rng, Path(folder), out)
-        for study in (asking.audit, asking.gap, asking.count, asking.sets, asking.range):
+        for study in (asking.audit, asking.gap, asking.count, asking.sets, asking.range, asking.shape):
             study()
         asking.learn()
         table = tabled(case, rng)
         if table is not None:
             asking = Asking(table, rng, Path(folder) / "table", out)
-            for study in (asking.why, asking.robust, asking.diff):
+            for study in (asking.why, asking.robust, asking.diff, asking.groups, asking.reasons):
                 study()
     return out
 
@@ -300,6 +303,18 @@ class Asking:
         study = replace(self.study("range", domain=str(self.domain), time_limit=TIME_LIMIT, threads=1), printed=True)
         self.run(study, lambda r, wrong: judge_range(self.case, r, [], wrong))
 
+    def shape(self) -> None:
+        if not self.plain or not self.raw:
+            return
+        names = [f.name for f in self.case.features]
+        ordered = [f.name for f in self.case.features if f.kind != "category" and f.codes == "number"]
+        claimed = [str(n) for n in self.rng.permutation(ordered)[:2]] if self.chance(0.4) else []
+        study = self.study(
+            "shape", features=names, domain=str(self.domain), time_limit=TIME_LIMIT, increasing=claimed[:1],
+            decreasing=claimed[1:],
+        )  # fmt: skip
+        self.run(study, lambda r, wrong: judge_shape(self.case, r, names, wrong))
+
     # Studies of rows -----------------------------------------------------------------------------------------------------
 
     def rows(self) -> list[int]:
@@ -329,6 +344,42 @@ class Asking:
             rows, targeted = self.rows(), self.chance(0.3)
             study = self.study("robust", rows=rows, norm=str(norm), targeted=targeted, time_limit=TIME_LIMIT)
             self.run(study, lambda r, w, n=str(norm), t=targeted, k=rows: judge_robust(self.case, r, k, n, t, w))
+
+    def favourable(self) -> tuple[str, str | None, dict[str, Any]]:
+        """The favourable class, a cut-off if there is one, and the arguments that say so."""
+        two = len(self.model.classes) == 2
+        chosen = str(self.model.classes[1]) if two and self.chance(0.5) else str(self.pick(self.model.classes))
+        threshold = str(self.pick(list(THRESHOLDS))) if two and self.chance(0.3) else None
+        return (
+            chosen,
+            threshold,
+            {"favourable": chosen, **({} if threshold is None else {"threshold": float(threshold)})},
+        )
+
+    def groups(self) -> None:
+        if self.model.kind == "regression":
+            return
+        names, (chosen, threshold, arguments) = [f.name for f in self.case.features], self.favourable()
+        by = [[str(n) for n in self.rng.permutation(names)[:size]] for size in ((1, 2) if len(names) > 1 else (1,))]
+        limits = {"ratio": float(self.pick([0.8, 0.5, 1.0])), "smallest": float(self.pick([0.02, 0.2, 0.0]))}
+        study = self.study("groups", by=by, time_limit=TIME_LIMIT, **limits, **arguments)
+        node = favourable_node(self.case, chosen, threshold)
+        self.run(study, lambda r, wrong: judge_groups(self.case, r, by, node, limits, wrong))
+
+    def reasons(self) -> None:
+        if len(self.model.classes) != 2:
+            return
+        names, (chosen, threshold, arguments) = [f.name for f in self.case.features], self.favourable()
+        rows = self.rows() if self.chance(0.7) else None
+        how: dict[str, Any] = {
+            "most": int(self.rng.integers(1, 5)),
+            "way": str(self.pick(["change", "change", "values"])),
+        }
+        if self.chance(0.4):
+            how["protected"] = [str(n) for n in self.rng.permutation(names)[: int(self.rng.integers(1, 3))]]
+        study = self.study("reasons", rows=rows, time_limit=TIME_LIMIT, **how, **arguments)
+        node = favourable_node(self.case, chosen, threshold)
+        self.run(study, lambda r, wrong: judge_reasons(self.case, r, rows, node, {**how, "favourable": chosen}, wrong))
 
     def diff(self) -> None:
         if self.model.link == "votes" or not self.raw:
@@ -370,6 +421,7 @@ def allowed(text: str) -> bool:
             "which the model never gives both",  # a gap that probabilities have no room for
             "a gap of 0 needs a cut-off",
             "is wider than the largest number",  # no distance has a unit there
+            "the model predicts a raw margin, not a probability",
             "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )
@@ -389,7 +441,7 @@ def declared(f: Feature) -> str | None:
 
 def flags(study: str, arguments: dict[str, Any]) -> list[str]:
     """Arguments of a function as options of its command."""
-    names = {"rows": "--row" if study == "why" else "--rows", "most": "--all"}
+    names = {"rows": "--row", "most": "--all"} if study == "why" else {}
     out: list[str] = []
     for name, value in arguments.items():
         option = names.get(name, f"--{name.replace('_', '-')}")
@@ -397,7 +449,7 @@ def flags(study: str, arguments: dict[str, Any]) -> list[str]:
             continue
         if value is True:
             out.append(option)
-        elif name == "vary":
+        elif name in ("vary", "by"):
             for one in value:
                 out += [option, ",".join(one)]
         elif isinstance(value, list):

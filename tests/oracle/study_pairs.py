@@ -319,7 +319,7 @@ def column_sets(world: World) -> list[list[int]]:
 
 def coded_columns(world: World) -> list[bool]:
     features = world.space.features
-    return [len(m) > 1 or features[m[0]].kind == "category" for m in column_sets(world)]
+    return [len(m) > 1 or features[m[0]].codes != "number" for m in column_sets(world)]
 
 
 def cell_columns(model: Model, world: World, points: Points, rows: Rows) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isnan
@@ -98,7 +99,9 @@ def judge_why(
                 wrong("wrong found", f"{record['point']} has the class of the row")
         for kind, norm in (("radius", "linf"), ("recourse", "l1")):
             if record.get(kind):
-                _distance(case, record["row"], record[kind], norm, None, wrong)
+                # A change may use no feature that a reason may not use; the distance is about any input.
+                held = without if kind == "recourse" else []
+                _distance(case, record["row"], record[kind], norm, None, wrong, held)
 
 
 def _values(case: Case, record: dict[str, Any], wrong: Wrong) -> None:
@@ -161,8 +164,16 @@ def judge_robust(
             wrong("lost", f"targets {[t['target'] for t in record['targets']]}")
 
 
-def _distance(case: Case, row: int, told: dict[str, Any], norm: str, target: str | None, wrong: Wrong) -> None:
-    """The distance of a row to another class (or to one of them), against every input."""
+def _distance(
+    case: Case,
+    row: int,
+    told: dict[str, Any],
+    norm: str,
+    target: str | None,
+    wrong: Wrong,
+    held: Sequence[str] = (),
+) -> None:
+    """The distance of a row to another class (or to one of them), against every input that agrees on what is held."""
     world, model = case.world, case.models["m"]
     points, table = world.points["m"], world.tables["D"]
     place = world.place(table.places[row])
@@ -177,6 +188,8 @@ def _distance(case: Case, row: int, told: dict[str, Any], norm: str, target: str
         return
     wanted = None if target is None else [str(c) for c in model.classes].index(target)
     sure, may = (~near[1], ~near[0]) if wanted is None else predicted(s, points, wanted)
+    agree = world.group([f.name for f in case.features if f.name not in held])
+    sure, may = sure & (agree == agree[place]), may & (agree == agree[place])
     away = distance(s, "a", [np.full(1, v) for v in table.user[row]], norm)
     least = float(away[sure].min(initial=np.inf))
     low = float(away[may].min(initial=np.inf))

@@ -9,14 +9,14 @@ import symtable
 import pytest
 
 from tests.oracle.engine_mutations import ENGINE_MUTATIONS
-from tests.oracle.mutations import ALL, SOURCES
+from tests.oracle.mutations import ALL, source_of
 
 IN_PYTHON = [m for m in ALL if m not in ENGINE_MUTATIONS]
 
 
 @pytest.mark.parametrize("mutation", IN_PYTHON, ids=[m.name for m in IN_PYTHON])
 def test_every_error_can_be_planted(mutation) -> None:
-    text = (SOURCES / mutation.file).read_text()
+    text = source_of(mutation).read_text()
     changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)
     assert times == 1
     compile(changed, mutation.file, "exec")
@@ -26,7 +26,7 @@ def test_every_error_can_be_planted(mutation) -> None:
 
 @pytest.mark.parametrize("mutation", ENGINE_MUTATIONS, ids=[m.name for m in ENGINE_MUTATIONS])
 def test_every_error_of_the_engine_has_its_place(mutation) -> None:
-    text = (SOURCES / mutation.file).read_text()
+    text = source_of(mutation).read_text()
     changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)
     assert times == 1
     assert changed != text

@@ -19,11 +19,14 @@ import pytest
 from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS
 from tests.sweeps.test_answers import records
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Verdict
 from treesens.solve.options import Options
+from treesens.sweeps.conquer import Coordinator
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
-from treesens.sweeps.questions import Question
+from treesens.sweeps.part_certificates import with_part_certificates
+from treesens.sweeps.questions import Question, document_of
 from treesens.sweeps.run import Settings, sweep
 from treesens.sweeps.spec import read_spec
 from treesens.sweeps.worker import Task, answer_task, ship
@@ -213,3 +216,44 @@ def test_a_missing_library_is_one_clear_line(folder: Path, missing: str, executo
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert f"pip install '{extra}'" in done.stderr.splitlines()[-1]
+
+
+def test_one_question_in_parts_on_a_cluster(cluster: Cluster, trained: Path, tmp_path: Path) -> None:
+    """The largest swing, with a proof whose parts the workers make; one of the two is killed on the way."""
+    address, workers = cluster
+    file = tmp_path / "q.sens"
+    goal = "find a, b in m such that a = b except {age, income} maximize margin(a, 0) - margin(b, 0)"
+    file.write_text(f'model m from "{trained / "three.json"}"\nquery q: {goal}\n')
+    (whole,) = json.loads(run(tmp_path, "check", str(file), "--json").stdout)["results"]
+    text, base = file.read_text(), file.parent
+    document, session = document_of("q.sens", text, base)
+    (asked,) = session.asked()
+    executor = Executor("dask", 1, address)
+    one = Coordinator(
+        session.question(asked),
+        ship(document, True),
+        executor,
+        Options(time_limit=60),
+        replay="emulated",
+        slice_seconds=0.01,
+        first_seconds=0.0,
+    )
+    take_in = one._take_in
+
+    def also_kill(outcome: Any) -> None:
+        take_in(outcome)
+        first = next(iter(workers.values()))
+        if first.poll() is None:
+            first.kill()
+
+    one._take_in = also_kill  # type: ignore[method-assign]
+    result = one.run(Budget.of(120))
+    assert result.objective is not None
+    assert result.objective.value == pytest.approx(whole["objective"]["value"], rel=1e-5)
+    assert result.objective.bound == pytest.approx(whole["objective"]["value"], rel=1e-5)
+    made = with_part_certificates(one, result, tmp_path / "out", Budget.of(120))
+    assert all(claim.path for claim in made.certificates), made.certificates
+    (manifest,) = (tmp_path / "out").glob("*.manifest.json")
+    assert run(tmp_path, "verify", str(manifest), "--model", str(trained / "three.json"), "-q").stdout.endswith(
+        ": accepted\n"
+    )

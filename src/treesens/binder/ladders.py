@@ -20,6 +20,7 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import DistanceTerm
 from treesens.values.distance_costs import UNARY_SHIFT, distances_of_cells
+from treesens.values.row_costs import best_of_cells
 
 MOST_LEVELS = 512
 STEPS = 12
@@ -73,6 +74,25 @@ def objective_to_row(space: q.Space, terms: tuple[DistanceTerm, ...], upwards: b
 
     form = q.LinearForm(levels=Ladder(lambda: levels_to_row(terms, distances(), upwards)))
     return q.Objective(form, upwards, "distance linf", values=terms, largest=True, reaching=reaching)
+
+
+def distance_to_row(space: q.Space, nearest: q.NearestRows, row: int) -> q.Objective:
+    """The distance to one of the rows as an objective of its own, chosen on values."""
+    terms = tuple(
+        DistanceTerm(
+            nearest.point,
+            f,
+            None,
+            float(nearest.values[row, column]),
+            Fraction(float(nearest.widths[column])),
+            2 if nearest.norm == "l2" else 1,
+            nearest.norm == "l0" or bool(nearest.same_or_not[column]),
+        )
+        for column, f in enumerate(nearest.features)
+    )
+    if nearest.norm == "linf":
+        return objective_to_row(space, terms, False)
+    return q.Objective(best_of_cells(space, terms, False), False, f"distance {nearest.norm}", values=terms)
 
 
 def levels_to_row(

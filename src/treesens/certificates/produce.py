@@ -21,11 +21,13 @@ from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
+from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.values.witness import Witness
 
 LEAST_SECONDS = 10.0
@@ -61,6 +63,8 @@ def refutation(
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
+    if statement.left_out:
+        statement = statement_of(with_cell_rows(query), extra)
     document = _document(statement, query, "none")
     limit = max(seconds, LEAST_SECONDS)
     try:
@@ -78,22 +82,48 @@ def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, 
     return Certificate(document, files, time.perf_counter() - start, 0.0)
 
 
-def existence(query: q.Query, witness: Witness) -> Certificate:
-    """A certificate of a pair that was found. Raises NoCertificate, also if the statement would leave something out."""
+def existence(query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = ()) -> Certificate:
+    """A certificate of a pair that was found, and satisfies the `extra` rows. Raises NoCertificate, also if the statement would
+    leave something out.
+    """
     start = time.perf_counter()
-    statement = statement_of(query)
+    statement = statement_of(query, extra)
     if statement.left_out:
-        raise NoCertificate(f"the format cannot say {' or '.join(statement.left_out)}")
+        raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(statement.left_out))}")
     values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
     return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 
 
 def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate:
     """A certificate that no inputs of the question have an objective beyond `limit`, as the objective's form counts it."""
+    return refutation(*beyond(query, limit), seconds=seconds)
+
+
+def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
+    """The question about answers whose objective is beyond a limit, and the row that says so. Raises NoCertificate."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
-        raise NoCertificate("distances to the nearest of many rows")
-    return refutation(query, (_beyond(_signed(goal), Fraction(limit) * (1 if goal.maximize else -1)),), seconds=seconds)
+        raise NoCertificate("no objective that one row of costs can say")
+    if goal.largest and goal.reaching is not None:
+        # A largest norm is no sum, but a box of cells.
+        within = goal.reaching(Fraction(limit))
+        return replace(query, objective=None, constraints=(*query.constraints, within)), ()
+    # A cost of a cell is rounded by less than a unit.
+    slack = sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
+    return query, (_beyond(_signed(goal), Fraction(limit) * (1 if goal.maximize else -1) + slack),)
+
+
+def reached(query: q.Query, witness: Witness) -> Certificate:
+    """A certificate of an answer with the value of its objective, as `bound` states it."""
+    goal = query.objective
+    if goal is None or goal.nearest is not None or goal.values:
+        return existence(replace(query, objective=None), witness)
+    form = _signed(goal)
+    return existence(
+        query,
+        witness,
+        (q.AtLeast(form, LogRational(form_value(form, inputs_of(query, witness.values))), name="objective"),),
+    )
 
 
 def _beyond(form: q.LinearForm, limit: Fraction) -> q.AtLeast:
@@ -109,8 +139,10 @@ def _signed(goal: q.Objective) -> q.LinearForm:
     form = goal.form
     if goal.maximize:
         return form
-    if form.changes or form.pairs or form.levels or form.forests:
+    if form.pairs or form.levels or form.forests:
         return form  # the statement refuses it by name
+    if form.changes:
+        return replace(form, changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes))
     scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
     return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs))
 
@@ -121,7 +153,7 @@ def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any
         "version": 1,
         "claim": claim,
         "statement": statement.text,
-        "about": {"question": query.name, "text": query.text, "left_out": statement.left_out},
+        "about": {"question": query.name, "text": query.text, "left_out": list(dict.fromkeys(statement.left_out))},
     }
 
 
@@ -129,7 +161,7 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
     middle = time.perf_counter()
     try:
         # What is asked is about these trees, whichever files they came from; whoever checks it says what is allowed.
-        checker.check(document, files, _read, first_trees=True, trees_alone=True)
+        checker.check(document, files, read_stated, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None
     return Certificate(document, files, middle - start, time.perf_counter() - middle)
@@ -138,13 +170,13 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
 def _problem(statement: Statement) -> checker.Problem:
     """The checker's own view of the statement: cells, variables, factors and units of rows."""
     try:
-        models = [_read(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)]
+        models = [read_stated(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)]
         return checker.Problem(statement.text, models)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not read it: {reason}") from None
 
 
-def _read(data: bytes, stated: dict[str, Any]) -> Any:
+def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
     """What the checker reads; once for all certificates about a model."""
     return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from treesens.certificates.layout import Layout
 from treesens.certificates.statement import NoCertificate, Statement
+from treesens.compiler.base.arrays import BoolArray, Int64Array, frozen
 from treesens.compiler.base.units import Unit
+from treesens.compiler.model import CellEnsemble
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
 """What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
@@ -31,6 +33,7 @@ class ProofText:
         self.variable = [problem.variable[place] for place in layout.places]
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
+        self.ways: dict[int, BoolArray] = {}
 
     def _starts_of(self, variable: int) -> list[int]:
         """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
@@ -42,7 +45,21 @@ class ProofText:
         cells.append(grid.missing_cell if grid.missing else cells[-1])
         mine = self.layout.cells[variable]
         positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
+        ways = self._ways(feature)
+        for number, (cell, position) in enumerate(zip(cells, positions.tolist(), strict=True)):
+            # Of merged cells one stands for all; it need not be the first.
+            above = position + 1
+            if cell != mine[position] and above < len(mine) and not np.array_equal(ways[cell], ways[mine[position]]):
+                positions[number] = above if np.array_equal(ways[cell], ways[mine[above]]) else position
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
+
+    def _ways(self, feature: int) -> BoolArray:
+        """Which way each cell of a feature goes at the splits about it: bool[n_cells, splits]."""
+        if feature not in self.ways:
+            cells = np.arange(self.statement.query.space.grid[feature].n_cells)
+            models = self.statement.query.models
+            self.ways[feature] = np.concatenate([_ways_of(model, feature, cells) for model in models], axis=1)
+        return self.ways[feature]
 
     def document(self, found: dict[str, Any]) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
@@ -149,3 +166,15 @@ class ProofText:
             if exact:
                 self.state[key] = exact
         return changes
+
+
+def _ways_of(model: CellEnsemble, feature: int, cells: Int64Array) -> BoolArray:
+    """Which way cells go at the splits of one model about a feature: bool[cells, splits]."""
+    nodes = np.flatnonzero((model.leaf < 0) & (model.feature == feature))
+    sets, missing = model.category_set[nodes], model.grid[feature].missing_cell
+    left = cells[:, None] <= model.cut[nodes][None, :]
+    left[cells == missing] = model.default_left[nodes].astype(bool)
+    for column in np.flatnonzero(sets >= 0):
+        start = model.set_offset[sets[column]]
+        left[:, column] = model.set_member[start + cells] != 0
+    return frozen(left, bool)

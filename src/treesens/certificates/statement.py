@@ -31,6 +31,10 @@ FORMATS = ("xgboost-json", "xgboost-ubj")
 """Formats of model files that the checker reads; any other model is stated as the trees that `trees_file` writes."""
 
 
+_sent: dict[str, bytes] = {}
+_MOST_SENT = 4
+
+
 class NoCertificate(Exception):
     """Why an answer has no certificate, in a few words."""
 
@@ -51,9 +55,9 @@ class Statement:
 
 def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement:
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
-    models = [_model_file(m.ensemble) for m in query.models]
+    models = [model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
-    kept = [c for c in _flat(with_known(query).constraints) if parts.add(c)]
+    kept = [_as_stated(c) for c in _flat(with_known(query).constraints) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
         parts.left_out.append("cavities of which there is no list")
     for row in extra:
@@ -83,7 +87,7 @@ def _names(query: q.Query) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
+def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
     """What a statement says of a model, and the content of the file that it names."""
     name, data = ensemble.source.format, _original(ensemble)
     if data is None:
@@ -97,10 +101,19 @@ def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
     return {"sha256": sha256, "format": name, "trees": ensemble.n_trees, "base": base}, data
 
 
+def remember_file(content: bytes) -> None:
+    """Keeps the content of a model file whose path means nothing here, as in workers of a cluster; a few of them."""
+    _sent[hashlib.sha256(content).hexdigest()] = content
+    while len(_sent) > _MOST_SENT:
+        del _sent[next(iter(_sent))]
+
+
 def _original(ensemble: Ensemble) -> bytes | None:
     """The content of the model's own file, if the checker reads it as the model was read."""
     if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any():
         return None
+    if ensemble.source.sha256 in _sent:
+        return _sent[ensemble.source.sha256]
     try:
         data = Path(ensemble.source.path).read_bytes()
     except OSError:
@@ -265,6 +278,17 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
     if same and constraint.low is not None and constraint.low >= 0:
         orders.append([constraint.right, constraint.left, constraint.feature])
     return orders
+
+
+def _as_stated(constraint: q.Constraint) -> q.Constraint:
+    """A constraint without what the statement leaves out of it: of a relation between values its orders are left."""
+    if isinstance(constraint, ValueSum) and not _is_order(constraint):
+        return replace(constraint, limit=Fraction(0), strict=False)
+    if isinstance(constraint, q.Difference) and not _is_order(constraint):
+        high = Fraction(0) if constraint.high is not None and constraint.high <= 0 else None
+        low = Fraction(0) if constraint.low is not None and constraint.low >= 0 else None
+        return replace(constraint, low=low, high=high, low_strict=False, high_strict=False)
+    return constraint
 
 
 def _is_order(constraint: q.Difference | ValueSum) -> bool:

@@ -6,7 +6,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,9 @@ import click
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.beside import write_beside
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
+from treesens.commands.check_faults import Faults
 from treesens.commands.check_journal import AnswerMemory, answer_memory
+from treesens.commands.check_parts import InParts, QuestionFile, parts_of
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -39,7 +40,7 @@ from treesens.commands.common import (
 from treesens.commands.memory import journal_option
 from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import InternalError, TreesensError, told
+from treesens.errors import told
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
 from treesens.solve.question import result_of_error, result_of_interruption
@@ -61,6 +62,10 @@ if TYPE_CHECKING:
 )
 @click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Questions at a time.")
+@click.option(
+    "--workers", type=Whole(min=1), help="Ask every question in parts, in so many processes (docs/sweeps.md)."
+)
+@click.option("--on", metavar="EXECUTOR", help="Ask in parts on dask://HOST:8786, ray or ray://HOST:10001.")
 @journal_option
 @ci_options
 @trust_option
@@ -74,6 +79,8 @@ def command(
     confirm: str | None,
     core: bool,
     jobs: int,
+    workers: int | None,
+    on: str | None,
     journal: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
@@ -121,9 +128,13 @@ def command(
         tolerance=tolerance,
         absolute_tolerance=absolute_tolerance,
     )
+    parts = parts_of(workers, on, journal, jobs=jobs, confirm=confirm)
     started = time.perf_counter()
-    with answer_memory(journal, options, replay, confirm) as memory, interruptible() as interruption:
-        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, silent=as_json or quiet)
+    with (
+        answer_memory(journal if parts is None else None, options, replay, confirm) as memory,
+        interruptible() as interruption,
+    ):
+        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, silent=as_json or quiet, parts=parts)
         for path in files:
             if not interruption.happened:
                 run.ask(path, names, interruption)
@@ -160,30 +171,6 @@ def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Faults:
-    """What went wrong with single questions; the others are answered all the same."""
-
-    shown: list[str] = field(default_factory=list)
-    own: bool = False
-    """Whether an error of treesens itself is among them."""
-
-    def note(self, query: ResolvedQuestion, error: TreesensError) -> None:
-        self.shown.append(f"{query.name}: error[{error.code}]: {error}")
-        self.own |= isinstance(error, InternalError)
-
-    def note_own(self, name: str, text: str) -> None:
-        self.shown.append(f"{name}: error[{InternalError.code}]: {text}")
-        self.own = True
-
-    @contextmanager
-    def kept(self, query: ResolvedQuestion) -> Iterator[None]:
-        try:
-            yield
-        except TreesensError as error:
-            self.note(query, error)
-
-
-@dataclass
 class Run:
     """How files are asked, and what came of it so far."""
 
@@ -195,6 +182,7 @@ class Run:
     trust_pickle: bool
     memory: AnswerMemory
     silent: bool
+    parts: InParts | None = None
     asked: list[Asked] = field(default_factory=list)
     faults: Faults = field(default_factory=Faults)
 
@@ -239,6 +227,9 @@ class Run:
     def _answers(
         self, path: Path, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+        if self.parts is not None:
+            source = QuestionFile(path, self.trust_pickle)
+            return self.parts.answers(source, wanted, self.options, self.replay, interruption, progress, self.faults)
         jobs = min(self.jobs, len(wanted))
         if jobs <= 1:
             return _one_by_one(wanted, self.options, self.replay, self.confirm, interruption, progress, self.faults)

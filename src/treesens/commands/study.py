@@ -13,7 +13,16 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERNAL, INTERRUPTED, VIOLATED, quiet_option, trust_option
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    VIOLATED,
+    checked_folder,
+    quiet_option,
+    trust_option,
+)
 from treesens.commands.memory import journal_option, remembered
 from treesens.commands.study_options import option_of
 from treesens.commands.study_outputs import Outputs, outputs_of
@@ -91,10 +100,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     for warning in found.warnings:
         say(at_command(warning) if hasattr(asked.options, "real") else warning, err=True)
     records = [plain(record) for record in found.records]
-    if getattr(asked.options, "certificates", None) is not None and "certificates" in study.record.__annotations__:
-        from treesens.certificates.attach import summary
-
-        say(summary(records), err=True)
+    uncertified = _uncertified(study, asked, found)
     document = plain(study.documented(asked, found))
     if given["as_json"]:
         outputs.print_document(document)
@@ -104,7 +110,22 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     over = over_budget(study, found, getattr(asked.options, "budget", None))
     for words in over:
         say(words, err=True)
-    return VIOLATED if over and not found.interrupted else exit_code(study, found, records, given.get("fail_on"))
+    if over and not found.interrupted:
+        return VIOLATED
+    code = exit_code(study, found, records, given.get("fail_on"))
+    return INCONCLUSIVE if uncertified and code == EXPECTED else code
+
+
+def _uncertified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> bool:
+    """Writes certificates, and the manifest of what they claim together. Whether one is missing that is required."""
+    folder = getattr(asked.options, "certificates", None)
+    if folder is None or study.claims is None:
+        return False
+    from treesens.certificates.together import write_manifest
+
+    made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+    say(made.words(), err=True)
+    return bool(asked.options.require_certificate) and not made.complete
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
@@ -152,6 +173,8 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
     files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
     line = shlex.join(["treesens", *sys.argv[1:]])
     options = study.options(**values)
+    if study.claims is not None:
+        checked_folder(options.certificates, options.require_certificate)
     return Asking(told_of(models, options), table, options, files=files, command=line)
 
 

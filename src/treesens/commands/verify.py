@@ -35,14 +35,16 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option("--megabytes", type=Whole(min=64), help="At most so much memory.  [default: 4096]")
 @click.option("--entries", type=Whole(min=1), help="At most so many combinations of leaves.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
-    """Check certificates (files, or all of a folder) against the original model files.
+    """Check certificates and manifests (files, or all of a folder) against the original model files.
 
-    Says in words what each one claims, and whether it is accepted. Trees files beside the certificates are found; each counts
+    Says in words what each one claims, and whether it is accepted. A manifest is accepted if all its parts are, and if what it
+    claims follows from them. Trees files beside the certificates are found; each counts
     if the model that it says to be made from is among the models. Exit codes: 0 all are accepted, 10 one is not.
     """
-    certificates = _in(paths, ".cert.xz")
+    certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
-        raise UsageError("no certificates there", remedy="name files that end in .cert.xz, or a folder with some")
+        remedy = "name files that end in .cert.xz or .manifest.json, or a folder with some"
+        raise UsageError("no certificates there", remedy=remedy)
     known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
     if not known:
         raise UsageError("no model file to check them against", remedy="add --model FILE, the original model")

@@ -82,6 +82,10 @@ def _tellable(distinct: Column) -> bool:
     return bool(np.isfinite(narrow).all()) and len(np.unique(narrow)) == len(distinct)
 
 
+_DECIMALS = 4
+"""Digits after the point of amounts and rates that people write."""
+
+
 def column_domains(table: Table, few: Sequence[FewValues], unscaled: frozenset[str]) -> list[ColumnDomain]:
     """The domain of every input column; those of `unscaled` keep the numbers of the table as their unit."""
     known = {column.name: column for column in few}
@@ -102,8 +106,15 @@ def _domain(name: str, column: Column, few: FewValues | None, scaled: bool) -> C
     low, high = float(distinct[0]), float(distinct[-1])
     if whole:
         return ColumnDomain(name, "integer", missing, low=low, high=high)
-    steps = _steps(distinct) if scaled else 0
+    steps = 0 if not scaled or _as_people_write(distinct) else _steps(distinct)
     return ColumnDomain(name, "steps" if steps else "real", missing, low=low, high=high, steps=steps)
+
+
+def _as_people_write(distinct: FloatArray) -> bool:
+    """Whether numbers are amounts with a few decimals, such as 28.3, and no whole numbers that were scaled to an interval."""
+    if distinct[-1] == 1 and distinct[0] in (0, -1):
+        return False
+    return all(Decimal(repr(float(v))).as_tuple().exponent >= -_DECIMALS for v in distinct)  # type: ignore[operator]
 
 
 def _steps(distinct: FloatArray) -> int:

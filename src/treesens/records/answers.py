@@ -64,10 +64,12 @@ def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     """Raw outputs and predictions of one point, by the words of the language.
 
     The class is the one that the library predicts. It is given if it does not follow from the scores at a glance, and is left
-    out if only the library's own rounding decides between two.
+    out if only the library's own rounding decides between two. A probability or a value that is no finite number is None:
+    libraries make infinity or NaN of very large sums.
     """
     ensemble = query.models[query.points[point].model].ensemble
-    margins, probabilities = witness.margins[point], witness.probabilities[point]
+    margins = witness.margins[point]
+    probabilities = [p if math.isfinite(p) else None for p in witness.probabilities[point]]
     predicted = witness.classes[point] if witness.classes else None
     named: dict[str, Any] = {} if predicted is None else {"class": ensemble.classes[predicted]}
     shown: dict[str, Any]

@@ -15,6 +15,7 @@ from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
 from treesens.report.audit_table import gap_of, swing_of
+from treesens.report.changes import NO_NUMBER
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
 from treesens.report.share_bars import share_bars
@@ -148,6 +149,8 @@ def shown_score(value: Any) -> str:
     """A score with six digits; of several classes one after another."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {shown_score(one)}" for name, one in value.items())
+    if value is None:
+        return NO_NUMBER
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

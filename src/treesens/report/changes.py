@@ -114,8 +114,14 @@ def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{word} {number(first[kind])} → {number(second[kind])}"
 
 
+NO_NUMBER = "no finite number"
+"""A probability or a value of which the library makes infinity or NaN."""
+
+
 def number(value: Any) -> str:
     """A score for the eye."""
+    if value is None:
+        return NO_NUMBER
     return f"{value:.3g}" if isinstance(value, float) else visible(str(value))
 
 

@@ -13,7 +13,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Proof, Result, ShareFound, Verdict
 from treesens.errors import TreesensError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
@@ -84,7 +84,20 @@ def answer_question(
     with reused() if options.certificates is not None else nullcontext():
         result = _without_certificates(query, plain, budget.share(0.5) if wants_share else budget, confirm, progress)
         result = with_certificates(query.query, result, options)
-    return _with_share(query.query, result, budget, progress) if wants_share else result
+    if not wants_share:
+        return result
+    if options.require_certificate and not (result.verdict is Verdict.NONE and result.proof is Proof.EXACT):
+        return _without_share(query.query, result)
+    return _with_share(query.query, result, budget, progress)
+
+
+def _without_share(query: Query, result: Result) -> Result:
+    """The result with nothing said of a share: its interval rests on a search that writes no certificate."""
+    asked = query.share
+    assert asked is not None
+    reason = "no accepted certificate: shares have none"
+    share = ShareFound(asked.measure, asked.kind, 0.0, 1.0, None, False, reason).judged(asked)
+    return replace(result, share=share)
 
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
@@ -101,22 +114,41 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:
-    """The result with certificates of what it claims, if a folder for them is named."""
+    """The result with certificates of its claims, if a folder for them is named; with nothing else, if they are required."""
     if options.certificates is None:
         return result
-    from treesens.certificates.attach import certified
+    done = afterwards(result, "certificate", partial(_certified, query, result, options))
+    return with_nothing_else(done) if options.require_certificate else done
 
-    folder, seconds, required = options.certificates, options.time_limit, options.require_certificate
-    with_files = afterwards(
-        result, "certificate", lambda: certified(query, result, folder, seconds=seconds, required=required)
-    )
-    rests_on_proof = with_files.verdict is Verdict.NONE or any(
-        (with_files.count, with_files.ranked, with_files.explanation)
-    )
-    if required and rests_on_proof and not (with_files.certificates and all(c.path for c in with_files.certificates)):
-        missing = next((c.reason for c in with_files.certificates if not c.path), "making it failed")
-        return replace(with_files, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
-    return with_files
+
+def _certified(query: Query, result: Result, options: Options) -> Result:
+    """The result with the certificates that could be made, and the reason for every claim that has none."""
+    folder, seconds = options.certificates, options.time_limit
+    assert folder is not None
+    if query.explained is None and result.count is None and result.ranked is None:
+        from treesens.certificates.attach import certified
+
+        return certified(query, result, folder, seconds=seconds)
+    from treesens.certificates.together import write_manifest
+    from treesens.solve.tasks.claims import claims_of
+
+    bare = replace(options, certificates=None, require_certificate=False)
+    claims = claims_of(query, result, lambda asked: answer(asked, bare, Budget.of(seconds)))
+    made = write_manifest(claims, folder, query.name, seconds=seconds)
+    return replace(result, certificates=made.certified())
+
+
+def with_nothing_else(result: Result) -> Result:
+    """The result without what rests on a proof that has no accepted certificate."""
+    made = result.certificates
+    missing = next((c.reason for c in made if not c.path), "" if made else "making it failed")
+    rests_on_proof = result.verdict is Verdict.NONE or any((result.count, result.ranked, result.explanation))
+    if rests_on_proof and missing:
+        return replace(result, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
+    bounds = [c for c in made if c.claim == "bound"]
+    if result.objective is None or (bounds and all(c.path for c in bounds)):
+        return result
+    return replace(result, objective=replace(result.objective, bound=None))
 
 
 def _without_certificates(
@@ -189,6 +221,9 @@ def explain_none(
         return result
     if not (always or result.backend == "compiler"):
         return result
+    if options.require_certificate:
+        notes = ("no core: it rests on proofs that have no certificates",) if always else ()
+        return replace(result, notes=(*result.notes, *notes))
     start = time.perf_counter()
     budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
     from treesens.solve.tasks.unsat_core import core_of

@@ -69,6 +69,7 @@ class AuditOptions:
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
     certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
     tolerance: float = given(shared.TOLERANCE, RELATIVE)
     absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
     optimal: bool = given(shared.OPTIMAL, False)
@@ -145,4 +146,5 @@ STUDY = Study(
     flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
     work="auditing",
     total="treesens.studies.feature_audit:total",
+    claims="treesens.studies.claims_of_scores:claim_audit",
 )

@@ -16,7 +16,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_value
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
+from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.records.answers import label_of, record
@@ -103,7 +103,10 @@ class SetAudit:
             for gap, query, result in answers
         ]
         seconds = time.monotonic() - start
-        answers = [(gap, query, self._with_certificates(gap, query, result)) for gap, query, result in answers]
+        of_swing = self._certified_swing(swing)
+        answers = [
+            (gap, query, self._with_certificates(gap, query, result, of_swing)) for gap, query, result in answers
+        ]
         results = [result for _, _, result in answers]
         notes = [swing.reason] if is_own_fault(swing.reason) else []
         typical = answered("typical inputs", partial(self._typical, results), partial(self._untold, results, notes))
@@ -147,13 +150,23 @@ class SetAudit:
         unit = Unit(self.questions.varied, self.decision, gap, query)
         return {"share": share_record(unit, self.counting, self.stop)}
 
-    def _with_certificates(self, gap: Gap, query: ResolvedQuestion, result: Result) -> Result:
+    def _certified_swing(self, swing: Result) -> tuple[Certified, ...]:
+        """The certificate of the bound of the largest swing."""
+        name = f"{'_'.join(self.questions.varied)}.swing"
+        options = replace(self.base, certificates=self.certificates)
+        # Its pair is none of a gap that was asked for: what counts here is the bound.
+        bare = replace(swing, verdict=Verdict.UNKNOWN, witness=None)
+        return with_certificates(replace(self.questions.swing.query, name=name), bare, options).certificates
+
+    def _with_certificates(
+        self, gap: Gap, query: ResolvedQuestion, result: Result, more: tuple[Certified, ...]
+    ) -> Result:
         about = ["_".join(self.questions.varied), *map(str, self.decision.record().get("classes", ()))]
         name = f"{'.'.join(about)}.{gap.kind}_{gap.text}"
         options = replace(self.base, certificates=self.certificates)
         # The record speaks of the gap, not of the nearest pair that was looked for on the way.
         made = with_certificates(replace(query.query, name=name), replace(result, objective=None), options)
-        return replace(result, certificates=made.certificates)
+        return replace(result, certificates=(*made.certificates, *more))
 
     def _swing(self) -> Result:
         query = self.questions.swing.query

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from treesens.compiler.base.tolerance import RELATIVE
@@ -38,6 +39,8 @@ class DiffOptions:
     )
     optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> float:
@@ -169,4 +172,5 @@ STUDY = Study(
     "feature; or if more rows flip.",
     flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
+    claims="treesens.studies.claims_of_scores:claim_differences",
 )

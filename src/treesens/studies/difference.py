@@ -102,6 +102,8 @@ class Difference:
     sensitivities: list[ChangedSensitivity] | None = None
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
+    same_trees: bool = False
+    """Whether the models are the same, tree by tree."""
 
     @property
     def bound(self) -> float | None:
@@ -196,7 +198,7 @@ def difference(
     found = Difference(warnings=tuple(item.render() for item in diagnostics))
     halt = stop or threading.Event()
     options = Options(backend="native", time_limit=time_limit, seed=seed, tolerance=tolerance)
-    equal = _are_equal(old.ensemble, new.ensemble)
+    equal = found.same_trees = _are_equal(old.ensemble, new.ensemble)
     for score, sign, question in asked:
         if halt.is_set():
             break

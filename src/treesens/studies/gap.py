@@ -40,6 +40,7 @@ class GapOptions:
     jobs: int = given(shared.JOBS, 1)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
 
 UNITS = ("raw score", "probability", "value")
@@ -100,4 +101,5 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
     work="searching",
     total=total,
+    claims="treesens.studies.claims_of_scores:claim_gaps",
 )

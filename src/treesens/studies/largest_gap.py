@@ -254,7 +254,7 @@ def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
 
     query, limit = done.query.query, max(options.time_limit, done.seconds)
     if done.bound is None:
-        made = certified_none(query, options.certificates, seconds=limit)
+        made = certified_none(query, options.certificates, seconds=limit)[0]
     else:
         made = certified_gap(query, max(0.0, done.bound), options.certificates, seconds=limit)
     return replace(done, certificate=made)

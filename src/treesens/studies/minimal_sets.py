@@ -38,6 +38,7 @@ from treesens.studies.questions import bind_study, check_features, declarations_
 from treesens.studies.running import Memory, library_of
 from treesens.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
 from treesens.studies.study import Asking, Found
+from treesens.values.witness import Witness
 
 _MOST_FEATURES = 400
 """Choices of what to remove are made one inside the other."""
@@ -47,12 +48,15 @@ _MOST_FEATURES = 400
 class MinimalSets:
     """What is known about the sets of one decision; `complete` if something is known about every set.
 
-    `pairs` are verified: values by point and feature for every set that flips. `reasons` say why sets are open.
+    `pairs` are verified: values by point and feature for every set that flips. `reasons` say why sets are open. `query` asks
+    about all features; `witnesses` are the pairs that were found in this run.
     """
 
     decision: Decision
     names: tuple[str, ...]
     lattice: Lattice
+    query: Query
+    witnesses: dict[Set, Witness] = field(default_factory=dict)
     pairs: dict[Set, dict[str, Any]] = field(default_factory=dict)
     reasons: dict[Set, str] = field(default_factory=dict)
     complete: bool = False
@@ -140,7 +144,7 @@ class _Search:
         self.identified, self.stop, self.on_set = identified, stop or threading.Event(), on_set
         names = question.query.space.names
         every = frozenset(names.index(name) for name in chosen)
-        self.found = MinimalSets(decision, names, Lattice(every))
+        self.found = MinimalSets(decision, names, Lattice(every), self.query)
 
     def run(self) -> MinimalSets:
         """Until something is known about every set, or the search is stopped."""
@@ -202,19 +206,20 @@ class _Search:
         return changed
 
     def _ask(self, one: Set) -> dict[str, Any]:
-        query = _with_varied(self.query, one)
+        query = with_varied(self.query, one)
         result = answer(query, self.how, Budget.of(self.options.time_limit, self.stop))
         record: dict[str, Any] = {"verdict": str(result.verdict), "reason": result.reason}
         if result.verdict is Verdict.FOUND:
             assert result.witness is not None
             left, right = result.witness.values
             differ = np.flatnonzero((left != right) & ~(np.isnan(left) & np.isnan(right)))
+            self.found.witnesses[frozenset(differ.tolist())] = result.witness
             record["changed"] = [self.found.names[f] for f in differ]
             record["points"] = points_of(query, result.witness)
         return record
 
 
-def _with_varied(query: Query, features: Set) -> Query:
+def with_varied(query: Query, features: Set) -> Query:
     """The question with other features that may vary."""
     names = tuple(query.space.names[f] for f in sorted(features))
     parts = tuple(replace(c, varied=features) if isinstance(c, SameExcept) else c for c in query.constraints)

@@ -32,6 +32,7 @@ class RangeOptions:
     threads: int = given(shared.THREADS, 2)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> Tolerance:
@@ -75,4 +76,5 @@ STUDY = Study(
     table="CSV or Parquet: domains are the ranges of its columns.",
     work="searching",
     total="treesens.studies.score_range:total",
+    claims="treesens.studies.claims_of_scores:claim_ranges",
 )

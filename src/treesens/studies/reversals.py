@@ -37,10 +37,18 @@ class Reversal:
 
     @property
     def reason(self) -> str:
-        """Why it is not closed."""
-        if self.result is None or self.result.objective is None:
-            return "" if self.result is None else self.result.reason
-        return "open: not closed in the time given"
+        """Why it is not closed, or why no pair shows it; empty otherwise."""
+        if self.result is None or self.bound == 0:
+            return ""
+        if self.result.objective is None:
+            return self.result.reason
+        if not self.closed:
+            return "open: not closed in the time given"
+        if self.is_shown:
+            return ""
+        return (
+            f"a {'fall' if self.falls else 'rise'} of {self.bound:.3g} in exact sums vanishes in the library's rounding"
+        )
 
     @property
     def closed(self) -> bool:

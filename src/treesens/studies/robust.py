@@ -45,6 +45,8 @@ class RobustOptions:
         shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
     )
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
     radius: Sequence[float] = given(RADIUS, ())
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), by matplotlib.")
@@ -145,4 +147,5 @@ STUDY = Study(
     work="searching",
     total=total,
     journal=True,
+    claims="treesens.studies.claims_of_sets:claim_robustness",
 )

@@ -142,5 +142,14 @@ def _ends(low: float, high: float) -> Iterator[str]:
     for value, rounding, end in ((low, ROUND_FLOOR, min), (high, ROUND_CEILING, max)):
         narrow = round_to_float32(Fraction(value))
         reached = end(value, narrow) if np.isfinite(narrow) else value
-        short = Context(prec=_DIGITS, rounding=rounding).create_decimal_from_float(reached)
-        yield decimal(Fraction(short))
+        yield decimal(Fraction(_short(Decimal(repr(value)), Decimal(reached), rounding)))
+
+
+def _short(written: Decimal, reached: Decimal, rounding: str) -> Decimal:
+    """A decimal of few digits beyond `reached`: the number as it is written, if it is that far out, or with a digit more."""
+    outward = -1 if rounding == ROUND_FLOOR else 1
+    step = Decimal(1).scaleb(int(written.as_tuple().exponent) - 1)
+    for short in (written, written + outward * step) if len(written.as_tuple().digits) < _DIGITS else ():
+        if (short - reached) * outward >= 0:
+            return short
+    return Context(prec=_DIGITS, rounding=rounding).create_decimal(reached)

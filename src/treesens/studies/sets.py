@@ -47,6 +47,8 @@ class SetOptions:
     real: Sequence[str] = given(shared.REAL, ())
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per set.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
     plot: Path | None = given(
         shared.PLOT,
         None,
@@ -150,4 +152,5 @@ STUDY = Study(
     work="sets of features",
     journal=True,
     faults=lambda records: [one for record in records for one in record["open"]],
+    claims="treesens.studies.claims_of_sets:claim_sets",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.records.plain import ABSENT, Absent, OneOf, Points
@@ -39,6 +40,8 @@ class ShapeOptions:
     time_limit: float = given(shared.TIME_LIMIT, 1.0, "Seconds for each feature (and class).")
     jobs: int = given(shared.JOBS, 1, "Features at a time.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,4 +98,5 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
     work="shapes",
     total="treesens.studies.shapes:total",
+    claims="treesens.studies.claims_of_scores:claim_shapes",
 )

@@ -77,6 +77,7 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
     plain = bind_study(model, table, (*stated, ast.Query(ast.Name("all"), pair_of(names, ()))), diagnostics)
     domains = dict(zip(plain[0].query.space.names, plain[0].query.space.domains, strict=True))
     categories = {feature.name for feature in ensemble.features if feature.categories}
+    categories |= {d.name.text for d in stated if isinstance(d, ast.Feature) and isinstance(d.type, ast.Category)}
     ordered = [name for name in names if name not in categories and _has_order(domains[name])]
     units = [(name, output) for name in ordered for output in outputs]
     queries = [q for number, unit in enumerate(units) for q in _queries(number, ensemble, *unit)]
@@ -93,7 +94,9 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
     records += [study.unordered(name, output) for name in names if name not in ordered for output in outputs]
     records.sort(key=lambda one: names.index(one.feature))
     warnings = tuple(item.render() for item in diagnostics)
-    return Found(records, warnings, asked.stop.is_set(), all(one.shape != "unknown" for one in records))
+    decided = all(one.shape != "unknown" for one in records)
+    proved = [(done[i], [one.query for one in pairs[i]], study.results[units[i]]) for i in sorted(done)]
+    return Found(records, warnings, asked.stop.is_set(), decided, proved)
 
 
 def total(asked: Asking[ShapeOptions]) -> int:
@@ -143,6 +146,8 @@ class _Shapes:
             library_predict=library_of(model, options.replay),
             regions=False,
         )
+        self.results: dict[tuple[str, int], tuple[Result | None, Result | None]] = {}
+        """Of each feature and score what was searched for: the largest fall and the largest rise."""
         self._bounds: dict[int, TreeShapes] = {}
         self._lock = threading.Lock()
 
@@ -172,6 +177,7 @@ class _Shapes:
         first = budget.share(0.5) if known.falls[number] and known.rises[number] else budget
         fall = self._searched(feature, falling, known.falls[number], first, Reversal(0.0, None, output, True))
         rise = self._searched(feature, rising, known.rises[number], budget, Reversal(0.0, None, output, False))
+        self.results[feature, output] = fall.result, rise.result
         return self._record(feature, output, fall, rise, (falling, rising), time.perf_counter() - start)
 
     def _searched(
@@ -203,7 +209,7 @@ class _Shapes:
         against = None if sign is None else (fall if sign > 0 else rise)
         told = [points_and_scores(one, question) for one, question in zip((fall, rise), questions, strict=True)]
         shape = shape_of(fall, rise)
-        reasons = dict.fromkeys(one.reason for one in (fall, rise) if not one.closed)
+        reasons = dict.fromkeys(one.reason for one in (fall, rise) if one.reason)
         witness = next((r.result.witness for r in (fall, rise) if r.result and r.result.witness), None)
         return ShapeRecord(
             feature=feature,

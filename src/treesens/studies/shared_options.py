@@ -81,3 +81,9 @@ CERTIFICATE = Option(
     more="[Certificates](certificates.md) says of what.",
     door=Door.COMMAND,
 )
+REQUIRE = Option(
+    Flag(),
+    "Without an accepted certificate of every claim the exit code is never 0.",
+    more="Needs `--certificate`.",
+    door=Door.COMMAND,
+)

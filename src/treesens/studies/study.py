@@ -8,16 +8,17 @@ default, the range and the sentence of each; records are dataclasses as well.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Flag, auto
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
 
 from treesens.records.plain import Document, ModelFile
 from treesens.studies.kinds import Kind
 
 if TYPE_CHECKING:
+    from treesens.certificates.together import Claim
     from treesens.data.tables import Table
     from treesens.frontends.base import LoadedModel
     from treesens.studies.running import Memory
@@ -186,6 +187,9 @@ class Study(Generic[OptionsT, RecordT]):
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
     """The parts of records, as plain data, in which a fault of treesens itself would be told."""
+    claims: Callable[[Asking[OptionsT], Found[RecordT]], Iterable[Claim]] | str | None = None
+    """What has been found, as claims whose parts can have certificates; a place as `ask` is one. Its options then have
+    `certificates` and `require_certificate`."""
 
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """What the study finds."""
@@ -195,6 +199,11 @@ class Study(Generic[OptionsT, RecordT]):
     def expected(self, asking: Asking[OptionsT]) -> int | None:
         """How many records to expect; None if that is not known."""
         return None if self.total is None else int(_function(self.total)(asking))
+
+    def claimed(self, asking: Asking[OptionsT], found: Found[RecordT]) -> Iterable[Claim]:
+        """What was found, as claims that can have certificates."""
+        assert self.claims is not None
+        return cast("Iterable[Claim]", _function(self.claims)(asking, found))
 
     def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> Any:
         """What is printed with --json, as a record."""
@@ -208,10 +217,10 @@ class Study(Generic[OptionsT, RecordT]):
         return get_type_hints(self.document, include_extras=True)["return"]
 
 
-def _function(place: Callable[[Any], Any] | str) -> Callable[[Any], Any]:
+def _function(place: Callable[..., Any] | str) -> Callable[..., Any]:
     """A function, or the one at `MODULE:FUNCTION`."""
     if not isinstance(place, str):
         return place
     module, _, name = place.partition(":")
-    found: Callable[[Any], Any] = getattr(import_module(module), name)
+    found: Callable[..., Any] = getattr(import_module(module), name)
     return found

@@ -63,6 +63,8 @@ class WhyOptions:
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, PLOT_WORDS)
 
@@ -158,4 +160,5 @@ STUDY = Study(
     by_position=("rows",),
     work="searching",
     total=total,
+    claims="treesens.studies.claims_of_sets:claim_reasons",
 )

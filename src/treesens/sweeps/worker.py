@@ -21,6 +21,7 @@ import numpy as np
 
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
+from treesens.certificates.statement import remember_file
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict
@@ -28,6 +29,7 @@ from treesens.errors import DataError, TreesensError
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.sweeps.order import MODELS_AT_A_TIME
+from treesens.sweeps.part_worker import Packed, PartTask, answer_part, certify_part
 from treesens.sweeps.questions import Document, file_digest, open_session
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
@@ -72,6 +74,8 @@ class Task:
     """The engine alone, for measurements: no rows of tables, no regions."""
     regions: bool = True
     """Whether pairs come with their region if no table is in play (with one, they always do)."""
+    part: PartTask | None = None
+    """What is asked of a part of the question, in place of all of it."""
     leashed: bool = False
     """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
 
@@ -92,6 +96,8 @@ class Outcome:
     rss: int = 0
     worker: str = ""
     attempts: int = 1
+    packed: Packed | None = None
+    """The certificate of a part, if it was asked for."""
 
 
 _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
@@ -139,9 +145,14 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
         _warm(query, options)
     budget = Budget.of(options.time_limit, stop)
     before = cpu_seconds()
+    if task.part is not None and task.part.certify:
+        packed = certify_part(query.query, task.part, options.time_limit)
+        return Outcome(task.key, packed=packed, cpu=cpu_seconds() - before)
     implied = _tried(query, task, options) if task.try_first is not None else None
     if implied is not None:
         result = implied
+    elif task.part is not None:
+        result = answer_part(query.query, task.part, options, budget)
     elif task.bare or not (task.regions or query.tables or query.rows):
         result = with_certificates(query.query, answer(query.query, options, budget), options)
     else:
@@ -204,6 +215,8 @@ def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
 
 
 def _session(shipment: Shipment) -> Session:
+    from treesens.grammar.tree import ast
+
     document = shipment.document
     file = document.file()
     if shipment.contents is None:
@@ -216,11 +229,13 @@ def _session(shipment: Shipment) -> Session:
         return open_session(file, base, trust_pickle=document.trust_pickle)
     # Paths of the sender mean nothing here: every file goes under its content into a folder that lasts for the reading.
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
-        places = {}
+        places, models = {}, {d.path.value for d in file.declarations if isinstance(d, ast.Model)}
         for path, known in document.files:
             places[path] = Path(folder) / known / Path(path).name
             places[path].parent.mkdir(exist_ok=True)
             places[path].write_bytes(shipment.contents[path])
+            if path in models:
+                remember_file(shipment.contents[path])
         return open_session(_relocated(file, places), Path(folder), trust_pickle=document.trust_pickle)
 
 

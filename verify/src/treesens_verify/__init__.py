@@ -10,6 +10,7 @@ from .command import main, read, say
 from .core import Problem, Proof, check, problem_of
 from .models import Model, content_of, read_model
 from .numbers import LARGEST, Rejected, float32, ln_bounds, step
+from .together import check_manifest, together
 from .words import in_words
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Proof",
     "Rejected",
     "check",
+    "check_manifest",
     "content_of",
     "float32",
     "in_words",
@@ -29,4 +31,5 @@ __all__ = [
     "read_model",
     "say",
     "step",
+    "together",
 ]

@@ -9,21 +9,32 @@ import sys
 import threading
 from _thread import interrupt_main
 
-from .core import MALFORMED, MOST_ENTRIES, check
-from .models import object_of
+from .core import MALFORMED, MOST_ENTRIES, check, model_of
+from .models import object_of, read_model
 from .numbers import Rejected, require
+from .together import check_manifest, together
 from .words import in_full, in_words
 
 MEGABYTE, MEMORY, SECONDS = 1 << 20, 4096, 600
 MOST_BYTES = MEMORY * MEGABYTE // 16
-MOST_VALUES = MOST_BYTES // 8
+MANIFEST = ".manifest.json"
 
 
 def read(path, most=MOST_BYTES):
     """The JSON object of a certificate, of at most so many bytes and an eighth as many values."""
+    return unpacked(content(path, most, "certificate"), most)
+
+
+def content(path, most, what):
+    """The bytes of a file, if they are not too many."""
     with open(path, "rb") as file:
-        packed = file.read(most + 1)
-    require(len(packed) <= most, f"the certificate has more than {most} bytes")
+        found = file.read(most + 1)
+    require(len(found) <= most, f"the {what} has more than {most} bytes")
+    return found
+
+
+def unpacked(packed, most):
+    """The JSON object in the bytes of a certificate."""
     unpack = lzma.LZMADecompressor(memlimit=most)
     text = unpack.decompress(packed, max_length=most + 1)
     require(len(text) <= most, f"the certificate has more than {most} bytes when it is unpacked")
@@ -32,6 +43,11 @@ def read(path, most=MOST_BYTES):
     require(values <= most // 8, f"the certificate has more than {most // 8} values")
     refuse = lambda name: require(False, f"{name} is no number")  # noqa: E731
     return json.loads(text.decode(), parse_constant=refuse, object_pairs_hook=object_of)
+
+
+def read_manifest(path, most=MOST_BYTES):
+    """The JSON object of a manifest, of at most so many bytes."""
+    return json.loads(content(path, most, "manifest").decode(), object_pairs_hook=object_of)
 
 
 def say(text):
@@ -71,14 +87,12 @@ def limit_memory(megabytes):
 
 
 def judge(path, asked, data, files):
-    """Says what a certificate claims and whether it is accepted."""
+    """Says what a certificate, or a manifest with its parts, claims and whether it is accepted."""
+    most = asked.megabytes * MEGABYTE // 16
     try:
-        with Clock(asked.seconds):
-            certificate = read(path, asked.megabytes * MEGABYTE // 16)
-            allowed = {"first_trees": asked.first_trees, "trees_alone": asked.trees_alone, "entries": asked.entries}
-            problem = check(certificate, data, **allowed)
-            lines = list(in_words(problem, files))
-            lines += in_full(problem, certificate["inputs"]) if problem.found else []
+        for line in (of_manifest if path.endswith(MANIFEST) else one)(path, asked, data, files, most):
+            if not asked.quiet:
+                say(line)
     except OSError as error:
         reason = error.strerror or error
     except MemoryError:
@@ -86,12 +100,57 @@ def judge(path, asked, data, files):
     except (Rejected, *MALFORMED) as error:
         reason = error
     else:
-        for line in [] if asked.quiet else lines:
-            say(line)
         say(f"{path}: accepted")
         return True
     say(f"{path}: rejected: {reason}")
     return False
+
+
+def one(path, asked, data, files, most):
+    """The lines of a certificate that is accepted."""
+    with Clock(asked.seconds):
+        return accepted(read(path, most), asked, data, files, read_model)
+
+
+def accepted(certificate, asked, data, files, read_one):
+    """Checks a certificate; what it says, line by line."""
+    problem = check(certificate, data, read_one, entries=asked.entries, **allowed_by(asked))
+    lines = list(in_words(problem, files))
+    return lines + list(in_full(problem, certificate["inputs"]) if problem.found else [])
+
+
+def allowed_by(asked):
+    return {"first_trees": asked.first_trees, "trees_alone": asked.trees_alone}
+
+
+def of_manifest(path, asked, data, files, most):
+    """The lines of a manifest: every part is accepted, and then the claims follow from all of them."""
+    manifest, certificates, known = read_manifest(path, most), [], {}
+    check_manifest(manifest)
+
+    def read_one(content, stated):
+        key = json.dumps(stated, sort_keys=True)
+        if key not in known:
+            known[key] = read_model(content, stated)
+        return known[key]
+
+    for i, part in enumerate(manifest["parts"]):
+        packed = content(os.path.join(os.path.dirname(path), part["file"]), most, "certificate")
+        digest = hashlib.sha256(packed).hexdigest()
+        require(digest == part["sha256"], f"{part['file']} is not the file that the manifest names")
+        try:
+            with Clock(asked.seconds):
+                certificate = unpacked(packed, most)
+                lines = accepted(certificate, asked, data, files, read_one)
+        except (Rejected, *MALFORMED) as error:
+            raise Rejected(f"part {i}, {part['file']}: {error}") from None
+        certificates.append({name: certificate[name] for name in ("claim", "statement")})
+        yield from (f"part {i}, {part['file']}:", *lines)
+    said = []
+    with Clock(asked.seconds):
+        for claim in manifest["claims"]:
+            said += together(claim, certificates, lambda stated: model_of(stated, data, read_one, **allowed_by(asked)))
+    yield from (f"Together: {line}" for line in said)
 
 
 def options():

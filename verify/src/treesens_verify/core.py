@@ -325,16 +325,21 @@ class Proof:
         return max(x for k, x in enumerate(values) if self.domain[v] >> k & 1)
 
 
-def problem_of(certificate, data, read=read_model, *, first_trees=False, trees_alone=False, entries=MOST_ENTRIES):
+def model_of(stated, data, read=read_model, *, first_trees=False, trees_alone=False):
+    """A model as a statement names it, of files with the contents `data`."""
+    model = read(content_of(stated["sha256"], data), stated)
+    first = f"it is about the first {stated['trees']} of {model.total} trees (--first-trees allows this)"
+    require(first_trees or stated["trees"] == model.total, first)
+    if model.made_from is not None and not trees_alone:
+        check_origin(model.made_from, data)
+    return model
+
+
+def problem_of(certificate, data, read=read_model, *, entries=MOST_ENTRIES, **allowed):
     """The statement of a certificate about models whose files have the contents `data`."""
     check_certificate(certificate)
     statement = certificate["statement"]
-    models = [read(content_of(m["sha256"], data), m) for m in statement["models"]]
-    for model, stated in zip(models, statement["models"]):
-        first = f"it is about the first {stated['trees']} of {model.total} trees (--first-trees allows this)"
-        require(first_trees or stated["trees"] == model.total, first)
-        if model.made_from is not None and not trees_alone:
-            check_origin(model.made_from, data)
+    models = [model_of(stated, data, read, **allowed) for stated in statement["models"]]
     return Problem(statement, models, certificate["claim"] == "found", entries)
 
 

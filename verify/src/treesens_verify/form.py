@@ -48,11 +48,7 @@ def check_certificate(certificate):
     models = listed(certificate["statement"]["models"], "models")
     require(models, "a statement about no model")
     for m in models:
-        parts(m, {"sha256", "format", "trees", "base"}, "a model")
-        require(type(m["sha256"]) is str and re.fullmatch("[0-9a-f]{64}", m["sha256"]), "a model without a SHA-256")
-        index(m["trees"], 1 << 40, "the number of trees")
-        for x in listed(m["base"], "the base margin"):
-            text(x, "the base margin")
+        check_model(m)
     require(len({m["sha256"] for m in models}) == len(models), "a model is named twice")
     if claim == "none":
         for t in listed(certificate["apart"], "the trees apart"):
@@ -63,6 +59,14 @@ def check_certificate(certificate):
         for point in listed(certificate["inputs"], "the inputs"):
             for x in listed(point, "an input"):
                 require(x is None or number(x, "an input") is None, "an input")
+
+
+def check_model(m):
+    parts(m, {"sha256", "format", "trees", "base"}, "a model")
+    require(type(m["sha256"]) is str and re.fullmatch("[0-9a-f]{64}", m["sha256"]), "a model without a SHA-256")
+    index(m["trees"], 1 << 40, "the number of trees")
+    for x in listed(m["base"], "the base margin"):
+        text(x, "the base margin")
 
 
 def check_node(node):

@@ -275,7 +275,8 @@ def _numbered(root: Field, inputs: _Inputs) -> dict[int, Question]:
     ctrs = list(info["ctrs"].items()) if "ctrs" in info else []
     if not ctrs:
         return {}
-    number = sum(len(field["borders"].value or ()) for field in info["float_features"].items())
+    floats = list(info["float_features"].items()) if "float_features" in info else []
+    number = sum(len(field["borders"].value or ()) for field in floats)
     number += sum(len(field["values"].value) for field in info["categorical_features"].items() if "values" in field)
     found: dict[int, Question] = {}
     for ctr in ctrs:

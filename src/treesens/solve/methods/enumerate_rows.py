@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import inputs_of, objective_value
@@ -25,7 +26,6 @@ from treesens.solve.methods.enumerate_combinations import (
     conclude_enumeration,
     enumerate_combinations,
 )
-from treesens.solve.methods.nearest_pair import distance_to_row
 from treesens.solve.options import Options
 from treesens.values.combinations import Combinations, Exact
 from treesens.values.enumeration import Enumeration

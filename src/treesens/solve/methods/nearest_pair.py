@@ -14,18 +14,16 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 import numpy as np
 
 from treesens.backends.native.incremental import IncrementalSearch
-from treesens.binder.ladders import objective_to_row
+from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.query import NearestRows, Objective, Query, Space
-from treesens.compiler.query.values import DistanceTerm
+from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
 from treesens.data.clusters import Rows
 from treesens.data.flips import flip_question, flips
@@ -35,7 +33,6 @@ from treesens.solve.conclude import conclude_contradiction, conclude_found, conc
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options, for_engine
 from treesens.values.relations import relates_values
-from treesens.values.row_costs import best_of_cells
 from treesens.values.verify import verify_cells, verify_values
 from treesens.values.witness import Witness
 
@@ -368,25 +365,6 @@ def distance_of(query: Query, nearest: NearestRows, witness: Witness) -> float:
     """The distance of a witness to the nearest of some rows."""
     point = witness.values[nearest.point][list(nearest.features)].tolist()
     return float(Rows(query.space, nearest).to_point(point).min(initial=math.inf))
-
-
-def distance_to_row(space: Space, nearest: NearestRows, row: int) -> Objective:
-    """The distance to one of the rows as an objective of its own, chosen on values."""
-    terms = tuple(
-        DistanceTerm(
-            nearest.point,
-            f,
-            None,
-            float(nearest.values[row, column]),
-            Fraction(float(nearest.widths[column])),
-            2 if nearest.norm == "l2" else 1,
-            nearest.norm == "l0" or bool(nearest.same_or_not[column]),
-        )
-        for column, f in enumerate(nearest.features)
-    )
-    if nearest.norm == "linf":
-        return objective_to_row(space, terms, False)
-    return Objective(best_of_cells(space, terms, False), False, f"distance {nearest.norm}", values=terms)
 
 
 def answer_nearest(

@@ -31,7 +31,7 @@ def answer_top(
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
-    apart = _Apart(typed)
+    apart = Apart(typed)
     found: list[Result] = []
     last: Result | None = None
     reason, patient = "", typed.objective is None
@@ -81,7 +81,7 @@ def by_value(found: list[Result], query: Query) -> list[Result]:
     return [replace(r, objective=replace(r.objective, bound=bound)) if r.objective else r for r in ranked]
 
 
-class _Apart:
+class Apart:
     """Constraints that keep answers out of the regions of earlier ones."""
 
     def __init__(self, query: Query) -> None:
@@ -118,6 +118,3 @@ class _Apart:
                 if (self.query.space.legal[feature] & ~inside).any():
                     parts.append(CellSet(point, feature, frozen(~inside, bool)))
         return AnyOf(tuple(parts))
-
-
-__all__ = ["answer_top"]

@@ -1,0 +1,110 @@
+"""Questions that no statement can say, as several that each can be said: every input of the question answers one of them.
+
+A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Query, SameExcept
+from treesens.compiler.query.values import DistanceTerm, ValueSum
+
+MOST = 64
+"""Cases of one question: each is proved by itself."""
+
+
+def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query, tuple[AtLeast, ...]]]:
+    """The cases of a question with `extra` rows; none if it is one case itself, or would be too many."""
+    bare = replace(query, objective=None, constraints=tuple(_flat((*query.constraints, *_limits(extra)))))
+    rest = tuple(row for row in extra if not row.form.changes)
+    found: list[Query] = []
+    waiting = [bare]
+    while waiting:
+        one = waiting.pop()
+        parts = _parted(one)
+        if parts is None:
+            found.append(one)
+        else:
+            waiting += parts
+        if len(found) + len(waiting) > MOST:
+            return []
+    return [] if found == [bare] else [(one, rest) for one in reversed(found)]
+
+
+def _limits(extra: tuple[AtLeast, ...]) -> Iterator[Constraint]:
+    return (row for row in extra if row.form.changes)
+
+
+def _flat(constraints: tuple[Constraint, ...]) -> Iterator[Constraint]:
+    for constraint in constraints:
+        yield from _flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
+
+
+def _parted(query: Query) -> list[Query] | None:
+    """The question by the parts of its first constraint that has some; None if there is none."""
+    for place, constraint in enumerate(query.constraints):
+        others = (*query.constraints[:place], *query.constraints[place + 1 :])
+        if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
+            return [replace(query, constraints=tuple(_flat((*others, part)))) for part in constraint.parts]
+        counted = _counted(constraint)
+        if counted is not None:
+            parts = _by_changes(query, others, *counted)
+            if parts is not None:
+                return parts
+    return None
+
+
+def _counted(constraint: Constraint) -> tuple[frozenset[int], int] | None:
+    """Features of two points, and in how many of them the points differ at most, if a constraint says so and nothing else."""
+    if isinstance(constraint, ValueSum):
+        return _counted_sum(constraint)
+    if not isinstance(constraint, AtLeast):
+        return None
+    form, bound = constraint.form, constraint.bound
+    others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
+    if others or len(form.changes) != 1 or form.changes[0].coefficient >= 0 or bound.logs:
+        return None
+    counted = form.changes[0]
+    if {counted.left, counted.right} != {0, 1}:
+        return None
+    return frozenset(counted.features), _whole(bound.rational / counted.coefficient, strict=constraint.strict)
+
+
+def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
+    features = set()
+    for term in relation.terms:
+        if not isinstance(term, DistanceTerm) or not term.unordered or {term.point, term.other} != {0, 1}:
+            return None
+        if term.factor != 1 or term.feature in features:
+            return None
+        features.add(term.feature)
+    return frozenset(features), _whole(relation.limit, strict=relation.strict)
+
+
+def _whole(most: Fraction, *, strict: bool) -> int:
+    """The greatest whole number that is at most, or below, a limit."""
+    return math.ceil(most) - 1 if strict else math.floor(most)
+
+
+def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
+    """One case per set of features that may differ; what is not counted may differ as before. None if these are too many."""
+    free = frozenset(range(len(query.space.names)))
+    for link in others:
+        if isinstance(link, SameExcept):
+            free &= link.varied
+    mine = sorted(free & counted)
+    kept = tuple(c for c in others if not isinstance(c, SameExcept))
+    if most < 0:
+        return []
+    if math.comb(len(mine), min(most, len(mine))) > MOST:
+        return None
+    uncounted = free - frozenset(mine)
+    return [
+        replace(query, constraints=(SameExcept(0, 1, uncounted | frozenset(chosen)), *kept))
+        for chosen in combinations(mine, min(most, len(mine)))
+    ]

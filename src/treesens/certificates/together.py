@@ -1,0 +1,222 @@
+"""What certificates claim together: parts that are made one by one, and a manifest that names them (docs/certificates.md).
+
+A claim is a kind that the checker knows, with the numbers of its parts. Nothing is written that the checker does not find to
+follow from the parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import treesens.certificates.treesens_verify as checker
+from treesens.certificates.attach import certified_bound, certified_found, certified_none, write_trees
+from treesens.certificates.produce import existence, reached, read_stated
+from treesens.certificates.statement import NoCertificate, model_file
+from treesens.compiler.base.files import write_atomically
+from treesens.compiler.model import Ensemble
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Certified
+from treesens.values.witness import Witness
+
+SUFFIX = ".manifest.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A certificate that a claim needs, or one for each case of its question, made by `make` into a folder within seconds."""
+
+    query: Query
+    make: Callable[[Path, float], Sequence[Certified]]
+
+
+def lacking(query: Query) -> Part:
+    """That a question has no answer."""
+    return Part(query, lambda folder, seconds: certified_none(query, folder, seconds=seconds))
+
+
+def not_beyond(query: Query, limit: float) -> Part:
+    """That no answer has an objective beyond a limit, as its form counts it."""
+    return Part(query, lambda folder, seconds: certified_bound(query, limit, folder, seconds=seconds))
+
+
+def having(query: Query, witness: Witness) -> Part:
+    """That a question has this answer; with an objective, that its value is reached."""
+    make = existence if query.objective is None else reached
+    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make)])
+
+
+def known(query: Query, *made: Certified) -> Part:
+    """What has been made already."""
+    return Part(query, lambda _folder, _seconds: made)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What some parts claim together. `say` turns the numbers of the parts into the fields of a kind of the checker.
+
+    Without any parts `reason` may say why there is no certificate.
+    """
+
+    title: str
+    kind: str
+    parts: Sequence[Part] = ()
+    say: Callable[[list[int]], dict[str, Any]] = lambda numbers: {"parts": numbers}
+    reason: str = ""
+    models: tuple[Ensemble, ...] = ()
+    """Models that the claim names without any part."""
+
+
+def each(title: str, parts: Sequence[Part]) -> Claim:
+    """Parts that hold each by itself."""
+    return Claim(title, "each", parts)
+
+
+def between(title: str, low: Part | None, high: Part | None) -> Claim:
+    """What is reached, and that nothing is beyond."""
+    parts = [part for part in (low, high) if part is not None]
+    at = {"reached": low, "beyond": high}
+    return Claim(
+        title,
+        "between",
+        parts,
+        lambda numbers: {end: None if part is None else numbers[parts.index(part)] for end, part in at.items()},
+    )
+
+
+def open_claim(title: str, reason: str) -> Claim:
+    """A claim that has no certificate."""
+    return Claim(title, "each", reason=reason)
+
+
+@dataclass
+class Manifest:
+    """What was written: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
+
+    path: Path | None = None
+    accepted: int = 0
+    open: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[Certified] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every claim is accepted."""
+        return not self.open
+
+    def certified(self) -> tuple[Certified, ...]:
+        """The parts, the manifest itself, and the reason for every claim that has none."""
+        found = [*self.parts, *(Certified(title, reason=reason) for title, reason in self.open)]
+        if self.path is not None:
+            data = self.path.read_bytes()
+            found.append(Certified("manifest", str(self.path), hashlib.sha256(data).hexdigest(), len(data)))
+        return tuple(found)
+
+    def words(self) -> str:
+        """One line for people."""
+        reasons = "; ".join(dict.fromkeys(f"{title}: {reason}" for title, reason in self.open))
+        said = f"certificates: {self.accepted} claims accepted"
+        said += f", {len(self.open)} without one ({reasons})" if self.open else ""
+        return said + (f"; {self.path}" if self.path is not None else "")
+
+
+def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, seconds: float) -> Manifest:
+    """Makes the parts of claims, `seconds` for each, and writes the manifest of those that the checker accepts."""
+    writer = _Writer(folder, seconds)
+    for claim in claims:
+        try:
+            writer.add(claim)
+        except NoCertificate as reason:
+            writer.found.open.append((claim.title, str(reason)))
+    return writer.finished(name)
+
+
+class _Writer:
+    """The parts and claims of one manifest. `texts` is what is stated by every part, `stated` every claim with its title."""
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self.folder, self.seconds, self.found = folder, seconds, Manifest()
+        self.numbers: dict[str, int] = {}
+        self.texts: list[dict[str, Any]] = []
+        self.stated: list[tuple[str, dict[str, Any]]] = []
+
+    def add(self, claim: Claim) -> None:
+        """Makes the parts of a claim. Raises NoCertificate if one has none, or if the claim does not follow from them."""
+        if claim.reason:
+            raise NoCertificate(claim.reason)
+        files = self._files(claim)
+        numbers = [[self._number(one) for one in self._made(part)] for part in claim.parts]
+        if all(len(mine) == 1 for mine in numbers):
+            text = {"kind": claim.kind, **claim.say([mine[0] for mine in numbers])}
+        elif claim.kind in ("between", "each"):
+            text = {"kind": "each", "parts": [number for mine in numbers for number in mine]}
+        elif claim.kind == "reason":
+            text = {"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}
+        else:
+            raise NoCertificate("a part that is proved in cases")
+        if claim.models:
+            text["models"] = [files[e.source.sha256][0] for e in claim.models]
+        contents = {stated["sha256"]: data for stated, data in files.values()}
+        try:
+            checker.check_manifest(self._manifest([("", text)]))
+            checker.together(text, self.texts, lambda stated: _model(contents, stated))
+        except checker.Rejected as reason:
+            raise NoCertificate(f"the checker does not accept it: {reason}") from None
+        self.found.accepted += 1
+        self.stated.append((claim.title, text))
+
+    def _files(self, claim: Claim) -> dict[str, tuple[dict[str, Any], bytes]]:
+        """How the models of a claim are stated, and the contents of their files, by the SHA-256 of what was read."""
+        ensembles = [*claim.models, *(m.ensemble for part in claim.parts for m in part.query.models)]
+        found = {e.source.sha256: model_file(e) for e in ensembles}
+        write_trees([found[e.source.sha256] for e in claim.models], self.folder)
+        return found
+
+    def _made(self, part: Part) -> Sequence[Certified]:
+        made = part.make(self.folder, self.seconds)
+        for one in made:
+            if not one.path:
+                raise NoCertificate(one.reason)
+        return made
+
+    def _number(self, made: Certified) -> int:
+        if made.path not in self.numbers:
+            text = json.loads(lzma.decompress(Path(made.path).read_bytes()))
+            self.numbers[made.path] = len(self.texts)
+            self.texts.append({name: text[name] for name in ("claim", "statement")})
+            self.found.parts.append(made)
+        return self.numbers[made.path]
+
+    def _manifest(self, stated: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        return {
+            "format": "treesens-manifest",
+            "version": 1,
+            "parts": [{"file": Path(one.path).name, "sha256": one.sha256} for one in self.found.parts],
+            "claims": [text for _, text in stated],
+            "about": {
+                "titles": [title for title, _ in stated],
+                "without": [{"claim": title, "reason": reason} for title, reason in self.found.open],
+            },
+        }
+
+    def finished(self, name: str) -> Manifest:
+        """Writes the file, if there is anything to say in it."""
+        if self.stated:
+            text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
+            plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
+            self.found.path = self.folder / f"{plain}.{hashlib.sha256(text).hexdigest()[:12]}{SUFFIX}"
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.found.path, text)
+        return self.found
+
+
+def _model(contents: dict[str, bytes], stated: dict[str, Any]) -> Any:
+    content = contents.get(stated["sha256"])
+    if content is None:
+        raise NoCertificate("a part is about another model file")
+    return read_stated(content, stated)

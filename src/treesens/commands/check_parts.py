@@ -1,0 +1,126 @@
+"""`check --workers N` and `--on EXECUTOR`: every question in parts, in many processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.commands.check_faults import Faults
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.interruption import Hurry, Interruption
+from treesens.compiler.result import Result
+from treesens.errors import UsageError, told
+from treesens.solve.options import Options
+from treesens.solve.question import (
+    answer_question,
+    result_of_error,
+    result_of_interruption,
+    with_certificates,
+    with_nothing_else,
+)
+
+if TYPE_CHECKING:
+    from treesens.report.show import Progress
+    from treesens.sweeps.executor import Executor
+    from treesens.sweeps.worker import Shipment
+
+
+@dataclass(frozen=True)
+class QuestionFile:
+    """The file that workers read."""
+
+    path: Path
+    trust_pickle: bool
+
+
+@dataclass(frozen=True)
+class InParts:
+    """Where parts are asked, and the journal that they are kept in."""
+
+    executor: Executor
+    journal: Path | None
+
+    def answers(
+        self,
+        file: QuestionFile,
+        asked: list[ResolvedQuestion],
+        options: Options,
+        replay: str,
+        interruption: Interruption,
+        progress: Progress,
+        faults: Faults,
+    ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+        """The answers in the order of the file, one after another."""
+        shipment = _shipment(file, self.executor)
+        for number, query in enumerate(asked):
+            if interruption.happened:
+                return
+            progress.start(number, query.name)
+            mine = replace(options, library_predict=query.library_predicts(replay))
+            budget = Budget.of(mine.time_limit, interruption.event)
+            try:
+                result = self._answer(shipment, query, mine, replay, budget, progress)
+            except Hurry:
+                result = result_of_interruption(query, mine)
+            except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+                # One question's failure never costs another one's answer.
+                failed = told(error, query.name)
+                result = result_of_error(query, mine, failed)
+                faults.note(query, failed)
+            yield query, result
+
+    def _answer(
+        self,
+        shipment: Shipment,
+        query: ResolvedQuestion,
+        options: Options,
+        replay: str,
+        budget: Budget,
+        progress: Progress,
+    ) -> Result:
+        from treesens.sweeps.conquer import Coordinator, can_be_parted
+        from treesens.sweeps.part_certificates import with_part_certificates
+
+        reason = can_be_parted(query)
+        if reason:
+            result = answer_question(query, options, budget, progress=progress.say)
+            return replace(result, notes=(*result.notes, f"asked in one process: {reason}"))
+        search = Coordinator(
+            query, shipment, self.executor, options, replay=replay, journal=self.journal, say=progress.say
+        )
+        result = search.run(budget)
+        if options.certificates is None:
+            return result
+        if not search.parted:
+            return with_certificates(query.query, result, options)
+        again = Budget.of(options.time_limit, budget.stop)
+        certified = with_part_certificates(search, result, options.certificates, again)
+        return with_nothing_else(certified) if options.require_certificate else certified
+
+
+def _shipment(file: QuestionFile, executor: Executor) -> Shipment:
+    from treesens.grammar.parsing.parser import load
+    from treesens.sweeps.questions import document_of
+    from treesens.sweeps.worker import ship
+
+    text = load(file.path).text
+    document, _ = document_of(str(file.path), text, file.path.parent, trust_pickle=file.trust_pickle)
+    return ship(document, executor.remote)
+
+
+def parts_of(
+    workers: int | None, on: str | None, journal: Path | None, *, jobs: int, confirm: str | None
+) -> InParts | None:
+    """What options ask for; None if questions are asked as a whole. UsageError for what does not go together."""
+    if workers is None and on is None:
+        return None
+    from treesens.sweeps.executor import parse_executor
+
+    if jobs > 1:
+        raise UsageError("--jobs asks several questions at a time, and --workers one in parts", remedy="leave one out")
+    if confirm is not None:
+        raise UsageError("a question in parts has no second opinion", remedy="leave out --confirm")
+    return InParts(parse_executor(on, workers), journal)

@@ -1,0 +1,88 @@
+"""What the reason of a row claims, in parts that can have certificates.
+
+No input of another class agrees with the row on the features of the reason: a proof for each class. And no feature can be
+left out: for each an input of another class that agrees on the others. That no reason has fewer features is shown by inputs of
+other classes, too: a reason holds a feature in which each of them differs from the row (implicit hitting sets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import combinations
+
+from treesens.certificates.together import Claim, Part, having, lacking, open_claim
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.query.explained import pinned
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result
+
+MOST_TRIED = 20_000
+"""Sets of features that are looked at, to find one that hits all inputs."""
+
+Ask = Callable[[Query], Result]
+
+
+def reason_claim(
+    title: str,
+    others: Sequence[Query],
+    cells: Int32Array,
+    features: Collection[int],
+    ask: Ask,
+    *,
+    smallest: bool = False,
+) -> Claim:
+    """The claim that `features` are a reason of which none can be left out, and with `smallest` that no reason has fewer.
+
+    `others` ask for an input of each other class, `cells` int32[features] are those of the row; `ask` looks for the inputs that
+    show what cannot be left out.
+    """
+    parts = [lacking(pinned(other, cells, features)) for other in others]
+    apart: list[frozenset[int]] = []
+    for left_out in sorted(features):
+        shown = _shown(others, cells, [f for f in features if f != left_out], ask)
+        if shown is None:
+            name = others[0].space.names[left_out]
+            return open_claim(title, f"no input was found that shows that {name} cannot be left out")
+        parts.append(shown[0])
+        apart.append(shown[1])
+    if smallest:
+        more = _against_fewer(others, cells, len(features), apart, ask)
+        if more is None:
+            return open_claim(title, "it was not shown that no reason has fewer features")
+        parts += more
+    kind = "smallest" if smallest else "reason"
+    return Claim(title, kind, parts, lambda numbers: {"features": sorted(features), "parts": numbers})
+
+
+def _shown(
+    others: Sequence[Query], cells: Int32Array, kept: Collection[int], ask: Ask
+) -> tuple[Part, frozenset[int]] | None:
+    """An input of another class that agrees with the row on the features that are kept, and those that are free in its part."""
+    for other in others:
+        asked = pinned(other, cells, kept)
+        witness = ask(asked).witness
+        if witness is not None:
+            mine = witness.cells[0]
+            agreed = [f for f in range(len(mine)) if mine[f] == cells[f]]
+            return having(pinned(other, cells, agreed), witness), frozenset(range(len(mine))) - frozenset(agreed)
+    return None
+
+
+def _against_fewer(
+    others: Sequence[Query], cells: Int32Array, size: int, apart: list[frozenset[int]], ask: Ask
+) -> list[Part] | None:
+    """Inputs of other classes such that no set of fewer features has one in which each of them differs from the row."""
+    found: list[Part] = []
+    tried = 0
+    for fewer in range(size):
+        for chosen in combinations(range(len(cells)), fewer):
+            tried += 1
+            if tried > MOST_TRIED:
+                return None
+            if all(not one.isdisjoint(chosen) for one in apart):
+                shown = _shown(others, cells, chosen, ask)
+                if shown is None:
+                    return None
+                found.append(shown[0])
+                apart.append(shown[1])
+    return found

@@ -1,0 +1,138 @@
+"""What studies of scores claim, as parts that can have certificates: gaps, ranges, shapes, differences, and an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from treesens.certificates.attach import form_limit, with_more
+from treesens.certificates.together import Claim, Part, between, each, having, known, lacking, not_beyond, open_claim
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Certified, Result, Verdict
+from treesens.studies.audit import AuditOptions
+from treesens.studies.diff import DiffOptions, DiffRecord
+from treesens.studies.difference import Difference, Largest
+from treesens.studies.gap import GapOptions, GapRecord
+from treesens.studies.largest_gap import LargestGap
+from treesens.studies.range import RangeOptions, RangeRecord
+from treesens.studies.shape import ShapeOptions, ShapeRecord
+from treesens.studies.study import Asking, Found
+
+
+def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[Claim]:
+    """Every largest gap: the pair that reaches it, and that no pair exceeds its bound."""
+    for one in found.result.results:
+        title = f"the largest gap of {', '.join(one.varied)}"
+        if one.certificate is None:
+            yield open_claim(title, one.reason or "nothing is proved")
+            continue
+        query = one.query.query
+        beyond = known(query, one.certificate)
+        yield between(title, _pair_of_gap(one, query), beyond)
+
+
+def _pair_of_gap(one: LargestGap, query: Query) -> Part | None:
+    """The pair of a gap, with all rows as far up as it reaches; None if there is none."""
+    if one.witness is None or one.value is None:
+        return None
+    if query.objective is not None:
+        return having(query, one.witness)
+    lower = max(0.0, one.value - 1e-9 * (1 + abs(one.value)))
+    return having(with_more(query, lower), one.witness)
+
+
+def claim_ranges(_: Asking[RangeOptions], found: Found[RangeRecord]) -> Iterator[Claim]:
+    """Both ends of every score."""
+    for end in found.result.ends:
+        of_class = "" if end.label is None else f" of {end.label}"
+        yield _of_optimum(f"the {end.sense[:3]}imum of the {end.score}{of_class}", end.question.query, end.result)
+
+
+def _of_optimum(title: str, query: Query, result: Result) -> Claim:
+    """What an answer with an objective claims: its value and its bound, or that there is no answer."""
+    made: dict[str, list[Certified]] = {}
+    for one in result.certificates:
+        made.setdefault(one.claim, []).append(one)
+    if result.verdict is Verdict.NONE:
+        bare = replace(query, objective=None)
+        return each(title, [known(bare, *made["none"]) if "none" in made else lacking(bare)])
+    goal, reached = query.objective, result.objective
+    if goal is None or reached is None or reached.bound is None:
+        return open_claim(title, result.reason or "no bound is proved")
+    limit = form_limit(goal, reached.bound)
+    high = known(query, *made["bound"]) if "bound" in made else not_beyond(query, limit)
+    low = None if result.witness is None else having(query, result.witness)
+    if goal.largest and low is not None:
+        return each(title, [low, high])  # a largest norm is no row
+    return between(title, low, high)
+
+
+def claim_shapes(_: Asking[ShapeOptions], found: Found[ShapeRecord]) -> Iterator[Claim]:
+    """The largest fall and the largest rise of every score in every feature."""
+    for record, queries, results in found.result:
+        for word, query, result, most in zip(
+            ("fall", "rise"), queries, results, (record.largest_fall_bound, record.largest_rise_bound), strict=True
+        ):
+            title = f"the largest {word} in {record.feature}"
+            if most is None:
+                yield open_claim(title, record.reason or "no bound is proved")
+            else:
+                yield between(title, _reversed_pair(query, result), _at_most(query, most))
+
+
+def _reversed_pair(query: Query, result: Result | None) -> Part | None:
+    return None if result is None or result.witness is None else having(query, result.witness)
+
+
+def _at_most(query: Query, most: float) -> Part:
+    """That an objective is never more than a bound, in exact arithmetic if that is 0."""
+    goal = query.objective
+    assert goal is not None
+    limit = most if most == 0 else form_limit(goal, most)
+    return not_beyond(query, limit)
+
+
+def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> Iterator[Claim]:
+    """That two models are equal, or the largest difference of every score in both directions."""
+    difference: Difference = found.result
+    if difference.same_trees:
+        models = tuple(model.ensemble for model in asked.models)
+        yield Claim("the models are equal", "same", say=lambda _: {}, models=models)
+    elif difference.verdict == "equal":
+        parts = [_at_most(one.question.query, 0.0) for one in difference.largest]
+        yield Claim("the models are equal", "equal", parts)
+    else:
+        yield from map(_of_difference, difference.largest)
+    if difference.sensitivities is not None:
+        yield open_claim("which sensitivities appear", "ask `treesens audit --certificate` about both models")
+
+
+def _of_difference(one: Largest) -> Claim:
+    way = "old - new" if one.sign > 0 else "new - old"
+    return _of_optimum(f"the largest difference {way} of {one.score}", one.question.query, one.result)
+
+
+def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
+    """Every answer of an audit by itself, with the bound of the largest swing."""
+    query = found.result.query
+    for record in found.result.records:
+        size = next(f"{kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
+        title = f"{', '.join(record['varied'])} at {size}"
+        made = _certified(record.get("certificates") or ())
+        if not made:
+            yield open_claim(title, record["reason"] or "nothing is proved")
+        yield from (each(f"{title}: {one.claim}", [known(query, one)]) for one in made)
+        if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
+            yield open_claim(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
+        for word in ("share", "typical"):
+            if record.get(word) is not None:
+                yield open_claim(f"{title}: {word}", f"what an audit says of a {word} has none")
+
+
+def _certified(records: Sequence[dict[str, Any]]) -> list[Certified]:
+    """Certificates of records."""
+    return [
+        Certified(one["claim"], one.get("file") or "", one.get("sha256", ""), reason=one.get("reason", ""))
+        for one in records
+    ]

@@ -1,0 +1,112 @@
+"""What studies of sets of features and of single rows claim, as parts that can have certificates: sets, why, robust."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treesens.certificates.attach import form_limit
+from treesens.certificates.together import Claim, Part, each, having, lacking, not_beyond, open_claim
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.solve.tasks.reason_claim import reason_claim
+from treesens.studies.lattice import Set
+from treesens.studies.minimal_sets import MinimalSets, with_varied
+from treesens.studies.robust import RobustOptions, RobustRecord
+from treesens.studies.robustness import Nearest, RowQuestions
+from treesens.studies.sets import SetOptions, SetsRecord
+from treesens.studies.study import Asking, Found
+from treesens.studies.why import WhyOptions, WhyRecord
+
+
+def _ask(options: Any, query: Query) -> Result:
+    """An answer as the study has looked for it."""
+    how = Options(time_limit=options.time_limit, seed=options.seed, regions=False)
+    return answer(query, how, Budget.of(options.time_limit))
+
+
+def claim_sets(asked: Asking[SetOptions], found: Found[SetsRecord]) -> Iterator[Claim]:
+    """Which sets of features flip each decision, and which do not: about all sets, if all are decided."""
+    for one in found.result:
+        words = one.decision.record()
+        title = "the sets of features" + (f" {words}" if words else "")
+        parts = [_flipping(one, features, asked.options) for features in one.lattice.having]
+        parts += [lacking(with_varied(one.query, features)) for features in one.lattice.lacking]
+        if not one.complete:
+            yield open_claim(title, "not all sets are decided")
+            if parts:
+                yield each(f"{title}: those that are decided", parts)
+            continue
+        every = sorted(one.lattice.every)
+        yield Claim(title, "border", parts, partial(_border, every))
+
+
+def _border(every: list[int], numbers: list[int]) -> dict[str, Any]:
+    return {"features": every, "parts": numbers}
+
+
+def _flipping(one: MinimalSets, features: Set, options: SetOptions) -> Part:
+    """A pair of a set; one that an earlier run had found is looked for again."""
+    query = with_varied(one.query, features)
+    witness = one.witnesses.get(features) or _ask(options, query).witness
+    return lacking(query) if witness is None else having(query, witness)
+
+
+def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterator[Claim]:
+    """Of every row its reason, and that no feature of it can be left out."""
+    options, table = asked.options, asked.table
+    assert table is not None
+    questions = RowQuestions(asked.model, table, domain=options.range, seed=options.seed)
+    names = questions.of_class[0].query.space.names
+    for record in found.records:
+        title = f"why row {record.row}"
+        predicted = questions.predicted(record.row)
+        if record.sufficient is None or predicted is None:
+            yield open_claim(title, record.reason or "no reason was found")
+            continue
+        others = [one.query for c, one in enumerate(questions.of_class) if c != predicted]
+        cells = others[0].space.grid.cells(questions.rows[record.row : record.row + 1])[0].astype(np.int32)
+        several = record.reasons if isinstance(record.reasons, list) else [record.sufficient]
+        for reason in several:
+            mine, ask = [names.index(n) for n in reason], partial(_ask, options)
+            yield reason_claim(title, others, cells, mine, ask, smallest=record.smallest)
+
+
+def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Iterator[Claim]:
+    """Of every row that no input of another class is nearer than its bound."""
+    options, table = asked.options, asked.table
+    assert table is not None
+    questions = RowQuestions(asked.model, table, domain=options.range, norm=options.norm, seed=options.seed)
+    classes = [str(c) for c in asked.model.ensemble.classes]
+    for row in found.result.rows:
+        predicted = questions.predicted(row.row)
+        if predicted is None or row.verdict is None:
+            yield open_claim(f"row {row.row}", row.reason or "nothing is known")
+            continue
+        known = row.targets or (Nearest(None, row.verdict, row.distance, row.bound, row.point, row.reason),)
+        for one in known:
+            title = f"row {row.row}" + ("" if one.target is None else f", class {one.target}")
+            target = None if one.target is None else classes.index(one.target)
+            yield _of_nearest(title, questions.question(row.row, predicted, target).query, one)
+
+
+def _of_nearest(title: str, query: Query, one: Nearest) -> Claim:
+    goal = query.objective
+    assert goal is not None
+    if one.bound is None:
+        return open_claim(title, one.reason or "no bound is proved")
+    if math.isinf(one.bound):
+        return each(f"{title}: no input of another class", [lacking(replace(query, objective=None))])
+    limit = form_limit(goal, one.bound)
+    return each(
+        f"{title}: none is nearer than {one.bound:.9g}",
+        [not_beyond(query, limit)],
+    )

@@ -1,0 +1,169 @@
+"""Parts of one question: boxes of cells, made by cutting in two again and again.
+
+This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
+
+A cut is chosen by the trees that are left in the box: the feature whose splits move leaves the most, at the middle of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
+from treesens.compiler.model import CellEnsemble
+from treesens.compiler.query.query import CellSet, Query, SameExcept
+
+AT_ONCE = 16
+"""Parts that take the place of one that was not decided in its time: so the time of undecided parts is a small part."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The cells of a feature at a point from `cell` on (`upper`), or those below it. A missing value is in the upper ones."""
+
+    point: int
+    feature: int
+    cell: int
+    upper: bool
+
+    def mask(self, n_cells: int) -> BoolArray:
+        """bool[n_cells]."""
+        return frozen((np.arange(n_cells) >= self.cell) == self.upper, bool)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A box: all cuts hold."""
+
+    cuts: tuple[Cut, ...] = ()
+
+    def halves(self, point: int, feature: int, cell: int) -> tuple[Part, Part]:
+        """What lies below a cell, and the rest."""
+        low, high = (Part((*self.cuts, Cut(point, feature, cell, upper))) for upper in (False, True))
+        return low, high
+
+    def plain(self) -> list[list[int]]:
+        """For journals."""
+        return [[cut.point, cut.feature, cut.cell, int(cut.upper)] for cut in self.cuts]
+
+    @staticmethod
+    def of_plain(cuts: list[list[int]]) -> Part:
+        """What `plain` has written."""
+        return Part(tuple(Cut(p, f, cell, bool(upper)) for p, f, cell, upper in cuts))
+
+
+def within(query: Query, part: Part) -> Query:
+    """The question about the inputs of a part."""
+    grid = query.space.grid
+    sets = [CellSet(cut.point, cut.feature, cut.mask(grid[cut.feature].n_cells)) for cut in part.cuts]
+    return replace(query, constraints=(*query.constraints, *sets))
+
+
+class Splitter:
+    """Cuts parts of one question."""
+
+    def __init__(self, query: Query) -> None:
+        links = [c for c in query.constraints if isinstance(c, SameExcept)]
+        every = frozenset(range(len(query.space.names)))
+        varied = frozenset[int](every).intersection(*(link.varied for link in links))
+        self.shared = every - varied if links and len(query.points) == 2 else frozenset[int]()
+        legal = [np.flatnonzero(mask) for mask in query.space.legal]
+        points = len(query.points)
+        low = np.array([cells[0] if len(cells) else 0 for cells in legal], np.int32)
+        high = np.array([cells[-1] if len(cells) else 0 for cells in legal], np.int32)
+        self.low, self.high = np.tile(low, (points, 1)), np.tile(high, (points, 1))
+        self.trees = [_Splits(query.models[point.model]) for point in query.points]
+
+    def split(self, part: Part) -> tuple[Any, list[Part]]:
+        """A tree of cuts, [point, feature, cell, left, right] with parts as leaves, and these leaves.
+
+        The part itself if nothing can be cut.
+        """
+        return self._split(part, AT_ONCE)
+
+    def _split(self, part: Part, count: int) -> tuple[Any, list[Part]]:
+        place = self._place(part) if count > 1 else None
+        if place is None:
+            return part, [part]
+        sides = [self._split(side, count // 2) for side in part.halves(*place)]
+        return [*place, *(tree for tree, _ in sides)], [leaf for _, leaves in sides for leaf in leaves]
+
+    def _place(self, part: Part) -> tuple[int, int, int] | None:
+        """Where to cut: a point, a feature and the first cell of the upper side."""
+        low, high = self.low.copy(), self.high.copy()
+        for cut in part.cuts:
+            for p in range(len(low)) if cut.feature in self.shared else (cut.point,):
+                side, choose = (low, max) if cut.upper else (high, min)
+                side[p, cut.feature] = choose(int(side[p, cut.feature]), cut.cell if cut.upper else cut.cell - 1)
+        found: dict[tuple[int, int], tuple[Int32Array, FloatArray]] = {}
+        for p, trees in enumerate(self.trees):
+            feature, cell, weight = trees.left(low[p], high[p])
+            for f in np.unique(feature).tolist():
+                at = 0 if f in self.shared else p
+                cells, weights = cell[feature == f], weight[feature == f]
+                if (at, f) in found:
+                    before = found[at, f]
+                    cells, weights = np.concatenate((before[0], cells)), np.concatenate((before[1], weights))
+                found[at, f] = cells, weights
+        if not found:
+            return None
+        (point, feature_number), (cells, weights) = max(found.items(), key=lambda one: (float(one[1][1].sum()), one[0]))
+        order = np.argsort(cells, kind="stable")
+        total = np.cumsum(weights[order])
+        middle = int(np.searchsorted(total, total[-1] / 2))
+        return point, feature_number, int(cells[order[min(middle, len(order) - 1)]])
+
+
+class _Splits:
+    """The ordered splits of a model: where each cuts, and how far apart the leaves below it are."""
+
+    def __init__(self, model: CellEnsemble) -> None:
+        ensemble = model.ensemble
+        self.feature, self.cut, self.left_of, self.right_of = model.feature, model.cut, model.left, model.right
+        self.inner = np.flatnonzero(model.leaf < 0)
+        self.ordered = (model.leaf < 0) & (model.category_set < 0)
+        self.roots = model.root
+        leaves = np.asarray(ensemble.leaf_value * ensemble.tree_weight[ensemble.leaf_tree][:, None], np.float64)
+        least, most = np.zeros((len(model.leaf), leaves.shape[1])), np.zeros((len(model.leaf), leaves.shape[1]))
+        at_leaf = model.leaf >= 0
+        least[at_leaf] = most[at_leaf] = leaves[model.leaf[at_leaf]]
+        self.levels = self._levels()
+        for nodes in reversed(self.levels):
+            inner = nodes[model.leaf[nodes] < 0]
+            left, right = model.left[inner], model.right[inner]
+            least[inner] = np.minimum(least[left], least[right])
+            most[inner] = np.maximum(most[left], most[right])
+        self.weight = (most - least).sum(axis=1)
+
+    def _levels(self) -> list[Int32Array]:
+        """The nodes by depth."""
+        found, nodes = [], np.asarray(self.roots, np.int32)
+        inner = np.zeros(len(self.feature), bool)
+        inner[self.inner] = True
+        while len(nodes):
+            found.append(nodes)
+            below = nodes[inner[nodes]]
+            nodes = np.concatenate((self.left_of[below], self.right_of[below])).astype(np.int32)
+        return found
+
+    def left(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array, FloatArray]:
+        """Of the splits that are reached in a box and cut it: feature, first cell of the right side, and weight."""
+        reached = np.zeros(len(self.feature), bool)
+        reached[self.roots] = True
+        found = []
+        for nodes in self.levels:
+            mine = nodes[reached[nodes]]
+            ordered = mine[self.ordered[mine]]
+            f, cut = self.feature[ordered], self.cut[ordered]
+            goes_left, goes_right = low[f] <= cut, high[f] > cut
+            reached[self.left_of[ordered[goes_left]]] = True
+            reached[self.right_of[ordered[goes_right]]] = True
+            inner = mine[~self.ordered[mine]]
+            inner = inner[np.isin(inner, self.inner)]
+            reached[self.left_of[inner]] = reached[self.right_of[inner]] = True
+            found.append(ordered[goes_left & goes_right])
+        nodes = np.concatenate(found) if found else np.zeros(0, np.int32)
+        return self.feature[nodes], (self.cut[nodes] + 1).astype(np.int32), self.weight[nodes]

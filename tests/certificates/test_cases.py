@@ -1,0 +1,144 @@
+"""Cases and rows of costs: every input of a question answers one of its cases, and satisfies every row beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.certificates.made import query_of
+from tests.certificates.models import train
+from treesens.certificates.cases import MOST, cases_of
+from treesens.certificates.statement import statement_of
+from treesens.certificates.sums import with_cell_rows
+from treesens.compiler.query.query import AtLeast, Query, SameExcept
+
+HEAD = (
+    'model m from "m.json"\ndata d from "d.csv"\n'
+    "feature f0: real in [0, 2]\nfeature f1: real in [0, 2] or missing\nfeature f2: real in [0, 4]\nquery q: "
+)
+ROW = (0.5, 1.0, 1.5)
+Point = Sequence[float]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("cases")
+    train(4, made / "m.json")
+    (made / "d.csv").write_text("f0,f1,f2\n0.5,1,1.5\n0,0,0\n")
+    return made
+
+
+def points(count: int, size: int) -> list[list[float]]:
+    """Random float32 inputs of a few points, equal in some features, with missing values."""
+    random = np.random.default_rng(11)
+    found = []
+    for _ in range(count):
+        x = random.integers(0, 33, (size, 3)) / 16 * np.array([1, 1, 2])
+        x[:, 1][random.random(size) < 0.2] = math.nan
+        for f in range(3):
+            if size == 2 and random.random() < 0.5:
+                x[1, f] = x[0, f]
+        found.append([float(v) for v in x.ravel()])
+    return found
+
+
+def apart(x: float, y: float) -> bool:
+    return not (x == y or (math.isnan(x) and math.isnan(y)))
+
+
+def changed(x: Point) -> int:
+    return sum(apart(x[f], x[3 + f]) for f in range(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "most"),
+    [
+        ("changes(a, b) <= 1", 3, 1),
+        ("changes(a, b) <= 2", 3, 2),
+        ("changes(a, b) < 2", 3, 1),
+        ("changes(a, b) <= 0", 1, 0),
+        ("a = b except {f0, f2}; changes(a, b) <= 1", 2, 1),
+    ],
+)
+def test_changes_are_the_sets_of_features_that_may_vary(text: str, count: int, most: int, folder: Path) -> None:
+    query = query_of(f"{HEAD}find a, b in m such that {text}; margin(a) >= 0", folder)
+    cases = [case for case, _ in cases_of(query)]
+    free = [{f for link in _links(case) for f in link.varied} for case in cases]
+    assert len(cases) == count
+    for x in points(400, 2):
+        asked = changed(x) <= most and ("except" not in text or not apart(x[1], x[4]))
+        assert asked == any(all(f in one or not apart(x[f], x[3 + f]) for f in range(3)) for one in free)
+
+
+def _links(query: Query) -> list[SameExcept]:
+    return [c for c in query.constraints if isinstance(c, SameExcept)]
+
+
+def test_a_disjunction_is_all_of_its_parts(folder: Path) -> None:
+    text = "margin(a) >= 1 or a.f0 <= 0.5 or margin(a) <= -1; margin(a) >= 2 or margin(a) <= -2 or a.f2 >= 3"
+    query = query_of(f"{HEAD}find a in m such that {text}", folder)
+    cases = [statement_of(case).text for case, _ in cases_of(query)]
+    said = {json.dumps([[(row["terms"], row["bound"]) for row in one["rows"]], one["domain"]]) for one in cases}
+    assert len(cases) == 9 == len(said)
+    assert all(len(one["rows"]) + len(one["domain"]) == 3 + 2 for one in cases)
+
+
+def test_too_many_cases_are_none(folder: Path) -> None:
+    many = "; ".join(f"margin(a) >= {n} or a.f0 + a.f2 <= {n}" for n in range(1, 8))
+    assert MOST < 2**7
+    assert cases_of(query_of(f"{HEAD}find a in m such that {many}", folder)) == []
+    assert cases_of(query_of(f"{HEAD}find a in m such that margin(a) >= 1", folder)) == []
+
+
+RELATIONS: dict[str, Callable[[Point], bool]] = {
+    "a.f0 + a.f2 <= 1.5": lambda x: x[0] + x[2] <= 1.5,
+    "a.f0 + a.f2 < 1.5": lambda x: x[0] + x[2] < 1.5,
+    "2 * a.f0 - a.f2 >= 0.75": lambda x: 2 * x[0] - x[2] >= 0.75,
+    "a.f0 - a.f1 <= -1.25": lambda x: x[0] - x[1] <= -1.25,
+    "distance(a, row 0 of d, l1) <= 0.5": lambda x: sum(_distances(x)) <= Fraction(1, 2),
+    "distance(a, row 0 of d, l1) < 0.5": lambda x: sum(_distances(x)) < Fraction(1, 2),
+    "distance(a, row 0 of d, l2) <= 0.5": lambda x: sum(v * v for v in _distances(x)) <= Fraction(1, 4),
+}
+
+
+def _distances(x: Point) -> list[Fraction]:
+    """To the row, in widths of the domains; a missing value is one width away."""
+    widths = (2, 2, 4)
+    return [
+        Fraction(1) if math.isnan(value) else abs(Fraction(value) - Fraction(own)) / width
+        for value, own, width in zip(x, ROW, widths, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("text", RELATIONS)
+def test_a_row_of_costs_has_every_input_of_its_relation(text: str, folder: Path) -> None:
+    """The cost of a value is looked up by its place among the cuts of the grid."""
+    query = query_of(f"{HEAD}find a in m such that {text}; margin(a) >= 0", folder)
+    with_rows = with_cell_rows(query)
+    rows = [c for c in with_rows.constraints if isinstance(c, AtLeast) and c.form.costs]
+    assert rows
+    assert len(with_rows.constraints) == len(query.constraints) + len(rows)
+    refused = inside = 0
+    for x in points(3000, 1):
+        holds = [_total(query, row, x) >= row.bound.rational for row in rows]
+        if RELATIONS[text](x):
+            inside += 1
+            assert all(holds), (x, text)
+        refused += not all(holds)
+    assert inside
+    assert refused
+
+
+def _total(query: Query, row: AtLeast, x: Point) -> Fraction:
+    total = Fraction(0)
+    for cost in row.form.costs:
+        grid, value = query.space.grid[cost.feature], x[cost.feature]
+        cell = grid.missing_cell if math.isnan(value) else int(np.searchsorted(grid.cuts, value, side="right"))
+        total += Fraction(int(cost.costs[cell])) / (Fraction(2) ** cost.shift)
+    return total

@@ -1,0 +1,251 @@
+"""One question in parts: the answers of one process, whatever happens to workers, and a proof that the parts cover it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.certificates.models import train
+from treesens.cli import group
+from treesens.commands.verify import run_checker
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.result import Result, Verdict
+from treesens.errors import DataError
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+from treesens.sweeps.conquer import Coordinator, can_be_parted
+from treesens.sweeps.executor import Executor
+from treesens.sweeps.part_certificates import with_part_certificates
+from treesens.sweeps.part_journal import PartJournal
+from treesens.sweeps.parts import Part, Splitter, within
+from treesens.sweeps.questions import document_of
+from treesens.sweeps.worker import ship
+
+HEAD = "feature f1: real in [0, 2] or missing\n"
+QUESTIONS = {
+    "none": "find a, b in m such that a = b except f0; margin(a) - margin(b) >= 9",
+    "found": "find a, b in m such that a = b except {f0, f1}; margin(a) >= 0.1; margin(b) <= -0.1",
+    "largest": "find a, b in m such that a = b except {f0, f2} maximize margin(a) - margin(b)",
+    "smallest": "find a in m such that a.f0 <= 1 minimize margin(a)",
+    "nothing": "find a in m such that margin(a) >= 90 maximize margin(a)",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    train(7, made / "m.json", trees=12, depth=4)
+    return made
+
+
+def search(kind: str, folder: Path, executor: Executor | None = None, **options: object) -> Coordinator:
+    text = f'model m from "m.json"\n{HEAD}query q: {QUESTIONS[kind]}\n'
+    document, session = document_of("q.sens", text, folder)
+    (asked,) = session.asked()
+    where = executor or Executor("inline")
+    settings = {"slice_seconds": 0.002, "first_seconds": 0.0, "replay": "emulated", **options}
+    return Coordinator(
+        session.question(asked), ship(document, False), where, Options(time_limit=60, tolerance=0.0), **settings
+    )  # type: ignore[arg-type]
+
+
+def as_a_whole(one: Coordinator) -> Result:
+    return answer_question(one.question, one.options)
+
+
+def says(result: Result) -> tuple[Verdict, float | None, float | None]:
+    goal = result.objective
+    return result.verdict, None if goal is None else goal.value, None if goal is None else goal.bound
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_parts_say_what_the_whole_says(kind: str, folder: Path) -> None:
+    one = search(kind, folder)
+    result = one.run(Budget.of(60))
+    assert one.parted
+    assert says(result) == says(as_a_whole(one))
+    assert result.verdict is not Verdict.UNKNOWN
+
+
+def test_leaves_hold_every_cell_once(folder: Path) -> None:
+    one = search("found", folder)
+    splitter = Splitter(one.query)
+    tree, parts = splitter.split(Part())
+    more = [leaf for part in parts for leaf in splitter.split(part)[1]]
+    assert isinstance(tree, list)
+    assert len(more) > len(parts) > 1
+    sizes = [grid.n_cells for grid in one.query.space.grid]
+    for cells in itertools.product(*(range(n) for n in sizes), range(sizes[0]), range(sizes[1])):
+        at = {
+            (0, 0): cells[0],
+            (0, 1): cells[1],
+            (0, 2): cells[2],
+            (1, 0): cells[3],
+            (1, 1): cells[4],
+            (1, 2): cells[2],
+        }
+        inside = [p for p in more if all((at[c.point, c.feature] >= c.cell) == c.upper for c in p.cuts)]
+        assert len(inside) == 1
+
+
+def test_a_part_is_a_part_of_the_question(folder: Path) -> None:
+    one = search("smallest", folder)
+    _, parts = one.splitter.split(Part())
+    for part in parts:
+        assert len(within(one.query, part).constraints) == len(one.query.constraints) + len(part.cuts)
+        assert Part.of_plain(json.loads(json.dumps(part.plain()))) == part
+
+
+@pytest.mark.parametrize("kind", ["none", "largest"])
+def test_the_proof_is_put_together(kind: str, folder: Path, tmp_path: Path) -> None:
+    one = search(kind, folder)
+    result = with_part_certificates(one, one.run(Budget.of(60)), tmp_path, Budget.of(60))
+    assert all(claim.path for claim in result.certificates), result.certificates
+    (manifest,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(manifest.read_text())["claims"]
+    assert claim["kind"] == "cover"
+    assert run_checker([manifest], [folder / "m.json"], {}) == 0
+
+
+def test_processes_of_this_machine(folder: Path) -> None:
+    one = search("largest", folder, Executor("local", 2), slice_seconds=0.2)
+    assert says(one.run(Budget.of(60))) == says(as_a_whole(one))
+
+
+def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
+    """Every worker that has answered is killed at once, by its process id, until five are gone."""
+    train(3, folder / "large.json", trees=60, depth=5)
+    text = f'model m from "large.json"\n{HEAD}query q: {QUESTIONS["largest"]}\n'
+    document, session = document_of("q.sens", text, folder)
+    (asked,) = session.asked()
+    killed: set[int] = set()
+    one = Coordinator(
+        session.question(asked),
+        ship(document, False),
+        Executor("local", 2),
+        Options(time_limit=120),
+        replay="emulated",
+        slice_seconds=0.2,
+        first_seconds=0.0,
+    )
+    take_in = one._take_in
+
+    def also_kill(outcome: object) -> None:
+        take_in(outcome)  # type: ignore[arg-type]
+        worker = getattr(outcome, "worker", "")
+        number = int(worker.rpartition(":")[2] or 0)
+        if number and number != os.getpid() and number not in killed and len(killed) < 5:
+            killed.add(number)
+            os.kill(number, signal.SIGKILL)
+
+    one._take_in = also_kill  # type: ignore[method-assign]
+    result = one.run(Budget.of(120))
+    whole = as_a_whole(one)
+    assert killed
+    assert result.verdict is whole.verdict is Verdict.FOUND
+    assert result.objective is not None
+    assert whole.objective is not None
+    assert result.objective.value == pytest.approx(whole.objective.value, rel=1e-5)
+    assert result.objective.bound == pytest.approx(whole.objective.value, rel=1e-5)
+
+
+def test_it_goes_on_from_its_journal(folder: Path, tmp_path: Path) -> None:
+    """A run that is stopped after some answers has left what it knew, half a line included."""
+    journal, stop = tmp_path / "parts.jsonl", threading.Event()
+    first = search("largest", folder, journal=journal)
+    take_in, seen = first._take_in, []
+
+    def few(outcome: object) -> None:
+        seen.append(outcome)
+        take_in(outcome)  # type: ignore[arg-type]
+        if len(first.known.closed) >= 3:
+            stop.set()
+
+    first._take_in = few  # type: ignore[method-assign]
+    assert first.run(Budget.of(60, stop)).objective is None or stop.is_set()
+    with journal.open("a") as file:
+        file.write('{"key": "half')
+    again = search("largest", folder, journal=journal)
+    result = again.run(Budget.of(60))
+    assert says(result) == says(as_a_whole(again))
+    closed = [line for line in PartJournal(journal, again._key()).lines() if line["did"] == "none"]
+    assert len({json.dumps(line["part"]) for line in closed}) == len(closed) == len(again.known.closed)
+    third = search("largest", folder, journal=journal)
+    assert says(third.run(Budget.of(60))) == says(result)
+    assert third.known.asked == 0
+
+
+@pytest.mark.parametrize("text", ["SQLite format 3", "[1]\n", '{"key": "K", "did": "none", "part": [[0]]}\n', "{}\n"])
+def test_a_file_of_something_else_is_no_journal(text: str, folder: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "parts.jsonl"
+    key = PartJournal(journal, search("largest", folder)._key()).key
+    journal.write_text(text.replace("K", key))
+    with pytest.raises(DataError, match="name another file"):
+        search("largest", folder, journal=journal).run(Budget.of(5))
+
+
+def test_an_answer_in_a_journal_is_verified(folder: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "parts.jsonl"
+    search("found", folder, journal=journal).run(Budget.of(60))
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert any(line["did"] == "found" for line in lines)
+    for line in lines:
+        if line["did"] == "found":
+            line["values"][1] = line["values"][0]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(DataError, match="an answer in it is none"):
+        search("found", folder, journal=journal).run(Budget.of(5))
+
+
+def test_the_command(folder: Path, tmp_path: Path) -> None:
+    file = folder / "q.sens"
+    file.write_text(
+        f'model m from "m.json"\n{HEAD}query q: {QUESTIONS["largest"]}\nquery n: find a in m such that a.f0 <= 1 top 2\n'
+    )
+    done = CliRunner().invoke(group, ["check", str(file), "--workers", "2", "--json"], standalone_mode=False)
+    best, two = json.loads(done.stdout)["results"]
+    assert best["verdict"] == two["verdict"] == "found"
+    assert "asked in one process" in " ".join(two["notes"])
+    for more in (["--jobs", "2"], ["--confirm", "z3"]):
+        refused = CliRunner().invoke(group, ["check", str(file), "--workers", "2", *more])
+        assert refused.exit_code == 1
+    assert CliRunner().invoke(group, ["check", str(file), "--on", "nowhere"]).exit_code == 1
+
+
+def test_what_is_asked_in_one_process(folder: Path) -> None:
+    one = search("largest", folder)
+    assert can_be_parted(one.question) == ""
+
+
+def test_what_is_left_open_is_no_answer(folder: Path) -> None:
+    """Stopped when some parts are closed and others are open: no `none`, and no bound."""
+    for kind in ("none", "largest"):
+        stop = threading.Event()
+        one = search(kind, folder)
+        take_in = one._take_in
+
+        def few(
+            outcome: object, one: Coordinator = one, take_in: object = take_in, stop: threading.Event = stop
+        ) -> None:
+            take_in(outcome)  # type: ignore[operator]
+            if one.known.closed:
+                stop.set()
+
+        one._take_in = few  # type: ignore[method-assign]
+        result = one.run(Budget.of(60, stop))
+        assert one.known.closed
+        assert result.verdict is not Verdict.NONE
+        assert result.objective is None or result.objective.bound is None
+
+
+def test_no_time_is_no_answer(folder: Path) -> None:
+    result = search("none", folder).run(Budget.of(0.0))
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason == "time"

@@ -1,0 +1,304 @@
+"""Manifests: certificates that make a claim together. Every part is checked; here is decided what follows from all of them.
+
+A claim holds by what the statements of its parts say, compared part by part. A manifest adds no fact of its own.
+"""
+
+import json
+import re
+
+from .form import check_model, index, listed, parts
+from .numbers import fraction, require, step
+
+PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
+MOST_PARTS, MOST_SETS = 100_000, 100_000
+KINDS = {
+    "each": {"parts"},
+    "same": {"models"},
+    "equal": {"parts"},
+    "between": {"reached", "beyond"},
+    "border": {"features", "parts"},
+    "reason": {"features", "parts"},
+    "smallest": {"features", "parts"},
+    "rows": {"parts"},
+    "cover": {"tree"},
+}
+
+
+def check_manifest(manifest):
+    """The form of a manifest: names of files beside it, and claims of known kinds."""
+    parts(manifest, {"format", "version", "parts", "claims"}, "the manifest", ["about"])
+    known = manifest["format"] == "treesens-manifest" and type(manifest["version"]) is int and manifest["version"] == 1
+    require(known, "not a manifest of version 1")
+    for part in listed(manifest["parts"], "the parts"):
+        parts(part, {"file", "sha256"}, "a part")
+        require(type(part["file"]) is str and PLAIN.fullmatch(part["file"]), "a part is no file beside the manifest")
+        require(
+            type(part["sha256"]) is str and re.fullmatch("[0-9a-f]{64}", part["sha256"]), "a part without a SHA-256"
+        )
+    require(len(manifest["parts"]) <= MOST_PARTS, "too many parts")
+    for claim in listed(manifest["claims"], "the claims"):
+        require(type(claim) is dict and claim.get("kind") in KINDS, "a claim of an unknown kind")
+        parts(claim, {"kind", *KINDS[claim["kind"]]}, "a claim")
+    require(manifest["claims"], "a manifest that claims nothing")
+
+
+def together(claim, certificates, models_of):
+    """What accepted certificates say together, line by line; Rejected if it does not follow.
+
+    `certificates` are all parts, `models_of(stated)` reads a model as a certificate states it.
+    """
+
+    def part(i):
+        index(i, len(certificates), "a claim")
+        return certificates[i]
+
+    def several(items):
+        require(items, "a claim of no parts")
+        return [part(i) for i in listed(items, "the parts of a claim")]
+
+    kind = claim["kind"]
+    if kind == "each":
+        several(claim["parts"])
+        return ["the parts hold, each by itself"]
+    if kind == "same":
+        return same(claim["models"], models_of)
+    if kind == "equal":
+        return equal(several(claim["parts"]), models_of)
+    if kind == "between":
+        return between(*(None if claim[end] is None else part(claim[end]) for end in ("reached", "beyond")))
+    if kind == "rows":
+        return rows(several(claim["parts"]), models_of)
+    if kind == "cover":
+        return cover(claim["tree"], part, models_of)
+    known = {"border": border, "reason": reason, "smallest": smallest}[kind]
+    return known(claim["features"], several(claim["parts"]), models_of)
+
+
+def statement_of(certificate):
+    """A statement without the names of its rows, which mean nothing."""
+    stated = certificate["statement"]
+    return {**stated, "rows": [{k: v for k, v in row.items() if k != "name"} for row in stated["rows"]]}
+
+
+def alike(certificates, *but):
+    """The statements, which say the same but for some of their parts."""
+    found = [statement_of(one) for one in certificates]
+    rest = [{k: v for k, v in one.items() if k not in but} for one in found]
+    require(all(one == rest[0] for one in rest), "parts of a claim differ in what they should have in common")
+    return found
+
+
+def same(stated, models_of):
+    """Two model files hold the same trees."""
+    for model in listed(stated, "the models", (2,)):
+        check_model(model)
+    one, other = map(models_of, stated)
+    for name in ("features", "trees", "outputs", "base", "number", "average"):
+        require(getattr(one, name) == getattr(other, name), f"the models differ in their {name}")
+    return [f"models with the SHA-256 {' and '.join(m['sha256'] for m in stated)} are the same, tree by tree"]
+
+
+def equal(certificates, models_of):
+    """No score of one model is above, or below, that of the other one at the same input."""
+    found, directions = alike(certificates, "rows"), set()
+    first = found[0]
+    require(len(first["points"]) == 2 and first["same_except"] == [], "the points are not one input")
+    require({p["model"] for p in first["points"]} == {0, 1}, "the points do not see both models")
+    require(not first["clauses"] and not first["orders"], "equal scores are claimed where more than sets is asked")
+    for certificate, stated in zip(certificates, found):
+        require(certificate["claim"] == "none" and len(stated["rows"]) == 1, "a part does not compare two scores")
+        (row,) = stated["rows"]
+        plain = not row["costs"] and not row["bound"]["logs"] and fraction(row["bound"]["rational"]) == 0
+        terms = sorted((fraction(c), p, o) for c, p, o in row["terms"])
+        require(plain and row["strict"] and len(terms) == 2, "a part does not compare two scores")
+        (low, p, o), (high, q, other) = terms
+        require(low == -1 and high == 1 and p != q and o == other, "a part does not compare two scores")
+        directions.add((p, o))
+    outputs = len(models_of(first["models"][0]).base)
+    wanted = {(p, o) for p in range(2) for o in range(outputs)}
+    require(directions == wanted, "a score, or a direction, is compared by no part")
+    return ["all scores of both models are equal, for all inputs with the values that the parts speak of"]
+
+
+def between(reached, beyond):
+    """Inputs reach one bound of rows, and none reaches more than another."""
+    require(beyond is not None or reached is not None, "a claim of no parts")
+    words = []
+    if reached is not None:
+        require(reached["claim"] == "found", "what is reached is not shown by inputs")
+        words.append("the bounds of the rows in which the parts differ are reached in the one")
+    if beyond is not None:
+        require(beyond["claim"] == "none", "that nothing is beyond is not proved")
+        words.append("nothing is beyond those of the other")
+    if reached is None or beyond is None:
+        return words
+    low, high = alike([reached, beyond], "rows")
+    require(len(low["rows"]) == len(high["rows"]), "the parts have other rows")
+    moved = []
+    for r, (one, other) in enumerate(zip(low["rows"], high["rows"])):
+        require(one["terms"] == other["terms"] and one["costs"] == other["costs"], "the parts have other rows")
+        require(one["bound"]["logs"] == other["bound"]["logs"], "the parts have other rows")
+        ends = [fraction(row["bound"]["rational"]) for row in (one, other)]
+        require(ends[0] <= ends[1], "a bound lies below what is reached")
+        if one != other:
+            signs = [">" if row["strict"] else ">=" for row in (one, other)]
+            moved.append(f"row {r}: {signs[0]} {ends[0]} is reached, {signs[1]} {ends[1]} is not")
+    require(moved, "the parts contradict each other")
+    return moved
+
+
+def minimal_hitting_sets(sets):
+    """All smallest sets that have something in common with each one (Berge)."""
+    found = {frozenset()}
+    for one in sets:
+        hit = {h for h in found if h & one}
+        more = {h | {x} for h in found - hit for x in one}
+        found = hit | {m for m in more if not any(h <= m for h in hit)}
+        require(len(found) <= MOST_SETS, "too many sets of features")
+    return found
+
+
+def named(features, models_of, models):
+    """Names of features, for the words of a claim."""
+    names = models_of(models[0]).features
+    return ", ".join(json.dumps(names[f], ensure_ascii=False) for f in sorted(features)) or "nothing"
+
+
+def border(features, certificates, models_of):
+    """Of all sets of features: those around the found ones have a pair, and all others lie inside of one that has none."""
+    found = alike(certificates, "same_except")
+    every, models = chosen(features, found[0], models_of), found[0]["models"]
+    require(all(one["same_except"] is not None for one in found), "a part in which all features may differ")
+    sets = [(c["claim"], frozenset(one["same_except"])) for c, one in zip(certificates, found)]
+    require(all(one <= every for _, one in sets), "a part lets other features vary")
+    having = [one for claim, one in sets if claim == "found"]
+    lacking = [one for claim, one in sets if claim == "none"]
+    require(not any(h <= n for h in having for n in lacking), "the parts contradict each other")
+    # A largest set around none of those that have a pair leaves out one feature of each.
+    for left_out in minimal_hitting_sets(having):
+        rest = every - left_out
+        require(any(rest <= n for n in lacking), f"nothing is proved of the set {named(rest, models_of, models)}")
+    least = [h for h in having if not any(other < h for other in having)]
+    shown = sorted({named(h, models_of, models) for h in least})
+    return [f"of all sets of {named(every, models_of, models)} exactly those have a pair that hold one of:"] + [
+        f"  {words}" for words in shown or ["(none does)"]
+    ]
+
+
+def chosen(features, statement, models_of):
+    """Numbers of features that a claim speaks of."""
+    for f in listed(features, "the features of a claim"):
+        index(f, len(models_of(statement["models"][0]).features), "the features of a claim")
+    require(len(set(features)) == len(features), "a feature twice")
+    return frozenset(features)
+
+
+def reason(features, certificates, models_of):
+    """Inputs that agree with a row on these features are none of the cases, and no feature can be left out."""
+    found = alike(certificates, "rows", "domain")
+    least, models = chosen(features, found[0], models_of), found[0]["models"]
+    require(len(found[0]["points"]) == 1, "a reason is about one input")
+    kept = pinned([one["domain"] for one in found])
+    cases = []
+    for one in found:
+        if one["rows"] not in cases:
+            cases.append(one["rows"])
+    lacking = [(k, one["rows"]) for k, one, c in zip(kept, found, certificates) if c["claim"] == "none"]
+    having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
+    require(all(any(k <= least and rows == case for k, rows in lacking) for case in cases), "a case is left open")
+    for f in least:
+        require(any(least - {f} <= k and f not in k for k in having), "a feature of the reason may be left out")
+    return [
+        f"with the values of {named(least, models_of, models)} that the parts name none of {len(cases)} cases of rows holds;",
+        "  if any one of these features is free, there are inputs of one of the cases",
+    ]
+
+
+def smallest(features, certificates, models_of):
+    """A reason, and that none has fewer features: each holds a feature that every input of another class leaves free."""
+    said = reason(features, certificates, models_of)
+    stated = [statement_of(one) for one in certificates]
+    every = frozenset(range(len(models_of(stated[0]["models"][0]).features)))
+    kept = pinned([one["domain"] for one in stated])
+    free = [every - k for k, one in zip(kept, certificates) if one["claim"] == "found"]
+    least = min((len(one) for one in minimal_hitting_sets(free)), default=0)
+    require(least >= len(features), "a reason may have fewer features")
+    return [
+        *said,
+        f"  and no {len(features) - 1} features or fewer have such values" if features else "  of no features",
+    ]
+
+
+def pinned(domains):
+    """The features that each part pins, by sets that follow those that all parts have; each to one set in all parts."""
+    common, pins, kept = 0, {}, []
+    while all(len(d) > common and d[common] == domains[0][common] for d in domains):
+        common += 1
+    for domain in domains:
+        mine = [f for _, f, _ in domain[common:]]
+        require(len(set(mine)) == len(mine), "a part pins a feature twice")
+        require(
+            all(pins.setdefault(f, allowed) == allowed for _, f, allowed in domain[common:]), "two values are pinned"
+        )
+        kept.append(frozenset(mine))
+    return kept
+
+
+def rows(certificates, models_of):
+    """Of inputs that are given by one set for each of their features: how many are, or have, an answer."""
+    found, bases = [statement_of(one) for one in certificates], []
+    features = len(models_of(found[0]["models"][0]).features)
+    for stated in found:
+        base, mine = stated["domain"][:-features], stated["domain"][-features:]
+        require(
+            [part[:2] for part in mine] == [[0, f] for f in range(features)], "a row without a set for each feature"
+        )
+        bases.append({**stated, "domain": base})
+    require(all(base == bases[0] for base in bases), "parts of a claim differ in what they should have in common")
+    yes = sum(one["claim"] == "found" for one in certificates)
+    return [
+        f"of {len(certificates)} rows, each one of a part (a part stands for all rows of its sets), {yes} have an answer"
+    ]
+
+
+def cover(tree, part, models_of):
+    """Parts of one domain, each without inputs, that cover all of it: the statement without their sets has no inputs."""
+    leaves, cuts, stack = [], [], [(tree, ())]
+    while stack:
+        node, path = stack.pop()
+        require(len(leaves) + len(stack) <= MOST_PARTS, "too many parts")
+        if type(node) is int:
+            leaves.append((part(node), path))
+            continue
+        p, f, low, high, left, right = listed(node, "a cut", (6,))
+        cuts.append((p, f, low, high))
+        stack += [(right, (*path, [p, f, high])), (left, (*path, [p, f, low]))]
+    bases = []
+    for certificate, path in leaves:
+        stated = statement_of(certificate)
+        count = len(stated["domain"]) - len(path)
+        require(certificate["claim"] == "none", "a part of the domain has inputs")
+        require(count >= 0 and stated["domain"][count:] == [*path], "a part is about other cells than its place says")
+        bases.append({**stated, "domain": stated["domain"][:count]})
+    require(all(base == bases[0] for base in bases), "parts of a claim differ in what they should have in common")
+    model = models_of(bases[0]["models"][0])
+    for p, f, low, high in cuts:
+        mine = [allowed for q, g, allowed in bases[0]["domain"] if (q, g) == (p, f)]
+        never_missing = not mine or any(allowed.get("missing", False) is False for allowed in mine)
+        check_cut(low, high, model.number, f in model.categories, never_missing)
+    return [
+        f"{len(leaves)} parts cover a whole: no inputs satisfy what they have in common, without the sets that part them"
+    ]
+
+
+def check_cut(low, high, kind, codes, never_missing):
+    """Two sets that hold every value together: up to a float, and from the next one on; a missing value is in one of them."""
+    for side in (low, high):
+        parts(side, {"runs"}, "a side of a cut", ["missing"])
+        require(len(side["runs"]) == 1, "a side of a cut is no run")
+    kept = low.get("missing", False) is True or high.get("missing", False) is True
+    require(kept or never_missing, "a cut loses the missing value")
+    (first, end), (start, last) = low["runs"][0], high["runs"][0]
+    require(first is None or (codes and first == 0), "a cut loses the least values")
+    require(last is None and None not in (end, start), "a cut loses the greatest values")
+    require(start <= (end + 1 if codes else step(end, 1, kind)), "a cut loses the values in the middle")
