@@ -23,7 +23,7 @@ from treesens.frontends.sklearn.pickles import open_pickle
 
 _Way = Callable[[bytes], bytes]
 _COMPRESSIONS: tuple[tuple[tuple[bytes, ...], _Way, _Way], ...] = (
-    ((b"\x1f\x8b",), gzip.decompress, gzip.compress),
+    ((b"\x1f\x8b",), gzip.decompress, lambda data: gzip.compress(data, mtime=0)),
     ((b"x\x01", b"x^", b"x\x9c", b"x\xda"), zlib.decompress, zlib.compress),
     ((b"BZh",), bz2.decompress, bz2.compress),
     ((b"\xfd7zXZ",), lzma.decompress, lzma.compress),
