@@ -160,7 +160,7 @@ STEPS = {
     ),
     "audit certificate": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--certificate", "certs"],
-        "treesens.certificates.attach.existence",
+        "treesens.certificates.attach.written",
     ),
     "gap certificate": (
         ["gap", "c.json", "--data", "d.csv", "--certificate", "certs"],
@@ -168,7 +168,7 @@ STEPS = {
     ),
     "range certificate": (
         ["range", "c.json", "--data", "d.csv", "--certificate", "certs"],
-        "treesens.certificates.attach.bound",
+        "treesens.certificates.attach.refutation",
     ),
     "check certificate": (["check", "q.sens", "--certificate", "certs"], "treesens.certificates.attach.refutation"),
 }

@@ -205,7 +205,6 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
     x, y = rows()
     made = calibration.CalibratedClassifierCV
     refused = {
-        "mean of 2 calibrated models": made(inner("forest", 1), cv=2, ensemble=True).fit(x, y),
         "more than two classes": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y + (x.p > 6)),
         "AdaBoost": made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y),
         "turns the order": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y),

@@ -191,7 +191,7 @@ def test_other_models_at_the_end_are_refused_by_name() -> None:
     made = pipeline.make_pipeline(preprocessing.StandardScaler(), LinearRegression())
     with pytest.raises(ModelError, match="not been fitted"):
         load(made)
-    with pytest.raises(ModelError, match="LinearRegression is not supported"):
+    with pytest.raises(ModelError, match="reaches a linear model as a number"):
         load(made.fit(raw(numbers_only=True).fillna(0), labels("value")))
 
 

@@ -106,8 +106,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "AdaBoostRegressor": lambda: fitted(ensemble.AdaBoostRegressor(n_estimators=3), "value"),
-    "bagging over HistGradientBoostingClassifier": lambda: fitted(
-        ensemble.BaggingClassifier(ensemble.HistGradientBoostingClassifier(max_iter=2), n_estimators=2), "two"
+    "no function of its scores": lambda: fitted(
+        ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2), n_estimators=2), "two"
     ),
     "VotingClassifier": lambda: fitted(
         ensemble.VotingClassifier([("a", tree.DecisionTreeClassifier()), ("b", tree.ExtraTreeClassifier())]), "two"

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,19 @@ def test_it_goes_on_from_its_journal(folder: Path, tmp_path: Path) -> None:
     third = search("largest", folder, journal=journal)
     assert says(third.run(Budget.of(60))) == says(result)
     assert third.known.asked == 0
+
+
+def test_parts_that_were_closed_at_another_tolerance_are_asked_again(folder: Path, tmp_path: Path) -> None:
+    """A part is closed against the best answer and what may be missing of it."""
+    journal = tmp_path / "parts.jsonl"
+    rough = search("largest", folder, journal=journal)
+    rough.options = replace(rough.options, tolerance=0.5)
+    rough.journal = PartJournal(journal, rough._key())
+    rough.run(Budget.of(60))
+    fine = search("largest", folder, journal=journal)
+    result = fine.run(Budget.of(60))
+    assert fine.known.asked
+    assert says(result) == says(as_a_whole(fine))
 
 
 @pytest.mark.parametrize("text", ["SQLite format 3", "[1]\n", '{"key": "K", "did": "none", "part": [[0]]}\n', "{}\n"])

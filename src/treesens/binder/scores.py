@@ -15,11 +15,13 @@ first one; a model with one score predicts `Ensemble.class_at_zero` at a margin 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import fsum, lcm
 
 import numpy as np
 
+from treesens.binder.blended import blended_terms
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
@@ -105,6 +107,8 @@ def _one_linked(
             message = f"the model predicts strictly between 0 and 1, never {_decimal(number)}"
             raise scope.fail("E211", message, span, "use a number between 0 and 1")
         return compare_probabilities(scope, {atom: Fraction(1)}, operator, number, positive, span)
+    if atom.link is Link.BLENDED:
+        return compare_probabilities(scope, {atom: Fraction(1)}, operator, number, positive, span)
     if atom.link is Link.CALIBRATED:
         return compare_calibrated(scope, atom.point, operator if positive else NEGATED[operator], number)
     if atom.link is Link.LOGISTIC:
@@ -175,7 +179,11 @@ def _ratio(
     one_margin = ScoreAtom(one.point, one.output if one.link is Link.SOFTMAX else 0)
     other_margin = ScoreAtom(other.point, other.output if other.link is Link.SOFTMAX else 0)
     softmax = one.link is other.link is Link.SOFTMAX and one.point == other.point
-    increasing = one.link is other.link and one.link is not Link.SOFTMAX and (ratio == 1 or one.link is Link.EXP)
+    increasing = (
+        one.link is other.link
+        and one.link in (Link.LOGISTIC, Link.CALIBRATED, Link.EXP)
+        and (ratio == 1 or one.link is Link.EXP)
+    )
     if not (softmax or increasing):
         return compare_probabilities(scope, terms, operator, Fraction(0), positive, span)
     difference = {one_margin: Fraction(1), other_margin: Fraction(-1)}
@@ -190,12 +198,13 @@ def compare_probabilities(
     number: Fraction,
     positive: bool,
     span: Span,
+    name: str | None = None,
 ) -> Pending:
     """sum of coefficient * probability, compared with a number: no linear constraint, but one that linear ones close in on."""
     found = operator if positive else NEGATED[operator]
-    parts = tuple(q.Probability(c, _exponents(scope, atom, span)) for atom, c in terms.items())
-    opposite = tuple(q.Probability(-part.factor, part.exponents) for part in parts)
-    name = ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
+    parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
+    opposite = tuple(replace(part, factor=-part.factor) for part in parts)
+    name = name or ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
     up = [q.ProbabilitySum(parts, number, strict, name) for strict in (False, True)]
     down = [q.ProbabilitySum(opposite, -number, strict, name) for strict in (False, True)]
 
@@ -211,6 +220,13 @@ def compare_probabilities(
             return all_of((fixed(up[False]), fixed(down[False])))
         case "!=":
             return any_of((fixed(up[True]), fixed(down[True])))
+
+
+def _parts_of(scope: Scope, atom: LinkedAtom, factor: Fraction, span: Span) -> tuple[q.Probability | q.Curve, ...]:
+    """A probability times a number, as terms of a sum."""
+    if atom.link is Link.BLENDED:
+        return blended_terms(scope.model(atom.point).ensemble, atom.point, atom.output, factor)
+    return (q.Probability(factor, _exponents(scope, atom, span)),)
 
 
 def _exponents(scope: Scope, atom: LinkedAtom, span: Span) -> tuple[q.Exponent, ...]:
@@ -243,8 +259,9 @@ def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
         raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number from 0 on")
     factor = node.factor.value if node.factor else Fraction(1)
     margin = node.margin.value if node.margin else Fraction(0)
-    if node.margin is not None and margin and scope.model(point).ensemble.calibration is not None:
-        message = "a calibrated model leads by a probability, and not by a margin"
+    asked = scope.model(point).ensemble
+    if node.margin is not None and margin and (asked.calibration is not None or asked.link is Link.BLENDED):
+        message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
         raise scope.fail("E219", message, node.margin.span, "write `by factor g`, or compare `prob(P)` with a number")
     return class_wins(scope, point, wanted, factor, margin, positive)
 
@@ -262,6 +279,8 @@ def class_wins(
     bounds = _bounds(factor, margin)
     if ensemble.calibration is not None:
         return _calibrated_class(scope, point, wanted, factor, positive)
+    if ensemble.link is Link.BLENDED:
+        return _blended_class(scope, point, wanted, factor, positive)
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, point, wanted, ensemble.cutoff, positive)]
         if bounds:
@@ -287,6 +306,34 @@ def _calibrated_class(scope: Scope, point: int, wanted: int, factor: Fraction, p
         share = factor / (1 + factor)
         rules.append((">=", share) if wanted == 1 else ("<=", 1 - share))
     parts = [compare_calibrated(scope, point, op if positive else NEGATED[op], c, name) for op, c in rules]
+    return (all_of if positive else any_of)(parts)
+
+
+def _blended_class(scope: Scope, point: int, wanted: int, factor: Fraction, positive: bool) -> Pending:
+    """The mean of the probabilities of a class is ahead of that of every other one, or past the cut-off."""
+    ensemble = scope.model(point).ensemble
+    name = f"class.{scope.points[point]}"
+
+    def compared(terms: dict[LinkedAtom, Fraction], operator: ast.Operator, number: Fraction) -> Pending:
+        return compare_probabilities(scope, terms, operator, number, positive, ast.NOWHERE, name)
+
+    parts: list[Pending] = []
+    if len(ensemble.classes) == 2:
+        second = {LinkedAtom(point, 1, Link.BLENDED): Fraction(1)}
+        past: ast.Operator = ">" if ensemble.cutoff is None else ">="
+        parts.append(compared(second, past if wanted == 1 else NEGATED[past], ensemble.cutoff or Fraction(1, 2)))
+        if factor > 1:
+            share = factor / (1 + factor)
+            parts.append(compared(second, *((">=", share) if wanted == 1 else ("<=", 1 - share))))
+        return (all_of if positive else any_of)(parts)
+    for other in range(len(ensemble.classes)):
+        if other != wanted:
+            lead = {
+                LinkedAtom(point, wanted, Link.BLENDED): Fraction(1),
+                LinkedAtom(point, other, Link.BLENDED): -factor,
+            }
+            first: ast.Operator = ">=" if wanted < other or factor > 1 else ">"
+            parts.append(compared(lead, first, Fraction(0)))
     return (all_of if positive else any_of)(parts)
 
 

@@ -127,7 +127,11 @@ def kind_of(atom: Atom) -> str:
         case ScoreAtom():
             return "a margin"
         case LinkedAtom(link=link):
-            return "a probability" if link in (Link.LOGISTIC, Link.SOFTMAX, Link.CALIBRATED) else "a prediction"
+            return (
+                "a probability"
+                if link in (Link.LOGISTIC, Link.SOFTMAX, Link.CALIBRATED, Link.BLENDED)
+                else "a prediction"
+            )
         case LikelihoodAtom():
             return "a likelihood"
         case TypicalityAtom():
@@ -282,6 +286,9 @@ def score(scope: Scope, node: ast.Prob | ast.Margin | ast.ValueOf) -> Affine:
 def _output(scope: Scope, point: int, label: ast.Label | None, node: ast.Margin) -> int:
     ensemble = scope.model(point).ensemble
     name = node.point.text
+    if ensemble.link is Link.BLENDED:
+        message = "the model predicts the mean of what several models predict, and has no margin"
+        raise scope.fail("E219", message, node.span, f"write `prob({name})`")
     if ensemble.n_outputs == 1:
         if label is not None:
             message = "the model has one score, which belongs to no class"
@@ -317,6 +324,10 @@ def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Pr
         return second if wanted == 1 else Affine(Fraction(1)) - second
     if ensemble.link is Link.SOFTMAX:
         return _one(LinkedAtom(point, wanted, Link.SOFTMAX))
+    if ensemble.link is Link.BLENDED:
+        if len(ensemble.classes) > 2 or wanted == 1:
+            return _one(LinkedAtom(point, wanted, Link.BLENDED))
+        return Affine(Fraction(1)) - _one(LinkedAtom(point, 1, Link.BLENDED))
     message = "the model predicts a raw margin, not a probability"
     raise scope.fail("E219", message, node.span, f"write `margin({name})`")
 

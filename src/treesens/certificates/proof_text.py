@@ -33,7 +33,7 @@ class ProofText:
         self.variable = [problem.variable[place] for place in layout.places]
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
-        self.ways: dict[int, BoolArray] = {}
+        self.splits: dict[int, list[tuple[CellEnsemble, Int64Array]]] = {}
 
     def _starts_of(self, variable: int) -> list[int]:
         """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
@@ -45,21 +45,20 @@ class ProofText:
         cells.append(grid.missing_cell if grid.missing else cells[-1])
         mine = self.layout.cells[variable]
         positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
-        ways = self._ways(feature)
-        for number, (cell, position) in enumerate(zip(cells, positions.tolist(), strict=True)):
-            # Of merged cells one stands for all; it need not be the first.
-            above = position + 1
-            if cell != mine[position] and above < len(mine) and not np.array_equal(ways[cell], ways[mine[position]]):
-                positions[number] = above if np.array_equal(ways[cell], ways[mine[above]]) else position
+        # Of merged cells one stands for all; it need not be the first.
+        for number in np.flatnonzero((np.array(cells) != mine[positions]) & (positions + 1 < len(mine))).tolist():
+            cell, position = cells[number], int(positions[number])
+            if not self._alike(feature, cell, int(mine[position])):
+                positions[number] += self._alike(feature, cell, int(mine[position + 1]))
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
 
-    def _ways(self, feature: int) -> BoolArray:
-        """Which way each cell of a feature goes at the splits about it: bool[n_cells, splits]."""
-        if feature not in self.ways:
-            cells = np.arange(self.statement.query.space.grid[feature].n_cells)
+    def _alike(self, feature: int, one: int, other: int) -> bool:
+        """Whether two cells of a feature go the same way at all splits about it."""
+        if feature not in self.splits:
             models = self.statement.query.models
-            self.ways[feature] = np.concatenate([_ways_of(model, feature, cells) for model in models], axis=1)
-        return self.ways[feature]
+            self.splits[feature] = [(m, np.flatnonzero((m.leaf < 0) & (m.feature == feature))) for m in models]
+        known = self.splits[feature]
+        return all(np.array_equal(_goes_left(m, nodes, one), _goes_left(m, nodes, other)) for m, nodes in known)
 
     def document(self, found: dict[str, Any]) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
@@ -168,13 +167,13 @@ class ProofText:
         return changes
 
 
-def _ways_of(model: CellEnsemble, feature: int, cells: Int64Array) -> BoolArray:
-    """Which way cells go at the splits of one model about a feature: bool[cells, splits]."""
-    nodes = np.flatnonzero((model.leaf < 0) & (model.feature == feature))
-    sets, missing = model.category_set[nodes], model.grid[feature].missing_cell
-    left = cells[:, None] <= model.cut[nodes][None, :]
-    left[cells == missing] = model.default_left[nodes].astype(bool)
-    for column in np.flatnonzero(sets >= 0):
-        start = model.set_offset[sets[column]]
-        left[:, column] = model.set_member[start + cells] != 0
+def _goes_left(model: CellEnsemble, nodes: Int64Array, cell: int) -> BoolArray:
+    """Whether a cell of the feature of some nodes goes left there: bool[nodes]."""
+    if len(nodes) and cell == model.grid[int(model.feature[nodes[0]])].missing_cell:
+        left = model.default_left[nodes].astype(bool)
+    else:
+        left = cell <= model.cut[nodes]
+    sets = model.category_set[nodes]
+    listed = sets >= 0
+    left[listed] = model.set_member[model.set_offset[sets[listed]] + cell] != 0
     return frozen(left, bool)

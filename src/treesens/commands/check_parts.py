@@ -16,6 +16,7 @@ from treesens.errors import UsageError, told
 from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,
+    located,
     result_of_error,
     result_of_interruption,
     with_certificates,
@@ -92,6 +93,8 @@ class InParts:
             query, shipment, self.executor, options, replay=replay, journal=self.journal, say=progress.say
         )
         result = search.run(budget)
+        if search.parted:
+            result = located(query, result, options)
         if options.certificates is None:
             return result
         if not search.parted:

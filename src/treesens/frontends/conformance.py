@@ -171,13 +171,11 @@ def _milder(probe: Probe, ensemble: Ensemble) -> list[Probe]:
 def _comparisons(
     ensemble: Ensemble, probe: Probe, expected: NDArray[Any], expected_leaves: NDArray[Any] | None
 ) -> list[tuple[str, NDArray[Any], NDArray[Any]]]:
-    from treesens.compiler.model.evaluate import sum_emulated
-
     shape = (len(probe.rows), ensemble.n_outputs)
     if expected.shape != shape:
         raise ModelError(f"the library returned margins of shape {expected.shape}, the ensemble has {shape}")
     reached = ensemble.leaves(probe.rows)
-    emulated = sum_emulated(ensemble, reached)
+    emulated = ensemble.margins_of_leaves(reached)
     result = [("margin", expected.astype(np.float64), emulated.astype(np.float64))]
     if expected_leaves is not None:
         if expected_leaves.shape != reached.shape:

@@ -80,6 +80,11 @@ def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
         return {"margin": margins[0], **(named if ensemble.decides_at is not None else {})}
     if len(margins) == 1:
         return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
+    if ensemble.link is Link.BLENDED:
+        best = {} if predicted is None else {"class": ensemble.classes[predicted]}
+        if len(probabilities) == 2:
+            return {**best, "prob": probabilities[-1]}
+        return {**best, "prob": dict(zip(map(str, ensemble.classes), probabilities, strict=True))}
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
     best = {} if predicted is None else {"class": names[predicted]}
     shown = {**best, "margin": dict(zip(names, margins, strict=True))}

@@ -113,7 +113,10 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             assert_never(constraint)
 
 
-def _probability_text(query: q.Query, term: q.Probability) -> str:
+def _probability_text(query: q.Query, term: q.Probability | q.Curve) -> str:
+    if isinstance(term, q.Curve):
+        score = form_text(query, q.LinearForm(term.scores))
+        return f"({score})" if term.calibration is None else f"{type(term.calibration).__name__.lower()}({score})"
     forms = ((form_text(query, q.LinearForm(e.terms)), e.constant) for e in term.exponents)
     parts = [f"exp({text}{f' + {_plain(constant)}' if constant else ''})" for text, constant in forms]
     return f"1/(1 + {' + '.join(parts)})"

@@ -243,8 +243,24 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
             "a gap is one of one probability, and the model has more than two classes",
             remedy="give --margin M: by how much each class leads (0: any change of the class); or one class: --classes C",
         )
+    if ensemble.link is Link.BLENDED:
+        raise UsageError(
+            "a mean of several models has no raw scores in which one class leads another",
+            remedy="name one class: --classes C --threshold 0.5; or ask in a file: `class(a) = C`, `prob(a, C) >= c`",
+        )
     pairs = combinations(sorted(chosen) if chosen else range(len(ensemble.classes)), 2)
     return [Between(ensemble, one, two) for one, two in pairs]
+
+
+def check_scores(ensemble: Ensemble, study: str) -> None:
+    """UsageError for a mean of several models, in a study that is about scores."""
+    if ensemble.link is Link.BLENDED:
+        raise UsageError(
+            f"{study} is about scores, and this model averages the probabilities of several",
+            remedy="ask `treesens gap` about a feature, or in a file: `prob(a) >= c`, `class(a) = C`, "
+            "`sensitive m to {f} gap g`; or "
+            "calibrate with ensemble=False, which has one score",
+        )
 
 
 def cut_of(ensemble: Ensemble) -> Fraction | None:
@@ -262,7 +278,7 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     if threshold is not None:
         room = min(threshold, 1 - threshold)
         return "gap", ["0", *(text for text in ("0.05", "0.1", "0.2") if Fraction(text) < room)]
-    probable = predicts_probabilities(ensemble) or ensemble.link is Link.CALIBRATED
+    probable = predicts_probabilities(ensemble) or ensemble.link in (Link.CALIBRATED, Link.BLENDED)
     return ("gap", ["0.1", "0.2"]) if probable else ("margin", ["0.5", "1", "1.5"])
 
 
@@ -273,7 +289,7 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     threshold = threshold or cut_of(ensemble)
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
     linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
-    linear = linear or ensemble.link is Link.CALIBRATED
+    linear = linear or ensemble.link in (Link.CALIBRATED, Link.BLENDED)
     several = len(ensemble.classes) > 2 and len(classes) != 1
     kind: Kind = "gap" if threshold is not None or (linear and not several) else "margin"
     return Asked(kind, threshold, tuple(classes))
@@ -289,7 +305,9 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
             f"the model predicts its second class if a score is above {ensemble.decides_at:g}, and not around 0 or 1/2",
             remedy="give --gap with --threshold, or ask in a file: `class(a) = C`, `margin(a) >= m`",
         )
-    if not votes and ensemble.n_outputs > 1:
+    if ensemble.link is Link.BLENDED and asked.kind == "margin":
+        raise UsageError("a mean of several models has no raw score", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
+    if not votes and ensemble.n_outputs > 1 and ensemble.link is not Link.BLENDED:
         if asked.threshold is None and asked.kind == "margin":
             return Between(ensemble, 0, 1)
         raise UsageError(
@@ -309,14 +327,16 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
         if asked.threshold is not None:
             raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "margin", Fraction(0), positive, own=True)
-    if not votes and ensemble.link not in (Link.LOGISTIC, Link.CALIBRATED):
+    if not votes and ensemble.link not in (Link.LOGISTIC, Link.CALIBRATED, Link.BLENDED):
         raise UsageError("the model predicts a raw score, no probability", remedy="give --margin, e.g. 0.5,1")
     centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
     return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)
 
 
 def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
-    votes = predicts_probabilities(ensemble)
+    votes = predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED
+    if ensemble.link is Link.BLENDED and asked.threshold is None:
+        raise UsageError("a mean of several models has no raw score", remedy="give a cut-off: --threshold 0.5")
     if asked.kind == "gap" and not votes:
         raise UsageError(
             "the probability of one of several classes depends on the raw scores of all: no bound of it is linear",

@@ -36,7 +36,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.audit import AuditOptions
 from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_scores, label_of_class
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.questions import Gap, gaps_of
 from treesens.studies.study import Asking, Found
@@ -242,6 +242,8 @@ def _nothing_between(question: ResolvedQuestion) -> Result:
 
 
 def _comparable(old: Ensemble, new: Ensemble) -> None:
+    for ensemble in (old, new):
+        check_scores(ensemble, "a diff")
     if old.n_outputs != new.n_outputs or old.link is not new.link or old.task is not new.task:
         raise UsageError(
             f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.value} outputs, "

@@ -32,6 +32,7 @@ from treesens.compiler.compilation import Compilation, compile_query, decide_at_
 from treesens.compiler.model import Link, Task
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
+from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
@@ -44,8 +45,9 @@ from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import Apart, Between, Decision, decisions_of, natural_question
+from treesens.studies.decisions import Apart, Around, Between, Decision, decisions_of, natural_question
 from treesens.studies.gap import CLOSE, GapOptions, GapRecord
+from treesens.studies.gap_by_halving import halve_gap
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.studies.running import as_finished, library_of
 from treesens.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of
@@ -108,7 +110,7 @@ class LargestGap:
 def _unit_of(query: Query) -> str:
     """What the scores of the model are."""
     ensemble = query.models[0].ensemble
-    if predicts_probabilities(ensemble):
+    if predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED:
         return "probability"
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
     return "value" if plain and ensemble.link is Link.IDENTITY else "raw score"
@@ -219,6 +221,8 @@ def _searched(
     if isinstance(bare.decision, Apart):
         return _farthest(bare, replace(asked, threads=options.threads), options, stop)
     budget = Budget.of(options.time_limit, stop)
+    if names_probabilities(question.query.constraints):
+        return _halved(bare, asked, budget)
     try:
         with working_within(budget.at_least(FIRST_MOMENT)):
             compilation = compile_query(question.query, "native")
@@ -244,6 +248,23 @@ def _searched(
     done = _judged(bare, compilation, artifact, result, asked)
     done = replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
     return _with_certificate(done, options)
+
+
+def _halved(bare: LargestGap, asked: Options, budget: Budget) -> LargestGap:
+    """The largest gap of a mean of several models, which no search of the engine maximises."""
+    assert isinstance(bare.decision, Around)
+    centre = bare.decision.centre
+    known = halve_gap(bare.query.query, min(centre, 1 - centre), replace(asked, backend="auto"), budget, bare.close)
+    return replace(
+        bare,
+        verdict=Verdict.NONE if known.empty else Verdict.UNKNOWN if known.witness is None else Verdict.FOUND,
+        value=known.value,
+        bound=known.bound,
+        closed=known.closed,
+        reason=known.reason,
+        witness=known.witness,
+        seconds=known.seconds,
+    )
 
 
 def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:

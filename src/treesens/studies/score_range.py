@@ -28,7 +28,7 @@ from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_scores, label_of_class
 from treesens.studies.questions import bind_study, declarations_of
 from treesens.studies.range import RangeOptions, RangeRecord
 from treesens.studies.running import as_finished, library_of
@@ -138,6 +138,7 @@ def score_ranges(
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
     """Outputs and senses: one output, or those of the classes that are named."""
+    check_scores(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:

@@ -34,7 +34,7 @@ from treesens.grammar.parsing.vnnlib import (
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_scores, label_of_class
 from treesens.studies.questions import bind_study
 from treesens.studies.running import one_at_a_time
 from treesens.values.witness import Witness
@@ -109,6 +109,7 @@ def _confirmed(ensemble: Ensemble, data: bytes, asked: Property, witness: Witnes
 
 
 def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
+    check_scores(ensemble, "a property of VNN-LIB")
     outputs = max(ensemble.n_outputs, len(ensemble.classes or ()))
     for what, wanted, tensor in (("inputs", ensemble.n_features, asked.inputs), ("outputs", outputs, asked.outputs)):
         if tensor.size != wanted:

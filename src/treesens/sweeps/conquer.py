@@ -91,10 +91,19 @@ class Coordinator:
         self.lock = threading.Lock()
 
     def _key(self) -> str:
-        """What a journal is about: the question, and what decides how it is cut."""
+        """What a journal is about: the question, and what closes a part; the tolerance is a part of it."""
         document = self.shipment.document
-        asked = [document.digest, self.question.name, self.options.backend, self.options.pipeline]
-        return json.dumps([*asked, versions(self.options.backend)], sort_keys=True)
+        o = self.options
+        asked = [
+            document.digest,
+            self.question.name,
+            o.backend,
+            o.pipeline,
+            o.tolerance,
+            o.absolute_tolerance,
+            self.replay,
+        ]
+        return json.dumps([*asked, versions(o.backend)], sort_keys=True)
 
     # --- the search -----------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
     Inputs,
@@ -134,6 +135,13 @@ def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Pre
         for row in rows_in(query.constraints)
         if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
     }
+    # Of several models the class is one of a sum of probabilities.
+    points_asked |= {
+        point
+        for row in rows_in(query.constraints)
+        if isinstance(row, ProbabilitySum) and row.name.startswith(CLASS_ROW)
+        for point in points_in(row)
+    }
     for number in sorted(points_asked):
         own, ensemble = said[number], query.models[query.points[number].model].ensemble
         if own is None or own.classes is None:
@@ -141,7 +149,8 @@ def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Pre
         scores = np.asarray(margins[number], np.float64)[None, :]
         sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
         # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
-        derived = int(replace(ensemble, ranks_scores=True).predicted_classes(scores)[0]) if sure is None else sure
+        ranked = ensemble if ensemble.link is Link.BLENDED else replace(ensemble, ranks_scores=True)
+        derived = int(ranked.predicted_classes(scores)[0]) if sure is None else sure
         if derived != found:
             name = str(ensemble.classes[found]) if found >= 0 else "no class of the model"
             return f"predicts {name} for `{query.points[number].name}`, and not {ensemble.classes[derived]}"

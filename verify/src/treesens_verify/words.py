@@ -16,15 +16,23 @@ def in_words(problem, files=None):
         yield from say.model(i, stated, model)
     for p, point in enumerate(statement["points"]):
         yield f"  {point['name']} is an input of model {point['model']}, with " + say.free(p)
+    yield from (f"  {say.row(row)}" for row in statement["rows"])
     if len(problem.points) == 2:
         varied = [say.features[f] for f in statement["same_except"] or ()]
         but = f" but {', '.join(varied)}" if varied else ""
         yield f"  the same values of all features{but}" if problem.agree else "  all features may differ"
-    yield from (f"  {say.place(*part)}" for part in statement["domain"])
-    yield from (f"  {say.row(row)}" for row in statement["rows"])
+    yield from (f"  {say.places(*part)}" for part in together(statement["domain"]))
     yield from (f"  {say.at(p, f)} <= {say.at(q, f)} (neither one is missing)" for p, q, f in statement["orders"])
     for clause in statement["clauses"]:
         yield "  " + (" or ".join(say.place(*part) for part in clause) or "false")
+
+
+def together(domain):
+    """The sets of a domain, equal ones of a feature at several points as one: the points, the feature, and what is allowed."""
+    found = {}
+    for p, f, allowed in domain:
+        found.setdefault((f, json.dumps(allowed, sort_keys=True)), ([], f, allowed))[0].append(p)
+    return found.values()
 
 
 class Words:
@@ -72,7 +80,18 @@ class Words:
     def at(self, p, f):
         return f"{self.names[p]}.{self.features[f]}"
 
+    def places(self, points, f, allowed):
+        what = self.allowed(allowed)
+        if len(points) == 1 or not what:
+            return " and ".join(self.place(p, f, allowed) for p in points)
+        return f"{' and '.join(self.at(p, f) for p in points)} are each {what}"
+
     def place(self, p, f, allowed):
+        what = self.allowed(allowed)
+        return f"{self.at(p, f)} is {what}" if what else f"{self.at(p, f)} is in an empty set: false"
+
+    def allowed(self, allowed):
+        """What a feature may be; nothing for an empty set."""
         what = []
         for low, high in allowed.get("runs", []):
             what.append(f"from {plain(low)} to {plain(high)}" if None not in (low, high) else one_end(low, high))
@@ -82,7 +101,7 @@ class Words:
             words.append("one of " + ", ".join(map(plain, allowed["values"])))
         if allowed.get("missing"):
             words.append("missing")
-        return f"{self.at(p, f)} is {' or '.join(words)}" if words else f"{self.at(p, f)} is in an empty set: false"
+        return " or ".join(words)
 
     def row(self, row):
         terms = [f"{c} * margin({self.names[p]}, output {o})" for c, p, o in row["terms"]]

@@ -8,6 +8,8 @@ never decrease in f, the margin of the model or its uncalibrated probability.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +40,11 @@ class Isotonic:
     values: tuple[float, ...]
     of_probability: bool = False
     single: bool = False
+
+    @cached_property
+    def exact(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Scores and values of the knots as numbers; values are what is written, 0.3 and not the double below it."""
+        return [Fraction(s) for s in self.scores], [Fraction(repr(v)) for v in self.values]
 
     def after(self, scores: NDArray[Any]) -> FloatArray:
         """The probabilities of f as the library has them: numpy's interpolation, rounded to the type of the knots."""

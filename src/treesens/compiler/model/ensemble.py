@@ -20,6 +20,7 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
+from treesens.compiler.model.blend import Blend
 from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
@@ -63,6 +64,7 @@ class Ensemble:
     With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
     probability is above 1/2. With `decides_at` the library itself compares one score: the second of two classes is predicted
     if the last margin is above it, whatever the others are (`probability_cut` is the probability there, as users give it).
+    With a `blend` the trees are those of several models, whose predictions the library averages in its own way.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -98,6 +100,7 @@ class Ensemble:
     decides_at: float | None = None
     probability_cut: Fraction | None = None
     calibration: Calibration | None = None
+    blend: Blend | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 
@@ -257,7 +260,11 @@ class Ensemble:
 
     def margins_emulated(self, rows: object) -> NDArray[Any]:
         """Raw outputs in the library's number type and order of summation, bit for bit: [rows, n_outputs]."""
-        return evaluate.sum_emulated(self, self.leaves(rows))
+        return self.margins_of_leaves(self.leaves(rows))
+
+    def margins_of_leaves(self, reached: Int32) -> NDArray[Any]:
+        """The same of rows of leaves, int32[rows, T]."""
+        return evaluate.sum_emulated(self, reached) if self.blend is None else self.blend.margins(self, reached)
 
     def margins_exact(self, rows: object) -> NDArray[Any]:
         """Raw outputs as exact Fractions: object array [rows, n_outputs]."""
@@ -274,7 +281,7 @@ class Ensemble:
 
     @cached_property
     def _bands(self) -> tuple[Fraction, ...]:
-        return evaluate.bands(self)
+        return evaluate.bands(self) if self.blend is None else self.blend.bands()
 
     def band(self) -> Fraction:
         """The largest of `bands`."""

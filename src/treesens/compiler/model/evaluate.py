@@ -209,7 +209,9 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class."""
+    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both if there are several
+    scores.
+    """
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     one = kind.type(1)
@@ -228,6 +230,9 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
                 assert ensemble.calibration is not None
                 uncalibrated = one / (one + np.exp(np.negative(raw))) if ensemble.calibration.of_probability else raw
                 return ensemble.calibration.after(uncalibrated)
+            case Link.BLENDED:
+                assert ensemble.blend is not None
+                return ensemble.blend.probabilities(raw.astype(np.float64), len(ensemble.classes))
 
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
@@ -241,7 +246,7 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
-    if ensemble.n_outputs > 1:
+    if ensemble.n_outputs > 1 or ensemble.link is Link.BLENDED:
         return np.asarray(best.argmax(axis=1), np.int64)
     score = np.asarray(margins, np.float64)[:, 0]
     return np.where(score == 0, ensemble.class_at_zero, score > 0).astype(np.int64)

@@ -23,7 +23,8 @@ class Link(Enum):
 
     RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
     with one output per class means that the outputs are the probabilities themselves. CALIBRATED goes from one margin to the
-    probability of the second class by `Ensemble.calibration`.
+    probability of the second class by `Ensemble.calibration`. BLENDED: the scores are those of several models, of which
+    `Ensemble.blend` makes one probability per class.
     """
 
     RAW = "raw"
@@ -32,6 +33,7 @@ class Link(Enum):
     SOFTMAX = "softmax"
     EXP = "exp"
     CALIBRATED = "calibrated"
+    BLENDED = "blended"
 
 
 class Task(Enum):

@@ -12,12 +12,22 @@ from treesens.compiler.query.query import (
     AvoidCavities,
     CellSet,
     Constraint,
+    Curve,
     Difference,
     OneHot,
+    Probability,
     ProbabilitySum,
     SameExcept,
+    ScoreTerm,
 )
 from treesens.compiler.query.values import ValueSum
+
+
+def scores_in(term: Probability | Curve) -> tuple[ScoreTerm, ...]:
+    """The scores that a probability is made of."""
+    if isinstance(term, Curve):
+        return term.scores
+    return tuple(t for exponent in term.exponents for t in exponent.terms)
 
 
 def points_in(constraint: Constraint) -> frozenset[int]:
@@ -33,7 +43,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
             steps = [points_in(s) for level in form.levels for s in (level.below, level.above) if s is not None]
             return frozenset(read.union(*({c.left, c.right} for c in form.changes), *steps))
         case ProbabilitySum(terms=terms):
-            return frozenset(t.point for term in terms for exponent in term.exponents for t in exponent.terms)
+            return frozenset(t.point for term in terms for t in scores_in(term))
         case ValueSum():
             return frozenset(point for point, _ in constraint.places)
         case AllOf() | AnyOf():

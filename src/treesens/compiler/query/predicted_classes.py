@@ -16,7 +16,9 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.blend import keeps_single
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.evaluate import Inputs
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Query, ScoreTerm, Shown
 
@@ -32,7 +34,10 @@ _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fract
 
 def resolution_of(ensemble: Ensemble) -> Fraction:
     """By how much two probabilities of a model differ at least if the library surely tells them apart."""
-    return _RESOLUTION[ensemble.accumulation.number_type]
+    members = () if ensemble.blend is None else ensemble.blend.members
+    single = keeps_single(ensemble) or ensemble.accumulation.number_type is NumberType.FLOAT32
+    own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
+    return max((own, *map(resolution_of, members)))
 
 
 def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
@@ -59,12 +64,19 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     near = float(resolution_of(ensemble))
     result: list[int | None] = []
     for row, best, own in zip(shown, classes.tolist(), margins, strict=True):
-        if ensemble.n_outputs > 1:
+        if ensemble.link is Link.BLENDED and ensemble.cutoff is None:
+            # Equal scores of several models are no tie of two classes: only the rounded probabilities are compared.
+            unsure = (row[best] - np.delete(row, best) <= near).any()
+        elif ensemble.n_outputs > 1 and ensemble.link is not Link.BLENDED:
             unsure = ((row[best] - row <= near) & (own != own[best])).any()
         else:
             cut = 0.5 if ensemble.cutoff is None else float(ensemble.cutoff)
             exactly = ensemble.cutoff is None and ensemble.calibration is None and own[0] == 0
-            unsure = ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and abs(row[-1] - cut) <= near and not exactly
+            unsure = (
+                ensemble.link in (Link.LOGISTIC, Link.CALIBRATED, Link.BLENDED)
+                and abs(row[-1] - cut) <= near
+                and not exactly
+            )
         result.append(None if unsure else int(best))
     return result
 
@@ -87,7 +99,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
-            return row
+            return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
             return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
@@ -101,13 +113,21 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
 
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
-            return row
+            hidden = unshown(query, row)
+            return replace(row, bound=row.bound - hidden, strict=False) if hidden else row
         if row.shown is not None:
             return _as_shown(query, row.shown, seen)
         hidden = _hidden_lead(query, row, seen)
         return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
 
     return with_rows(constraint, easier)
+
+
+def unshown(query: Query, row: ProbabilitySum) -> Fraction:
+    """By how much a mean of probabilities leads at least if the library surely predicts its class; 0 if none is asked for."""
+    if not row.name.startswith(CLASS_ROW):
+        return Fraction(0)
+    return max(resolution_of(query.models[query.points[point].model].ensemble) for point in points_in(row))
 
 
 def _as_shown(query: Query, shown: Shown, seen: Inputs) -> Constraint:

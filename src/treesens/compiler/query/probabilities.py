@@ -13,6 +13,7 @@ and Weierstrass).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, log, prod
@@ -24,6 +25,18 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.dyadic import ScaledIntegers, exp_bounds
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.curve_sums import (
+    beyond,
+    curves_of,
+    cut_off,
+    ends_on_rows,
+    first_row,
+    has_curves,
+    keep_rows,
+    score_at,
+    value_at,
+)
+from treesens.compiler.query.curves import Value
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -47,6 +60,9 @@ _FAR = 4096
 _MOST_BITS = 1 << 14
 """Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
 _MOST_PRODUCTS = 100_000
+_REACH = 40
+"""Exponents are moved towards this, or minus this, to find a corner that rules out more."""
+_HALVINGS = 8
 _GRIDS = (1 << 16, 1 << 32, 1 << 56)
 """Denominators of weights and corners, coarse ones first: they make short rows."""
 
@@ -72,21 +88,50 @@ def exponents_at(term: Probability, scores: Scores) -> list[Fraction]:
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
     """Whether a sum of probabilities satisfies its bound, exactly."""
-    return _satisfies(row, [exponents_at(term, scores) for term in row.terms])
+    if has_curves(row):
+        return _reaches_by_curves(row, scores)
+    return _satisfies(row, [exponents_at(term, scores) for term in _shares(row)])
+
+
+def _shares(row: ProbabilitySum) -> list[Probability]:
+    return [term for term in row.terms if isinstance(term, Probability)]
+
+
+def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
+    """The same if some terms are functions of one score: what they are at this input is put in their place."""
+    value = value_at(row, scores)
+    shares = [(term.factor, exponents_at(term, scores)) for term in _shares(row)]
+    shares += [(factor, [exponent]) for exponent, factor in value.shares.items() if factor]
+    sigmoids = any(value.sigmoids.values())
+    if not sigmoids:
+        terms = tuple(Probability(factor, (Exponent(()),) * len(v)) for factor, v in shares)
+        left = ProbabilitySum(terms, row.bound - value.constant, row.strict, row.name)
+        if not terms:
+            return left.bound < 0 or (left.bound == 0 and not row.strict)
+        return _satisfies(left, [v for _, v in shares])
+    bits = 64
+    while bits <= _MOST_BITS:
+        low, high = (end - row.bound for end in value.bounds(bits))
+        for term in _shares(row):
+            one, other = (term.factor * p for p in _probability(exponents_at(term, scores), bits))
+            low, high = low + min(one, other), high + max(one, other)
+        if low > 0 or high < 0:
+            return low > 0
+        bits *= 4
+    raise InternalError("a sum of probabilities could not be told from its bound")
 
 
 def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
-    near = sum(float(t.factor) * _float_probability(v) for t, v in zip(row.terms, values, strict=True)) - float(
-        row.bound
-    )
-    if abs(near) > _CLEAR * (1 + sum(abs(float(t.factor)) for t in row.terms)):
+    terms = _shares(row)
+    near = sum(float(t.factor) * _float_probability(v) for t, v in zip(terms, values, strict=True)) - float(row.bound)
+    if abs(near) > _CLEAR * (1 + sum(abs(float(t.factor)) for t in terms)):
         return near > 0
     if (beyond := _beyond_all(row)) is not None:
         return beyond
     bits = 64
     while bits <= _MOST_BITS:
         low = high = -row.bound
-        for term, exponents in zip(row.terms, values, strict=True):
+        for term, exponents in zip(terms, values, strict=True):
             one, other = (term.factor * p for p in _probability(exponents, bits))
             low, high = low + min(one, other), high + max(one, other)
         if low > 0 or high < 0:
@@ -105,7 +150,7 @@ def _beyond_all(row: ProbabilitySum) -> bool | None:
     """
     most = sum((max(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
     least = sum((min(term.factor, Fraction(0)) for term in row.terms), Fraction(0))
-    if not row.terms or not all(term.exponents for term in row.terms):
+    if not row.terms or not all(term.exponents for term in _shares(row)):
         return None
     if row.bound >= most:
         return False
@@ -117,7 +162,7 @@ def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], c
     numbers = {p: Unit(s.shift).doubles(s.values) for p, s in scores.items()}
     largest = max((float(np.abs(s).max(initial=0.0)) for s in numbers.values()), default=0.0)
     total = np.full(count, -float(row.bound))
-    for term in row.terms:
+    for term in _shares(row):
         powers = np.ones(count)
         for e in term.exponents:
             v = sum(
@@ -126,9 +171,10 @@ def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], c
             )
             powers += np.exp(np.minimum(v, 700.0))
         total += float(term.factor) / powers
-    result = np.asarray(total > 0, bool)
     size = (1 + sum(abs(float(t.factor)) for t in row.terms)) * (1 + 1e-6 * largest)
-    for i in np.flatnonzero(np.abs(total) <= _CLEAR * size):
+    low, high = ends_on_rows(row, scores, count)
+    result, unsure = keep_rows(total + low, total + high, _CLEAR * size)
+    for i in np.flatnonzero(unsure):
         points = {p: [s.fraction(int(i), output) for output in range(s.shape[1])] for p, s in scores.items()}
         result[i] = reaches(row, points)
     return result
@@ -152,7 +198,7 @@ def _multiplied_out(row: ProbabilitySum, values: list[list[Fraction]]) -> dict[F
     Probabilities of one input share their denominator. None if there are too many products.
     """
     parts: dict[tuple[Fraction, ...], list[tuple[Fraction, Fraction]]] = {}
-    for term, exponents in zip(row.terms, values, strict=True):
+    for term, exponents in zip(_shares(row), values, strict=True):
         # 1 / (1 + e**v + …) = e**-top / (e**-top + e**(v - top) + …)
         top = max(Fraction(0), *exponents)
         denominator = tuple(sorted(v - top for v in (Fraction(0), *exponents)))
@@ -197,7 +243,10 @@ def relaxed(constraint: Constraint) -> Constraint:
         return AllOf(tuple(map(relaxed, constraint.parts)))
     if isinstance(constraint, AnyOf):
         return AnyOf(tuple(map(relaxed, constraint.parts)))
-    return _first_rows(constraint) if isinstance(constraint, ProbabilitySum) else constraint
+    if not isinstance(constraint, ProbabilitySum):
+        return constraint
+    row = _unnamed(constraint)
+    return first_row(row) if has_curves(row) else _first_rows(row)
 
 
 def excluding(constraint: Constraint, scores: Scores) -> Constraint:
@@ -208,10 +257,47 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
         return AnyOf(tuple(excluding(part, scores) for part in constraint.parts))
     if not isinstance(constraint, ProbabilitySum):
         return constraint
-    values = [exponents_at(term, scores) for term in constraint.terms]
-    if _satisfies(constraint, values):
+    row = _unnamed(constraint)
+    if reaches(row, scores):
         return AllOf(())
-    return _tangent_at(constraint, values) or _corner_at(constraint, values)
+    values = [exponents_at(term, scores) for term in _shares(row)]
+    if has_curves(row):
+        return cut_off(row, scores) or _past_input(row, scores, values)
+    return _tangent_at(row, values) or _corner_at(row, values)
+
+
+def _unnamed(row: ProbabilitySum) -> ProbabilitySum:
+    """The row under a name that asks for no class: what follows from a class does not say which it is."""
+    return replace(row, name=f"line.{row.name}")
+
+
+def _past_input(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]]) -> Constraint:
+    """Some score or exponent is strictly better than at an input at which the sum is too small, or at a better such one."""
+    terms, shares = curves_of(row), ProbabilitySum(tuple(_shares(row)), row.bound, row.strict, row.name)
+    places = [score_at(term, scores) for term in terms]
+    for halving in range(1, _HALVINGS):
+        ends = [term.high if term.factor > 0 else term.low for term in terms]
+        limits = [p + (end - p) * Unit(halving).size for p, end in zip(places, ends, strict=True)]
+        moved = [
+            [v + ((-_REACH if term.factor > 0 else _REACH) - v) * Unit(halving).size for v in of_term]
+            for term, of_term in zip(_shares(row), values, strict=True)
+        ]
+        if _is_below(row, limits, moved):
+            places, values = limits, moved
+            break
+    better = [beyond(term, place, row.name) for term, place in zip(terms, places, strict=True)]
+    return AnyOf((*better, _past(shares, values)))
+
+
+def _is_below(row: ProbabilitySum, places: list[Fraction], values: list[list[Fraction]]) -> bool:
+    """Whether the sum is below its bound at these scores and exponents."""
+    value = Value()
+    for term, place in zip(curves_of(row), places, strict=True):
+        value.add(term.factor, term.calibration, place)
+    high = value.bounds(96)[1] - row.bound
+    for share, exponents in zip(_shares(row), values, strict=True):
+        high += max(share.factor * p for p in _probability(exponents, 96))
+    return high < 0
 
 
 def _first_rows(row: ProbabilitySum) -> Constraint:
@@ -222,7 +308,7 @@ def _first_rows(row: ProbabilitySum) -> Constraint:
         # No probability is 0 or 1.
         return AnyOf(()) if row.bound >= most else AllOf(())
     parts: list[Constraint] = []
-    for term in row.terms:
+    for term in _shares(row):
         share = (row.bound - (most - max(term.factor, Fraction(0)))) / term.factor
         if not 0 < share < 1:
             continue
@@ -266,16 +352,17 @@ def _weighted(term: Probability, weights: Sequence[Fraction], limit: LogRational
 
 def _tangent_at(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
     """The tangent that rules out these exponents of a probability that should be larger; None if there is none."""
-    share = row.bound / row.terms[0].factor
-    if len(row.terms) > 1 or row.terms[0].factor < 0 or not 0 < share < 1:
+    term = _shares(row)[0]
+    share = row.bound / term.factor
+    if len(row.terms) > 1 or term.factor < 0 or not 0 < share < 1:
         return None
     limit = LogRational.ln((1 - share) / share)
     for grid in _GRIDS:
         weights = _weights(values[0], grid)
-        made = _weighted(row.terms[0], weights, limit, row)
+        made = _weighted(term, weights, limit, row)
         # The form of the row at these exponents is minus the weighted sum; constants are in both.
         inside = -sum((w * v for w, v in zip(weights, values[0], strict=True)), Fraction(0))
-        inside += sum((w * e.constant for w, e in zip(weights, row.terms[0].exponents, strict=True)), Fraction(0))
+        inside += sum((w * e.constant for w, e in zip(weights, term.exponents, strict=True)), Fraction(0))
         low, _ = made.bound.enclose(128)
         if inside < low:
             return made
@@ -310,7 +397,7 @@ _Corner = list[list[Fraction] | list[Fraction | None]]
 
 def _past(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> Constraint:
     sides: list[Constraint] = []
-    for term, limits in zip(row.terms, corner, strict=True):
+    for term, limits in zip(_shares(row), corner, strict=True):
         side = _below if term.factor > 0 else _beyond
         for exponent, limit in zip(term.exponents, limits, strict=True):
             if limit is not None:
@@ -321,7 +408,7 @@ def _past(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> C
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
     """Whether the sum is below its bound at the corner; what is left out there is as good as it can be, and never quite."""
     total = -row.bound
-    for term, limits in zip(row.terms, corner, strict=True):
+    for term, limits in zip(_shares(row), corner, strict=True):
         if all(limit is None for limit in limits):
             total += max(term.factor, Fraction(0))
             continue
@@ -333,15 +420,15 @@ def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]])
 def _corner(row: ProbabilitySum, values: list[list[Fraction]], grid: int) -> list[list[Fraction | None]] | None:
     """The corner in floats, a little short of the bound, on a grid."""
     shares = [_float_probability(v) for v in values]
-    lacks = float(row.bound) - sum(float(t.factor) * p for t, p in zip(row.terms, shares, strict=True))
+    lacks = float(row.bound) - sum(float(t.factor) * p for t, p in zip(_shares(row), shares, strict=True))
     if lacks <= 0:
         return None
     lacks *= 1 - 1e-6
     # A probability whose whole range is small takes less than its part.
-    rooms = [abs(float(t.factor)) * ((1 - p) if t.factor > 0 else p) for t, p in zip(row.terms, shares, strict=True)]
+    rooms = [abs(float(t.factor)) * ((1 - p) if t.factor > 0 else p) for t, p in zip(_shares(row), shares, strict=True)]
     parts = _parts(lacks, rooms)
     result: list[list[Fraction | None]] = []
-    for term, exponents, share, part, room in zip(row.terms, values, shares, parts, rooms, strict=True):
+    for term, exponents, share, part, room in zip(_shares(row), values, shares, parts, rooms, strict=True):
         if part >= room:
             result.append([None] * len(exponents))
             continue

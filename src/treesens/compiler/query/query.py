@@ -15,6 +15,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
+from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
@@ -182,10 +183,24 @@ class Probability:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """factor * f(score): the score of a model is the sum of `scores`, and `calibration` makes a probability of it (None: none).
+
+    For all inputs the score lies between `low` and `high`. f never decreases (`curves.py`).
+    """
+
+    factor: Fraction
+    scores: tuple[ScoreTerm, ...]
+    calibration: Calibration | None
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
 class ProbabilitySum:
     """A sum of probabilities >= bound (> bound if strict), which is not linear in the scores (`probabilities.py`)."""
 
-    terms: tuple[Probability, ...]
+    terms: tuple[Probability | Curve, ...]
     bound: Fraction
     strict: bool = False
     name: str = "prob"

@@ -16,15 +16,17 @@ from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Isotonic
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
+from treesens.compiler.query.curves import steepest
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
     STEEPEST,
     compares_scores,
     resolution_of,
     unit_of,
+    unshown,
     with_rows,
 )
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Query, ScoreTerm
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Curve, ProbabilitySum, Query, ScoreTerm
 
 
 def harden(query: Query) -> Query:
@@ -58,7 +60,7 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
-            return row
+            return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
             return replace(row, bound=row.bound + LogRational(_uncalibrated(query, row)))
         hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
@@ -89,6 +91,12 @@ def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
     """
     total = Fraction(0)
     for term in row.terms:
+        if isinstance(term, Curve):
+            ensemble = _ensemble(query, term.scores[0].point)
+            move = sum((_off(query, t) for t in term.scores), Fraction(0)) * steepest(term.calibration)
+            size = max(abs(term.low), abs(term.high), Fraction(1)) if term.calibration is None else Fraction(1)
+            total += abs(term.factor) * (move + size * resolution_of(ensemble))
+            continue
         moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
         rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
         total += abs(term.factor) * (max(moves, default=Fraction(0)) / 4 + rounded)

@@ -1,11 +1,12 @@
-"""`CalibratedClassifierCV` of scikit-learn with one calibrator: the model inside, whose score becomes a probability.
+"""`CalibratedClassifierCV` of scikit-learn: a model inside, whose score becomes a probability.
 
-A mean over several folds is no function of one score, and is refused. So are more than two classes, where each probability
-is divided by the sum of all.
+A mean over several folds is one of several such models (`blends.py`). More than two classes, where each probability is divided
+by the sum of all, are refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,6 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 
 _NAME = "CalibratedClassifierCV"
-_ONE = "fit it with ensemble=False, or around a fitted model: CalibratedClassifierCV(FrozenEstimator(model))"
 _INSIDE = "give the model inside it, and ask about its own probability"
 
 
@@ -27,15 +27,17 @@ def is_calibrated(obj: Any) -> bool:
     return type(obj).__name__ == _NAME and type(obj).__module__.startswith("sklearn.")
 
 
-def calibration_of(obj: Any, place: str) -> tuple[Any, Calibration]:
-    """The model inside a fitted calibration, and its calibrator. ModelError for what is no function of one score."""
-    folds = getattr(obj, "calibrated_classifiers_", None)
+def folds_of(obj: Any) -> Sequence[Any]:
+    """The models that were calibrated, one per fold; none if it has not been fitted."""
+    return getattr(obj, "calibrated_classifiers_", None) or ()
+
+
+def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Calibration]:
+    """The model inside one fold of a calibration, and its calibrator. ModelError for what is no function of one score."""
+    folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
-    if len(folds) > 1:
-        message = f"its probability is the mean of {len(folds)} calibrated models, which is no function of one score"
-        raise ModelError(message, place=place, remedy=_ONE)
-    inner = folds[0].estimator
+    inner = folds[fold].estimator
     if len(obj.classes_) != 2 or len(inner.classes_) != 2:
         message = "a calibrated model of more than two classes divides each probability by the sum of all"
         raise ModelError(message, place=place, remedy=_INSIDE)
@@ -44,7 +46,7 @@ def calibration_of(obj: Any, place: str) -> tuple[Any, Calibration]:
         raise ModelError(message, place=place, remedy=_INSIDE)
     # scikit-learn calibrates the decision function of models that have one, and the probability of others.
     of_probability = not hasattr(inner, "decision_function")
-    return inner, _read(folds[0].calibrators[0], of_probability, place)
+    return inner, _read(folds[fold].calibrators[0], of_probability, place)
 
 
 def _last(estimator: Any) -> Any:

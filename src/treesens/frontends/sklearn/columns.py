@@ -29,7 +29,8 @@ class Column:
 
     `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] hold what became of its
     `categories` and of every other value once it is encoded; `missing` is what became of NaN. `filled` replaces missing
-    raw values before an encoder.
+    raw values before an encoder. If `present` takes few values only, `levels` are these, ascending; `picks` is what a
+    column is at each of them if that does not ascend, as of a bin of its own.
     """
 
     source: int
@@ -38,15 +39,19 @@ class Column:
     categories: tuple[Any, ...] | None = None
     images: Float64 | None = None
     filled: Any = None
+    levels: Float64 | None = None
+    picks: Float64 | None = None
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function (of NaN too)."""
         earlier = self.present
         return replace(
             self,
-            present=lambda x: function(earlier(x)),
+            present=earlier if self.picks is not None else (lambda x: function(earlier(x))),
             missing=float(function(np.array([self.missing]))[0]),
             images=None if self.images is None else function(self.images),
+            levels=self.levels if self.levels is None or self.picks is not None else function(self.levels),
+            picks=None if self.picks is None else function(self.picks),
         )
 
     @property
@@ -113,18 +118,21 @@ def _selected(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return kept
 
 
-def _bins(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    if step.encode != "ordinal":
-        raise ModelError(
-            f"KBinsDiscretizer makes a column of every bin (encode={step.encode!r})",
-            place=place,
-            remedy="use encode='ordinal': trees split numbers of bins as well",
-        )
+def _bins(step: Any, columns: Sequence[Column], _place: str) -> list[Column]:
     number = np.float64 if step.dtype is None else step.dtype
-    return [
-        column.mapped(_binned(np.asarray(edges[1:-1], np.float64), number))
-        for column, edges in zip(columns, step.bin_edges_, strict=True)
-    ]
+    result = []
+    for column, edges in zip(columns, step.bin_edges_, strict=True):
+        bins = np.arange(len(edges) - 1, dtype=np.float64)
+        made = replace(column.mapped(_binned(np.asarray(edges[1:-1], np.float64), number)), levels=bins)
+        # The library puts no missing value into a bin.
+        place = float("nan") if np.isnan(column.missing) else made.missing
+        if step.encode == "ordinal":
+            result.append(replace(made, missing=place))
+            continue
+        for k in bins:
+            missing = place if np.isnan(place) else float(place == k)
+            result.append(replace(made, picks=(bins == k).astype(np.float64), missing=missing))
+    return result
 
 
 def _binned(edges: Float64, number: type) -> Function:
@@ -134,7 +142,8 @@ def _binned(edges: Float64, number: type) -> Function:
 def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     del place
     threshold = step.threshold
-    return [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
+    made = [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
+    return [replace(column, levels=np.array([0.0, 1.0])) for column in made]
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
@@ -209,7 +218,8 @@ def _imputer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
             result.append(column.mapped(_filler(np.float64(value))))
     if step.add_indicator:
         flags = [columns[i] for i in step.indicator_.features_]
-        result += [column.mapped(lambda x: np.isnan(x).astype(np.float64)) for column in flags]
+        told = [column.mapped(lambda x: np.isnan(x).astype(np.float64)) for column in flags]
+        result += [replace(column, levels=np.zeros(1)) for column in told]
     return result
 
 
@@ -271,6 +281,18 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return result
 
 
+def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The mean of the target per category, as `transform` gives it (what `fit_transform` gave in training is another one)."""
+    means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
+    result = []
+    for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
+        for k, mean in enumerate(means):
+            encoding = np.asarray(step.encodings_[i * len(means) + k], dtype=np.float64)
+            images = np.append(encoding[: len(present)], mean)
+            result.append(_encoded(column, present, images, float(mean if absent is None else encoding[absent])))
+    return result
+
+
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
 _MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
 _SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
@@ -282,10 +304,6 @@ _NO_STEPS: dict[str, tuple[str, str]] = {
     "QuantileTransformer": (
         "its interpolation may fall by its last digit where the column rises",
         "leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
-    ),
-    "TargetEncoder": (
-        "rows it was fitted on are encoded in another way than new ones",
-        "use OrdinalEncoder or OneHotEncoder; or give the model behind it alone",
     ),
     **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
     "SplineTransformer": _SPREAD,
@@ -314,6 +332,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "SimpleImputer": _imputer,
     "OneHotEncoder": _one_hot,
     "OrdinalEncoder": _ordinal,
+    "TargetEncoder": _target,
     "KBinsDiscretizer": _bins,
     "Binarizer": _binarized,
     **dict.fromkeys(_SELECTIONS, _selected),

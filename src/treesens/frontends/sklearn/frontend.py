@@ -56,20 +56,20 @@ class SklearnFrontend:
 
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
-        from sklearn.pipeline import Pipeline
 
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.columns import ensemble_of
+        from treesens.frontends.sklearn.blends import is_blend, read_blend
         from treesens.frontends.sklearn.known import unknown_attributes
         from treesens.frontends.sklearn.model import read_estimator
-        from treesens.frontends.sklearn.pipeline import read_pipeline
+        from treesens.frontends.sklearn.pipeline import is_pipeline, read_pipeline
         from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
         from treesens.frontends.sklearn.wrappers import unwrap
 
         outside = unwrap(obj, place)
         if outside.wrappers:
             return self._inside(obj, outside, place, name, form)
-        if type(obj) is Pipeline:
+        if is_pipeline(obj):
             # Imported here: the registry knows this module.
             from treesens.frontends.registry import load
 
@@ -77,6 +77,10 @@ class SklearnFrontend:
             found = replace(model.ensemble.source, format=f"{form}-pipeline")
             return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
         source = ModelSource(format=form, version=sklearn.__version__, path=place)
+        if is_blend(obj):
+            from treesens.frontends.registry import load
+
+            return read_blend(obj, load, source, name)
         read = read_estimator(obj, place)
         ensemble = ensemble_of(read.nodes, read.features, place, name=name, source=source, **read.facts())
         rows = RowMaker(read.categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)

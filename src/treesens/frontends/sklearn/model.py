@@ -91,13 +91,18 @@ def read_estimator(estimator: Any, place: str) -> Read:
         ) from None
 
 
+_OF_NUMBERS = (
+    "a coefficient times a number has no end of values; behind bins and encoders it is read: "
+    "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
+)
 _OTHERS = {
+    **dict.fromkeys(
+        ("LinearRegression", "LogisticRegression", "LogisticRegressionCV", "Ridge", "RidgeCV"), _OF_NUMBERS
+    ),
+    **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "SGDClassifier"), _OF_NUMBERS),
+    **dict.fromkeys(("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _OF_NUMBERS),
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
-    "VotingRegressor": "give the tree models inside it one by one",
-    "StackingRegressor": "give the tree models inside it one by one",
-    "VotingClassifier": "give the tree models inside it one by one",
-    "StackingClassifier": "give the tree models inside it one by one",
 }
 
 
@@ -156,13 +161,6 @@ def _forest(estimator: Any, place: str) -> Read:
 
 def _bagging(estimator: Any, place: str) -> Read:
     """The mean of trees that were trained on samples of the rows, and perhaps of the columns (Breiman 1996)."""
-    kinds = sorted({type(member).__name__ for member in estimator.estimators_} - set(_TREES))
-    if kinds:
-        raise ModelError(
-            f"bagging over {kinds[0]} is not supported: only the mean of single trees is a sum over trees",
-            place=place,
-            remedy="use decision trees as its estimator, or give the models inside it",
-        )
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
     members = zip(estimator.estimators_, columns, strict=True)
@@ -309,7 +307,7 @@ def _ada_boost_votes(estimator: Any, x: Any) -> NDArray[Any]:
     return np.asarray(-result[:, 0] + result[:, 1]) if k == 2 else result
 
 
-_TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
+SINGLE_TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
 
 _READERS: dict[str, Callable[[Any, str], Read]] = {
     "DecisionTreeClassifier": _tree,

@@ -21,13 +21,29 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
 from treesens.frontends.sklearn.columns import Column, transform_columns
+from treesens.frontends.sklearn.linear import is_linear, read_linear
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
 Float64 = NDArray[np.float64]
 
 
-def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
+def is_pipeline(obj: Any) -> bool:
+    """Whether an object is a pipeline of scikit-learn, or of imbalanced-learn."""
+    kind = type(obj)
+    return kind.__name__ == "Pipeline" and kind.__module__ in ("sklearn.pipeline", "imblearn.pipeline")
+
+
+def predicting(pipeline: Any) -> Any:
+    """The pipeline as it predicts: steps that draw rows anew (imbalanced-learn) do so in training alone."""
+    from sklearn.pipeline import Pipeline
+
+    kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
+    return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
+
+
+def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
     """The model at the end of a pipeline, over the columns that the pipeline takes."""
+    pipeline = predicting(given)
     first = next((step for _, step in pipeline.steps if step is not None and not isinstance(step, str)), None)
     if first is None or not hasattr(first, "n_features_in_"):
         raise ModelError("the pipeline has not been fitted", place=place, remedy="fit it first")
@@ -36,8 +52,9 @@ def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str)
     columns: Sequence[Column] = [Column(i) for i in range(n)]
     for name, step in pipeline.steps[:-1]:
         columns = transform_columns(step, columns, f"{place}.{name}")
-    model = load(pipeline.steps[-1][1])
-    if len(columns) != model.ensemble.n_features:
+    last = pipeline.steps[-1][1]
+    model = None if is_linear(last) else load(last)
+    if model is not None and len(columns) != model.ensemble.n_features:
         raise ModelError(
             f"{len(columns)} columns reach a model of {model.ensemble.n_features} features",
             place=place,
@@ -47,9 +64,15 @@ def read_pipeline(pipeline: Any, load: Callable[[Any], LoadedModel], place: str)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
     for source, values in categories.items():
         features[source] = as_categorical(features[source], max(1, len(values)), values)
-    ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
     rows = RowMaker(categories, None if names is None else list(names))
     front = pipeline[:-1]
+    if model is None:
+        sparse = hasattr(front.transform(rows(np.zeros((1, n)))), "toarray")
+        linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
+        margins = predictor(pipeline, rows, linear.margins, 1)
+        predicts = replayer(pipeline, rows, linear.ensemble)
+        return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
+    ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
 
     def before(function: Callable[[Any], Any], outputs: int) -> Any:
         def call(step: Any, x: Any) -> Any:
@@ -95,6 +118,12 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
     threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
     source = np.full(e.n_nodes, -1, dtype=np.int32)
     masks: dict[int, NDArray[np.bool_]] = {}
+    if any(column.picks is not None for column in columns):
+        raise ModelError(
+            "KBinsDiscretizer makes a column of every bin",
+            place=place,
+            remedy="use encode='ordinal': trees split numbers of bins as well",
+        )
     for f, column in enumerate(columns):
         nodes = np.flatnonzero(e.node_feature == f)
         source[nodes] = column.source

@@ -67,7 +67,8 @@ def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], en
         shown = predictor(estimator, make_rows, lambda e, x: e.predict_proba(x), None) if known else None
 
     def predicts(rows: NDArray[np.float64]) -> Predicted:
-        found = None if shown is None else shown(rows).reshape(len(rows), -1)[:, -ensemble.n_outputs :]
+        width = len(ensemble.classes) if ensemble.link is Link.BLENDED else ensemble.n_outputs
+        found = None if shown is None else shown(rows).reshape(len(rows), -1)[:, -width:]
         return Predicted(found, positions(labels(rows), ensemble.classes) if ensemble.classes else None)
 
     return predicts

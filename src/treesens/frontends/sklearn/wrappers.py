@@ -8,7 +8,7 @@ from typing import Any
 
 from treesens.compiler.model.calibration import Calibration
 from treesens.errors import ModelError
-from treesens.frontends.sklearn.calibrated import calibration_of, is_calibrated
+from treesens.frontends.sklearn.calibrated import calibration_of, folds_of, is_calibrated
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
@@ -62,7 +62,9 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
 
 def _name(obj: Any) -> str | None:
     kind = type(obj)
-    known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator") or is_calibrated(obj)
+    known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
+    # A mean over folds is a model of its own.
+    known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
 

@@ -1,0 +1,71 @@
+"""The probability of a mean of several models, as a sum of functions of their scores."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model.calibration import Calibration, Sigmoid
+from treesens.compiler.query import query as q
+from treesens.errors import InternalError
+
+_LOGISTIC = Sigmoid(-1.0, 0.0)
+"""1 / (1 + e**-s)."""
+
+
+def blended_terms(
+    whole: Ensemble, point: int, wanted: int, factor: Fraction, member: Ensemble | None = None, first: int = 0
+) -> tuple[q.Probability | q.Curve, ...]:
+    """factor times the probability of a class, or of the second one of two, term by term.
+
+    `member` is a blend inside of the whole, whose scores begin at `first`.
+    """
+    blend = (member or whole).blend
+    assert blend is not None
+    result: list[q.Probability | q.Curve] = []
+    for inner, share in zip(blend.members, blend.shares, strict=True):
+        result += _terms_of(whole, inner, point, first, wanted, factor * share)
+        first += inner.n_outputs
+    return tuple(result)
+
+
+def _terms_of(
+    whole: Ensemble, member: Ensemble, point: int, first: int, wanted: int, factor: Fraction
+) -> tuple[q.Probability | q.Curve, ...]:
+    one = Fraction(1, whole.average)
+    match member.link:
+        case Link.BLENDED:
+            return blended_terms(whole, point, wanted, factor, member, first)
+        case Link.LOGISTIC:
+            return (_curve(whole, point, first, factor, _LOGISTIC),)
+        case Link.CALIBRATED:
+            return (_curve(whole, point, first, factor, member.calibration),)
+        case Link.IDENTITY:
+            return (_curve(whole, point, first + (wanted if member.n_outputs > 1 else 0), factor, None),)
+        case Link.SOFTMAX:
+            mine = q.ScoreTerm(point, first + wanted, -one)
+            others = (first + i for i in range(member.n_outputs) if i != wanted)
+            return (q.Probability(factor, tuple(q.Exponent((q.ScoreTerm(point, i, one), mine)) for i in others)),)
+        case Link.RAW | Link.EXP:
+            raise InternalError("a mean of models that predict no probabilities")
+
+
+def _curve(whole: Ensemble, point: int, output: int, factor: Fraction, calibration: Calibration | None) -> q.Curve:
+    low, high = score_range(whole, output)
+    return q.Curve(factor, (q.ScoreTerm(point, output, Fraction(1, whole.average)),), calibration, low, high)
+
+
+def score_range(ensemble: Ensemble, output: int) -> tuple[Fraction, Fraction]:
+    """The margin of an output lies between these: the sums of the least and of the greatest leaf of each tree, exactly."""
+    scaled = ensemble.scaled_contributions
+    values = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]
+    mine = (ensemble.tree_output == output) | (ensemble.tree_output == -1)
+    starts = np.searchsorted(ensemble.leaf_tree, np.arange(ensemble.n_trees))
+    ends = []
+    for fold in (np.minimum, np.maximum):
+        best = fold.reduceat(values, starts)[mine] if len(values) else values
+        total = Fraction(sum(int(v) for v in best.tolist()), 1 << max(scaled.shift, 0)) * (1 << max(-scaled.shift, 0))
+        ends.append(total / ensemble.average + Fraction(float(ensemble.base[output])))
+    return ends[0], ends[1]

@@ -1,0 +1,181 @@
+"""Functions of one score that never decrease, as terms of a sum: the score itself, or the probability that a calibration makes
+of it.
+
+At one input such a term is a rational number, a share 1 / (1 + e**v) of one, or a sigmoid of a probability. Over all inputs it
+lies below lines (`least_constant`), which make linear rows of a sum: for a slope b >= 0 the least a with f(s) <= a + b s. On a
+piece [u, v] f(s) - b s is at most f(v) - b u, since f never decreases; halving the pieces that are above the best value so far
+closes in on the maximum from above, which is what a row needs (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.dyadic import exp_bounds
+from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
+
+ROUNDING = 1e-11
+"""More than floats are off in a value of such a function, which is an exponential or two and a product."""
+_LIFT = 1e-14
+"""More than an argument is off, as a part of its size."""
+_CLOSE = 1e-7
+"""How close to the maximum of f(s) - b s a line is laid."""
+_MOST_PIECES = 1 << 16
+_FAR = 4096
+
+
+class Value:
+    """What a term adds at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid."""
+
+    def __init__(self) -> None:
+        self.constant = Fraction(0)
+        self.shares: dict[Fraction, Fraction] = {}
+        self.sigmoids: dict[tuple[Fraction, Fraction, Fraction], Fraction] = {}
+
+    def add(self, factor: Fraction, calibration: Calibration | None, score: Fraction) -> None:
+        """factor * f(score); equal functions of equal scores are put together, so that they may cancel."""
+        if calibration is None:
+            self.constant += factor * score
+        elif isinstance(calibration, Isotonic):
+            self._isotonic(factor, calibration, score)
+        elif calibration.of_probability:
+            key = (Fraction(calibration.slope), Fraction(calibration.intercept), score)
+            self.sigmoids[key] = self.sigmoids.get(key, Fraction(0)) + factor
+        else:
+            self.share(factor, Fraction(calibration.slope) * score + Fraction(calibration.intercept))
+
+    def share(self, factor: Fraction, exponent: Fraction) -> None:
+        """factor / (1 + e**exponent)."""
+        self.shares[exponent] = self.shares.get(exponent, Fraction(0)) + factor
+
+    def _isotonic(self, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
+        """The piece of the score: a constant, or a line, which of a probability is a multiple of a share."""
+        scores, values = calibration.exact
+        place = _place_of_share(scores, score) if calibration.of_probability else bisect_right(scores, score)
+        if place in (0, len(scores)):
+            self.constant += factor * values[min(place, len(values) - 1)]
+            return
+        slope = (values[place] - values[place - 1]) / (scores[place] - scores[place - 1])
+        self.constant += factor * (values[place - 1] - slope * scores[place - 1])
+        if not calibration.of_probability:
+            self.constant += factor * slope * score
+        elif slope:
+            self.share(factor * slope, -score)
+
+    def bounds(self, bits: int) -> tuple[Fraction, Fraction]:
+        """An enclosure of the whole."""
+        low = high = self.constant
+        for exponent, factor in self.shares.items():
+            ends = [factor * end for end in share_bounds(exponent, bits)]
+            low, high = low + min(ends), high + max(ends)
+        for (slope, intercept, score), factor in self.sigmoids.items():
+            inner = share_bounds(-score, bits)
+            ends = [slope * end + intercept for end in inner]
+            outer = share_bounds(max(ends), bits)[0], share_bounds(min(ends), bits)[1]
+            both = [factor * end for end in outer]
+            low, high = low + min(both), high + max(both)
+        return low, high
+
+
+def share_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """An enclosure of 1 / (1 + e**exponent)."""
+    least, most = exp_bounds(max(min(exponent, Fraction(_FAR)), Fraction(-_FAR)), bits)
+    low, high = 1 / (1 + most), 1 / (1 + least)
+    return (Fraction(0) if exponent > _FAR else low), (Fraction(1) if exponent < -_FAR else high)
+
+
+def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
+    """How many scores are at most the probability 1 / (1 + e**-margin)."""
+    if margin == 0:
+        return bisect_right(scores, Fraction(1, 2))
+    bits = 64
+    while True:
+        # A probability of a margin other than 0 is no rational number.
+        low, high = share_bounds(-margin, bits)
+        first, last = bisect_right(scores, low), bisect_right(scores, high)
+        if first == last:
+            return first
+        if bits > _FAR:
+            # It is closer to 0 or 1 than anybody follows, where the function is flat or these are its ends.
+            return first if margin > 0 else last
+        bits *= 2
+
+
+def floats_of(calibration: Calibration | None, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
+    """The function in floats. With `lift` 1 (or -1) it is nowhere less (more) than the function itself by more than ROUNDING:
+    a steep piece would make much of how its argument is rounded.
+    """
+    if calibration is None:
+        return lambda s: s + lift * _LIFT * (1 + np.abs(s))
+
+    def f(s: FloatArray) -> FloatArray:
+        if calibration.of_probability:
+            s = 1 / (1 + np.exp(-np.clip(s, -700.0, 700.0)))
+        s = s + lift * _LIFT * (1 + np.abs(s))
+        if isinstance(calibration, Sigmoid):
+            return np.asarray(1 / (1 + np.exp(np.clip(calibration.slope * s + calibration.intercept, -700.0, 700.0))))
+        return np.asarray(np.interp(s, calibration.scores, calibration.values), np.float64)
+
+    return f
+
+
+def steepest(calibration: Calibration | None) -> Fraction:
+    """No two values of the function are further apart than this times their scores."""
+    if calibration is None:
+        return Fraction(1)
+    if isinstance(calibration, Sigmoid):
+        slope = Fraction(-calibration.slope) / 4
+    else:
+        knots = zip(
+            calibration.scores, calibration.values, calibration.scores[1:], calibration.values[1:], strict=False
+        )
+        rises = [(Fraction(d) - Fraction(b)) / (Fraction(c) - Fraction(a)) for a, b, c, d in knots]
+        slope = max(rises, default=Fraction(0))
+    return slope / 4 if calibration.of_probability else slope
+
+
+def slope_above(f: Callable[[FloatArray], FloatArray], low: float, high: float, at: float, knots: FloatArray) -> float:
+    """The slope at `at` of the least concave function above f on [low, high], as far as a few hundred points show it."""
+    places = np.unique(np.concatenate([np.linspace(low, high, 257), knots[(knots > low) & (knots < high)], [at]]))
+    values = f(places)
+    hull: list[int] = []
+    for i in range(len(places)):
+        while len(hull) > 1 and _turns_up(places, values, hull[-2], hull[-1], i):
+            hull.pop()
+        hull.append(i)
+    if len(hull) == 1:
+        return 0.0
+    right = min(max(int(np.searchsorted(places[hull], at, side="right")), 1), len(hull) - 1)
+    one, two = hull[right - 1], hull[right]
+    return max(0.0, float((values[two] - values[one]) / (places[two] - places[one])))
+
+
+def _turns_up(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> bool:
+    return bool((y[b] - y[a]) * (x[c] - x[b]) <= (y[c] - y[b]) * (x[b] - x[a]))
+
+
+def least_constant(f: Callable[[FloatArray], FloatArray], low: float, high: float, slope: float) -> Fraction:
+    """A number a, close to the least one, with f(s) <= a + slope * s for all s in [low, high]; slope >= 0."""
+    ends = np.linspace(low, high, 65)
+    left, right = ends[:-1], ends[1:]
+    best = -math.inf
+    while True:
+        at_left, at_right = f(left), f(right)
+        most = at_right - slope * left
+        best = max(best, float((at_left - slope * left).max()), float((at_right - slope * right).max()))
+        middle = left + (right - left) / 2
+        open_ = (most > best + _CLOSE) & (middle > left) & (middle < right)
+        if not open_.any() or len(left) + int(open_.sum()) > _MOST_PIECES:
+            size = 1 + float(np.abs(most).max()) + slope * max(abs(low), abs(high))
+            return Fraction(max(best, float(most.max())) + ROUNDING * size)
+        # Pieces that are closed stay below the best value, and so below the result.
+        left = np.concatenate([left[open_], middle[open_], left[~open_][most[~open_] > best]])
+        right = np.concatenate([middle[open_], right[open_], right[~open_][most[~open_] > best]])
+        if not len(left):
+            return Fraction(best + ROUNDING * (1 + abs(best) + slope * max(abs(low), abs(high))))

@@ -1,0 +1,257 @@
+"""Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
+
+All of them average: probabilities, values, or either with coefficients that were learnt. The members may be of any library.
+A forest is a sum, and so is an average of forests. Of models with a link or a calibration each score stays by itself
+(`treesens.compiler.model.blend`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
+from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC
+from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
+
+_ONE_BY_ONE = "give the models inside it one by one"
+_VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
+_BAGGING = ("BaggingClassifier", "BaggingRegressor")
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The members with what each counts, and how the library makes one prediction of theirs."""
+
+    members: Sequence[LoadedModel]
+    shares: Sequence[Fraction]
+    way: Way
+    weights: Sequence[float] | None = None
+    intercept: float = 0.0
+    decides: bool = False
+    """Whether a logistic function stands behind the sum."""
+
+
+def is_blend(obj: Any) -> bool:
+    """Whether an estimator predicts what several others predict together."""
+    kind = type(obj)
+    if not kind.__module__.startswith("sklearn."):
+        return False
+    if is_calibrated(obj):
+        return len(folds_of(obj)) > 1
+    if kind.__name__ in _BAGGING:
+        return any(type(member).__name__ not in SINGLE_TREES for member in getattr(obj, "estimators_", ()))
+    return kind.__name__ in (*_VOTING, *_STACKING)
+
+
+def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
+    """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
+    place, kind = source.path, type(obj).__name__
+    if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
+        raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+    classes = plain_classes(obj, place) if hasattr(obj, "classes_") else ()
+    try:
+        parts = _parts_of(obj, load, place)
+    except AttributeError as error:
+        message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+    for model in parts.members:
+        _check(model.ensemble, len(classes), place)
+    shown = [model.ensemble for model in parts.members]
+    is_sum = all(_is_sum(e) for e in shown)
+    if parts.decides and not is_sum:
+        raise ModelError(
+            "a stack over boosted models takes a logistic function of sums of logistic functions",
+            place=place,
+            remedy=f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}",
+        )
+    if not classes and not is_sum:
+        raise ModelError("a mean of exponentials is not supported", place=place, remedy=_ONE_BY_ONE)
+    members = list(parts.members)
+    if not is_sum and len(classes) == 2:
+        members = [_of_second_class(model) for model in members]
+    link = (Link.LOGISTIC if parts.decides else Link.IDENTITY) if is_sum else Link.BLENDED
+    names = names_of(obj)
+    ensemble = blend_of(
+        [model.ensemble for model in members],
+        parts.shares,
+        parts.way,
+        names,
+        place,
+        weights=parts.weights,
+        intercept=parts.intercept,
+        is_sum=is_sum,
+        name=name,
+        source=source,
+        classes=classes,
+        link=link,
+        task={0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS),
+        ranks_scores=is_sum,
+    )
+    rows = _rows(obj, members, ensemble, place)
+    margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), ensemble.n_outputs) if is_sum else None
+    note = f"{kind} over {len(members)} models: {_few([m.ensemble.source.format for m in members])}"
+    others = tuple(note for model in members for note in model.notes)
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        margins or (lambda x: np.concatenate([np.asarray(m.margins(x), np.float64) for m in members], axis=1)),
+        None,
+        tuple(dict.fromkeys((note, *others))),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    kind = type(obj).__name__
+    if is_calibrated(obj):
+        return _folds(obj, load, place)
+    if kind in _VOTING:
+        return _votes(obj, load, place)
+    return _stack(obj, load, place) if kind in _STACKING else _bag(obj, load)
+
+
+def _few(formats: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(formats))
+
+
+def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    if parts.decides:
+        return lambda e, x: e.decision_function(x)
+    return (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
+
+
+def _in_one_thread(obj: Any) -> Any:
+    """A copy whose forests add up in one thread, which has one order."""
+    fixed = copy.copy(obj)
+    fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
+    for member in fixed.estimators_:
+        if getattr(member, "n_jobs", None) is not None:
+            member.n_jobs = 1
+    return fixed
+
+
+def _is_sum(e: Ensemble) -> bool:
+    """Whether what a model predicts is a sum of its leaves."""
+    return e.link is Link.IDENTITY and e.n_outputs == max(1, len(e.classes))
+
+
+def _check(e: Ensemble, classes: int, place: str) -> None:
+    if len(e.classes) != classes:
+        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        raise ModelError(message, place=place, remedy="train all of them on all classes")
+    if e.link is Link.RAW or (e.link is Link.LOGISTIC and e.n_outputs > 1):
+        message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
+        raise ModelError(message, place=place, remedy="leave it out (AdaBoost, exponential loss), or " + _ONE_BY_ONE)
+    if not classes and e.n_outputs > 1:
+        raise ModelError("several targets at once are not supported", place=place, remedy="give one model per target")
+
+
+def _of_second_class(model: LoadedModel) -> LoadedModel:
+    """A forest of two classes by the share of votes of the second one alone."""
+    e = model.ensemble
+    if not _is_sum(e):
+        return model
+    trees = e.tree_output if e.leaf_value.shape[1] == 1 else np.full(e.n_trees, 1)
+    if (trees != 1).any() or e.blend is not None:
+        raise ModelError("a vote inside of a vote with boosted models is not supported", remedy=_ONE_BY_ONE)
+    second = replace(e, leaf_value=e.leaf_value[:, 1:], tree_output=np.zeros(e.n_trees, np.int32), base=e.base[1:])
+    return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
+
+
+def _rows(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
+    """Rows as the whole takes them."""
+    categories: dict[int, Sequence[Any]] = {}
+    for model in members:
+        if isinstance(model.inputs, RowMaker):
+            categories.update(model.inputs.categories)
+    if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
+        message = "a model inside has categories of its own, which columns of a table do not show"
+        raise ModelError(message, place=place, remedy="encode them in a pipeline")
+    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+
+
+# --- which models, and how much each counts -----------------------------------------------------------------------------------
+
+
+def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    folds = folds_of(obj)
+    members = []
+    for number in range(len(folds)):
+        inner, calibration = calibration_of(obj, place, number)
+        members.append(calibrated(load(inner), calibration, place))
+    return _Parts(members, [Fraction(1, len(folds))] * len(folds), Way.SUM)
+
+
+def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    classifier = type(obj).__name__ == "VotingClassifier"
+    if classifier and obj.voting != "soft":
+        message = "votes are counted (voting='hard'), which is no function of sums of leaves"
+        raise ModelError(message, place=place, remedy="use voting='soft', or " + _ONE_BY_ONE)
+    given = obj._weights_not_none
+    weights = None if given is None else [float(w) for w in given]
+    count = len(obj.estimators_)
+    written = [Fraction(1)] * count if weights is None else [Fraction(repr(w)) for w in weights]
+    if any(w < 0 for w in written) or not any(written):
+        raise ModelError("a weight of the vote is negative, or all are 0", place=place, remedy=_ONE_BY_ONE)
+    shares = [w / sum(written) for w in written]
+    return _Parts([load(e) for e in obj.estimators_], shares, Way.AVERAGE if classifier else Way.ROWS, weights)
+
+
+def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    classifier, final = type(obj).__name__ == "StackingClassifier", obj.final_estimator_
+    known = LOGISTIC if classifier else LINEAR
+    if type(final).__name__ not in known or not type(final).__module__.startswith("sklearn."):
+        raise ModelError(
+            f"its last model is {type(final).__name__}, which asks for the predictions of the others",
+            place=f"{place}.final_estimator",
+            remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
+        )
+    if obj.passthrough:
+        message = "its last model sees the columns themselves, too (passthrough=True)"
+        raise ModelError(message, place=place, remedy="use passthrough=False")
+    if classifier and (len(obj.classes_) != 2 or set(obj.stack_method_) != {"predict_proba"}):
+        message = "a stack of more than two classes, or over decision functions, is not supported"
+        raise ModelError(message, place=place, remedy="use two classes and stack_method='predict_proba'")
+    weights = np.ravel(final.coef_).astype(np.float64)
+    members = [load(e) for e in obj.estimators_]
+    if len(weights) != len(members):
+        raise ModelError(f"{len(weights)} coefficients for {len(members)} models", place=place, remedy="fit it again")
+    shares = [Fraction(w) for w in weights.tolist()]
+    intercept = float(np.ravel(final.intercept_)[0]) if np.size(final.intercept_) else 0.0
+    way = Way.DECISION if classifier else Way.LINEAR
+    return _Parts(members, shares, way, weights.tolist(), intercept, classifier)
+
+
+def _bag(obj: Any, load: Callable[[Any], LoadedModel]) -> _Parts:
+    names, count = names_of(obj), len(obj.estimators_)
+    members = []
+    for estimator, used in zip(obj.estimators_, obj.estimators_features_, strict=True):
+        members.append(_over_all(load(estimator), np.asarray(used, np.int64), names))
+    return _Parts(members, [Fraction(1, count)] * count, Way.SUM)
+
+
+def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str]) -> LoadedModel:
+    """A model of some columns as one of all."""
+    e = model.ensemble
+    if np.array_equal(used, np.arange(len(names))):
+        return model
+    features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
+    for own, f in zip(e.features, used.tolist(), strict=True):
+        features[f] = replace(own, name=names[f])
+    feature = np.where(e.node_feature >= 0, used[np.maximum(e.node_feature, 0)], -1)
+    ensemble = replace(e, features=tuple(features), node_feature=feature)
+    return replace(model, ensemble=ensemble, margins=lambda rows: model.margins(rows[:, used]), leaf_ids=None)

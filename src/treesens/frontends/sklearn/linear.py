@@ -1,0 +1,121 @@
+"""Logistic and linear regression behind encoders and bins: a coefficient times a column of finitely many values is a table.
+
+Each column is a tree of its values, and the model is their sum with the coefficients as weights, as a scorecard is. A column
+that is a number has no such table, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.bisection import largest_true
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
+from treesens.frontends.blending import blend_of
+from treesens.frontends.columns import ensemble_of
+from treesens.frontends.sklearn.columns import Column
+from treesens.frontends.sklearn.model import plain_classes
+
+LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
+LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+_FINITE = "bin it first: KBinsDiscretizer; or use a tree model, which needs no bins"
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A linear model over columns of finitely many values, and the call that returns its margins."""
+
+    ensemble: Ensemble
+    margins: Callable[[Any, Any], Any]
+
+
+def is_linear(estimator: Any) -> bool:
+    """Whether an estimator is a linear or logistic regression of scikit-learn."""
+    kind = type(estimator)
+    return kind.__module__.startswith("sklearn.linear_model") and kind.__name__ in (*LINEAR, *LOGISTIC)
+
+
+def read_linear(
+    estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
+) -> Linear:
+    """The model over the user's columns. ModelError for a column that is a number, and for several scores at once."""
+    if not hasattr(estimator, "coef_"):
+        raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
+    classifier = type(estimator).__name__ in LOGISTIC
+    classes = plain_classes(estimator, place) if classifier else ()
+    weights = np.asarray(estimator.coef_, dtype=np.float64)
+    if len(classes) > 2 or weights.size != len(columns):
+        message = "a linear model of several scores is not supported"
+        raise ModelError(message, place=place, remedy="use two classes, or one target, and dense columns")
+    flat = weights.ravel().tolist()
+    needs = {column.source for column in columns if np.isnan(column.missing)}
+    known = tuple(replace(f, needs_value=i in needs) for i, f in enumerate(features))
+    members = [_table(column, known, place) for column in columns]
+    way = Way.SPARSE if sparse else Way.DECISION if weights.ndim == 2 else Way.LINEAR
+    ensemble = blend_of(
+        members,
+        [Fraction(w) for w in flat],
+        way,
+        [f.name for f in features],
+        place,
+        weights=flat,
+        intercept=float(np.ravel(estimator.intercept_)[0]),
+        is_sum=True,
+        name="model",
+        source=ModelSource(format="sklearn", path=place),
+        classes=classes,
+        link=Link.LOGISTIC if classifier else Link.IDENTITY,
+        task=Task.BINARY if classifier else Task.REGRESSION,
+        ranks_scores=True,
+    )
+    return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
+
+
+def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
+    """The values of a column as a tree of one feature."""
+    axis, values = _axis(column, features, place)
+    missing = 0.0 if np.isnan(column.missing) else column.missing
+    nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])
+    return ensemble_of(
+        nodes,
+        features,
+        place,
+        name=features[column.source].name,
+        number_type=NumberType.FLOAT64,
+        comparison="<",
+        tree_output=np.zeros(1, np.int32),
+        tree_weight=np.ones(1),
+        base=np.zeros(1),
+        link=Link.IDENTITY,
+        task=Task.REGRESSION,
+        accumulation=Accumulation.FLOAT64_BASE_LAST,
+        source=ModelSource(format="sklearn"),
+    )
+
+
+def _axis(column: Column, features: tuple[Feature, ...], place: str) -> tuple[Axis, NDArray[np.float64]]:
+    """The bins of a column, and its value in each."""
+    if column.images is not None:
+        known = np.where(np.isnan(column.images), 0.0, column.images)
+        values, bins = np.unique(known, return_inverse=True)
+        return Categories(column.source, bins.astype(np.int64) + 1), values
+    if column.levels is None:
+        name = features[column.source].name
+        message = f"`{name}` reaches a linear model as a number: its part of the score has no end of values"
+        raise ModelError(message, place=place, remedy=_FINITE)
+    levels = np.unique(column.levels)
+    below = largest_true(lambda x: column.present(x) <= levels[:-1], len(levels) - 1)
+    values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
+    cuts = np.nextafter(below, np.inf)
+    # A level that no number reaches has no bin of its own.
+    kept = np.isfinite(cuts) & (np.append(cuts[1:], np.inf) > cuts) if len(cuts) else np.zeros(0, np.bool_)
+    return Numbers(column.source, cuts[kept]), np.append(values[:1], values[1:][kept])
