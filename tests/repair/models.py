@@ -22,8 +22,77 @@ def rows(seed: int, count: int = 300) -> tuple[Any, Any]:
     return x, score
 
 
+def estimator(kind: str, seed: int) -> Any:
+    """An estimator of scikit-learn that is not fitted yet."""
+    from sklearn import ensemble
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    _, name, goal, _ = kind.split("-")
+    goal = "Regressor" if goal == "value" else "Classifier"
+    boosters = {"boosting": ("GradientBoosting", 3), "histogram": ("HistGradientBoosting", 3)}
+    small: dict[str, Any] = {"random_state": seed, "max_depth": 3}
+    if name == "piped":
+        return make_pipeline(StandardScaler(), ensemble.GradientBoostingClassifier(n_estimators=6, **small))
+    if name in boosters:
+        kind_name = boosters[name][0]
+        rounds = {"max_iter" if name == "histogram" else "n_estimators": 6}
+        return getattr(ensemble, f"{kind_name}{goal}")(**rounds, **small)
+    kind_name = {"forest": "RandomForest", "extra": "ExtraTrees"}[name]
+    return getattr(ensemble, f"{kind_name}{goal}")(n_estimators=7, **small)
+
+
+def framed(x: Any) -> Any:
+    """Rows with the names of their columns, as estimators keep them."""
+    import pandas
+
+    return pandas.DataFrame(x, columns=list(NAMES))
+
+
+def train_sklearn(kind: str, folder: Path, seed: int) -> tuple[Path, Any, Any]:
+    """As `train`; the kind is `sklearn-ESTIMATOR-GOAL-STORE`."""
+    import gzip
+    import pickle
+
+    import joblib
+    import skops.io
+
+    x, score = rows(seed)
+    _, _, goal, store = kind.split("-")
+    y = {"value": score, "classes": np.digitize(score, [-0.7, 0.7])}.get(goal, (score > 0).astype(np.int64))
+    model = estimator(kind, seed).fit(framed(x), y)
+    path = folder / f"m.{store}"
+    if store == "skops":
+        skops.io.dump(model, path)
+    elif store == "pkl":
+        path.write_bytes(pickle.dumps(model, protocol=4))
+    elif store == "gz":
+        path.write_bytes(gzip.compress(pickle.dumps(model)))
+    else:
+        joblib.dump(model, path, compress={"joblib": 0, "z": 3, "xz": ("xz", 3)}[store])
+    return path, x, np.asarray(y, dtype=np.float64)
+
+
+def opened(path: Path) -> Any:
+    """The estimator in a file, by the library that made the file."""
+    import gzip
+    import pickle
+
+    import joblib
+    import skops.io
+
+    if path.suffix == ".skops":
+        return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    if path.suffix in (".pkl", ".gz"):
+        data = path.read_bytes()
+        return pickle.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    return joblib.load(path)
+
+
 def train(kind: str, folder: Path, seed: int) -> tuple[Path, Any, Any]:
     """A file of a model, its rows, and their labels."""
+    if kind.startswith("sklearn"):
+        return train_sklearn(kind, folder, seed)
     x, score = rows(seed)
     label = (score > 0).astype(np.float64)
     small = {"seed": seed, "max_depth": 3}
@@ -69,6 +138,12 @@ def predict(path: Path, x: Any) -> Any:
         import lightgbm
 
         return np.asarray(lightgbm.Booster(model_file=str(path)).predict(x))
+    if path.suffix not in (".json", ".ubj"):
+        model, x = opened(path), framed(x)
+        if not hasattr(model, "classes_"):
+            return model.predict(x)
+        found = model.predict_proba(x)
+        return found[:, 1] if found.shape[1] == 2 else found
     import xgboost
 
     booster = xgboost.Booster(model_file=path)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from treesens.compiler.model import Ensemble
 from treesens.data.rows import cells_of_rows
@@ -56,11 +57,11 @@ class _Part:
 class Forest:
     """An ensemble with the trees that ask for the features `varied`, but for those that ask for one of `kept`.
 
-    ModelError for leaves that hold several values.
+    ModelError for leaves that hold several raw scores: no library's file of such a model is written.
     """
 
     def __init__(self, ensemble: Ensemble, varied: Sequence[int], kept: Sequence[int] = ()) -> None:
-        if (ensemble.tree_output < 0).any():
+        if (ensemble.tree_output < 0).any() and not predicts_probabilities(ensemble):
             raise ModelError(
                 "the leaves of the model hold a value for every output",
                 place=ensemble.name,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
 from treesens.repairs.forest import Copy
@@ -19,6 +20,8 @@ _LEAVES = frozenset(["leaf_value", "leaf_weight", "leaf_count"])
 
 class LightGBMWriter:
     """Writes the text format. ModelError for what a repaired file could not say."""
+
+    leaf_type = NumberType.FLOAT64
 
     def __init__(self, ensemble: Ensemble, data: bytes) -> None:
         if ensemble.average > 1:
@@ -62,7 +65,7 @@ class LightGBMWriter:
         if tree.values is not None:
             ids = self._ensemble.leaf_node[self._leaves[tree.source]]
             values = np.empty(len(ids))
-            values[ids] = tree.values
+            values[ids] = tree.values[:, 0]
             lines["leaf_value"] = _text(values)
         return lines
 
@@ -90,7 +93,7 @@ class LightGBMWriter:
                 result[key] = value
         result["left_child"] = " ".join(str(number[int(copy.left[at])]) for at in splits)
         result["right_child"] = " ".join(str(number[int(copy.right[at])]) for at in splits)
-        result["num_leaves"], result["leaf_value"] = str(len(leaves)), _text(values)
+        result["num_leaves"], result["leaf_value"] = str(len(leaves)), _text(values[:, 0])
         return result
 
 

@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from treesens.binder.domains import number_codes
+from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
 
-LossName = Literal["log loss", "squared error"]
+LossName = Literal["log loss", "squared error", "Brier score"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,11 @@ def loss_name(ensemble: Ensemble) -> LossName:
     several = ensemble.task is Task.MULTICLASS and ensemble.link is Link.SOFTMAX
     if binary or several:
         return "log loss"
+    if predicts_probabilities(ensemble):
+        return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
     raise UsageError(
         f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` cannot be repaired",
-        remedy="repair takes classifiers with probabilities (logistic or softmax) and regressors of a plain value",
+        remedy="repair takes classifiers with probabilities (logistic, softmax, forests) and regressors of a plain value",
     )
 
 
@@ -85,15 +88,24 @@ def _classes(ensemble: Ensemble, column: Any) -> FloatArray:
         if column.dtype == object:
             labels[[value is not None and str(value) == str(name) for value in column]] = number
         else:
-            wanted = float(name) if not isinstance(name, str) else np.nan
-            labels[column == wanted] = number
+            labels[column == _number(name)] = number
     return labels
+
+
+def _number(name: str | int) -> float:
+    """The number that names a class (scikit-learn keeps labels like 1.0, which are texts here), NaN for other texts."""
+    try:
+        return float(name)
+    except ValueError:
+        return np.nan
 
 
 def losses(name: LossName, margins: FloatArray, labels: FloatArray) -> FloatArray:
     """The loss of every row, float64[rows], for margins float64[rows, outputs]."""
     if name == "squared error":
         return np.asarray((margins[:, 0] - labels) ** 2)
+    if name == "Brier score":
+        return np.asarray(((margins - np.eye(margins.shape[1])[labels.astype(np.int64)]) ** 2).sum(axis=1))
     if margins.shape[1] == 1:
         return np.asarray(np.logaddexp(0.0, margins[:, 0]) - labels * margins[:, 0])
     high = margins.max(axis=1, keepdims=True)
@@ -103,8 +115,8 @@ def losses(name: LossName, margins: FloatArray, labels: FloatArray) -> FloatArra
 
 def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> float:
     """The mean loss of margins if labels are as the margins `target` expect them, both float64[rows, outputs]."""
-    if name == "squared error":
-        return float(((margins - target) ** 2).mean())
+    if name != "log loss":
+        return float(((margins - target) ** 2).sum(axis=1).mean())
     if margins.shape[1] == 1:
         return float((np.logaddexp(0.0, margins) - _shares(target) * margins).mean())
     high = margins.max(axis=1, keepdims=True)
@@ -114,7 +126,7 @@ def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> fl
 
 def expected_slopes(name: LossName, margins: FloatArray, target: FloatArray) -> FloatArray:
     """The derivatives of the rows' expected losses by the margins, float64[rows, outputs]."""
-    if name == "squared error":
+    if name != "log loss":
         return np.asarray(2 * (margins - target))
     return np.asarray(_shares(margins) - _shares(target))
 
@@ -129,7 +141,7 @@ def _shares(margins: FloatArray) -> FloatArray:
 
 def curvature(name: LossName) -> float:
     """A bound on the second derivative of a loss by a margin."""
-    return 2.0 if name == "squared error" else 0.25
+    return 0.25 if name == "log loss" else 2.0
 
 
 def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:

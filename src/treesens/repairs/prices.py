@@ -42,9 +42,9 @@ def _price(
     }
     if not before.ensemble.classes:
         return record
-    if old.shape[1] == 1:
-        record["auc_before"] = area_under_curve(old[:, 0], part.labels)
-        record["auc_after"] = area_under_curve(new[:, 0], part.labels)
+    if len(before.ensemble.classes) == 2:
+        record["auc_before"] = area_under_curve(_score(old), part.labels)
+        record["auc_after"] = area_under_curve(_score(new), part.labels)
     one, two = before.ensemble.predicted_classes(old), after.ensemble.predicted_classes(new)
     record["decisions_changed"] = int((one != two).sum())
     tried = _spread(part.rows, _MOST_ROWS)
@@ -52,6 +52,11 @@ def _price(
     record["rows_flip_before"] = int(_flips(before, tried, ways, varied).sum())
     record["rows_flip_after"] = int(_flips(after, tried, ways, varied).sum())
     return record
+
+
+def _score(margins: FloatArray) -> FloatArray:
+    """What ranks rows of two classes, float64[rows]: the score, or the lead of the second class."""
+    return margins[:, 0] if margins.shape[1] == 1 else np.asarray(margins[:, 1] - margins[:, 0])
 
 
 def _spread(rows: FloatArray, most: int) -> FloatArray:

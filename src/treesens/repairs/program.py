@@ -21,7 +21,7 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.errors import MissingPackageError
 from treesens.repairs.forest import Copy, Forest
 from treesens.repairs.loss import LossName, curvature, expected_loss, expected_slopes
-from treesens.repairs.written import leaves_of_trees
+from treesens.repairs.written import contributions, leaves_of_trees
 
 RIDGE = 0.1
 """Of a leaf: as much as so many rows that reach it alone."""
@@ -46,19 +46,22 @@ class Variables:
         self.forest, self.copies = forest, copies
         ensemble = forest.ensemble
         leaves = leaves_of_trees(ensemble)
+        self.width = width = ensemble.leaf_value.shape[1]
         self.leaf = np.concatenate([np.zeros(0, np.int32), *(leaves[t] for t in forest.changed)])
         self.of_leaf = np.full(ensemble.n_leaves, -1, dtype=np.int32)
-        self.of_leaf[self.leaf] = np.arange(len(self.leaf))
-        sizes = [len(copy.leaves) for copy in copies]
-        self.start = len(self.leaf) + np.cumsum([0, *sizes])
+        self.of_leaf[self.leaf] = width * np.arange(len(self.leaf))
+        sizes = [width * len(copy.leaves) for copy in copies]
+        self.start = width * len(self.leaf) + np.cumsum([0, *sizes])
         self.count = int(self.start[-1])
-        self.own = ensemble.leaf_contribution[self.leaf, 0]
+        self.own = contributions(ensemble)[self.leaf].ravel()
         # Every copy's leaves as mixtures of leaves of the changed trees.
-        self._to = np.concatenate(
-            [np.zeros(0, np.int64), *(np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start))]  # noqa: B905
+        each = np.arange(width)
+        places = [width * np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start)]  # noqa: B905
+        self._to = np.concatenate([np.zeros(0, np.int64), *((place[:, None] + each).ravel() for place in places)])
+        self._from = np.concatenate(
+            [np.zeros(0, np.int64), *((self.of_leaf[c.leaf][:, None] + each).ravel() for c in copies)]
         )
-        self._from = np.concatenate([np.zeros(0, np.int32), *(self.of_leaf[c.leaf] for c in copies)])
-        self._weight = np.concatenate([np.zeros(0), *(c.weight for c in copies)])
+        self._weight = np.repeat(np.concatenate([np.zeros(0), *(c.weight for c in copies)]), width)
 
     @property
     def original(self) -> FloatArray:
@@ -78,20 +81,25 @@ class Variables:
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [
-            forest.reached(copy, cells)[:, None] + start
+            self.width * forest.reached(copy, cells)[:, None] + start
             for copy, start in zip(self.copies, self.start.tolist())  # noqa: B905
         ]
+        reached, each = np.concatenate([own, *made], axis=1), np.arange(self.width)
+        if self.width > 1:
+            reached = (reached[:, :, None] + each).reshape(len(cells), -1)
+            return Columns(reached.astype(np.int32), np.tile(each, reached.shape[1] // self.width))
         outputs = forest.ensemble.tree_output[[*forest.changed, *(copy.tree for copy in self.copies)]]
-        return Columns(np.concatenate([own, *made], axis=1).astype(np.int32), outputs.astype(np.int64))
+        return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
         """The difference of scores of two rows of cells as a linear form in the leaves of changed trees, float64[own]."""
         trees = self.forest.changed
-        reached = self.forest.cells.leaves(np.stack([high, low]))[:, trees]
-        signs = weights[self.forest.ensemble.tree_output[trees]]
+        reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
         form = np.zeros(len(self.own))
-        np.add.at(form, self.of_leaf[reached[0]], signs)
-        np.add.at(form, self.of_leaf[reached[1]], -signs)
+        for column in range(self.width):
+            signs = weights[self.forest.ensemble.tree_output[trees]] if self.width == 1 else weights[column]
+            np.add.at(form, reached[0] + column, signs)
+            np.add.at(form, reached[1] + column, -signs)
         return form
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,19 +18,19 @@ from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.compiler.result import Certified, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
-from treesens.errors import InternalError, UsageError
+from treesens.errors import InternalError, ModelError, UsageError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record
 from treesens.records.plain import recorded
-from treesens.repairs.candidate import Editor
+from treesens.repairs.candidate import Editor, on_disk
 from treesens.repairs.forest import Forest
 from treesens.repairs.loss import Labelled, labelled, loss_name, losses
 from treesens.repairs.pairs import Climber, Pairs
 from treesens.repairs.prices import prices_of
 from treesens.repairs.program import ROOM, Program, Variables
 from treesens.repairs.proof import Asking, Decided, Promise, largest_swing, questions_for, settle
+from treesens.repairs.written import contributions
 from treesens.studies import study
 from treesens.studies.repair import Method, RepairOptions, RepairRecord
 
@@ -99,6 +98,11 @@ class Repair:
         self.cells = self.forest.rows(train.rows)
         copies = [copy for tree in self.forest.changed for copy in self.forest.copies(tree, self.cells)]
         self.variables = Variables(self.forest, copies)
+        if self.variables.width > 1 and options.method == "leaves":
+            raise UsageError(
+                "the leaves of this forest hold probabilities, which other leaves need not add up to",
+                remedy="choose --method blend or average: means of probabilities are probabilities",
+            )
         self.editor = Editor(model, self.variables)
         self._program: Program | None = None
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
@@ -142,6 +146,7 @@ class Repair:
                 if self.options.keep
                 else "raise --proof-time, or the size",
             )
+        searched = method == "leaves" or (method == "auto" and self.variables.width == 1)
         found: list[tuple[Method, FloatArray, bool]] = []
         if method in ("auto", "average"):
             found.append(("average", mean, True))
@@ -149,7 +154,7 @@ class Repair:
             blend = search.blended(original)
             if method != "leaves":
                 found.append(("blend", blend, False))
-            if method != "blend":
+            if searched:
                 found.append(("leaves", search.best_leaves(blend), False))
         return min(found, key=lambda one: self._cost(one[1]))
 
@@ -181,7 +186,7 @@ class Repair:
             if part:
                 values = self.variables.blended(values, part)
             content = self.editor.content(values, alone=alone)
-            with _on_disk(content, self.model) as model:
+            with on_disk(content, self.model.ensemble.name, self.editor.suffix) as model:
                 self._check_library(model)
                 reason, facts = self._prove_file(search, model)
                 if not reason:
@@ -237,7 +242,8 @@ class Repair:
     def _changes(self, values: FloatArray, alone: bool) -> dict[str, Any]:
         """Which trees and leaves are others than before, and by how much."""
         n = len(self.variables.own)
-        ensemble, moved = self.model.ensemble, np.abs(values[:n] - self.variables.own)
+        ensemble = self.model.ensemble
+        moved = np.abs(values[:n] - self.variables.own).reshape(-1, self.variables.width).max(axis=1, initial=0.0)
         trees = np.unique(ensemble.leaf_tree[self.variables.leaf[moved > 0]])
         copies = sum(
             bool(values[start : start + len(copy.leaves)].any())
@@ -270,6 +276,8 @@ class Repair:
                 low, high = grid[f].interval(int(self.random.integers(grid[f].n_cells)))
                 row[f] = low if self.random.random() < 0.5 else high
         edges[np.abs(edges) >= model.ensemble.number_type.max] = 0.0
+        if np.isnan(edges).any() and not _takes_missing(self.model, edges[np.isnan(edges).any(axis=1)][:1]):
+            edges = np.nan_to_num(edges)
         both = np.concatenate([rows, edges])
         ours, theirs = model.ensemble.margins_emulated(both), model.margins(both)
         if not np.array_equal(np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)):
@@ -386,9 +394,20 @@ class _Search:
             kept = 0.0
             if fixed:
                 reached = forest.cells.leaves(np.stack([one, two]))[:, fixed]
-                held = forest.ensemble.leaf_contribution[reached, 0] * weights[forest.ensemble.tree_output[fixed]]
-                kept = float(held[0].sum() - held[1].sum())
+                held = contributions(forest.ensemble)[reached]
+                wide = held.shape[2] > 1
+                signs = weights if wide else weights[forest.ensemble.tree_output[fixed]][:, None]
+                kept = float((held[0] * signs).sum() - (held[1] * signs).sum())
             program.add(self.repair.variables.row(weights, one, two), limit - kept)
+
+
+def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
+    """Whether the library predicts of rows with missing values."""
+    try:
+        model.margins(rows)
+    except ModelError:
+        return False
+    return True
 
 
 def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
@@ -426,16 +445,6 @@ def _possible(
             continue
         found.append(ast.Feature(name, kind, missing=missing))
     return found
-
-
-@contextmanager
-def _on_disk(content: bytes, model: LoadedModel) -> Iterator[LoadedModel]:
-    """A file's content as the reader sees it, while it lies in a folder of its own."""
-    source = model.ensemble.source
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{model.ensemble.name}{Path(source.path).suffix}"
-        path.write_bytes(content)
-        yield load(path)
 
 
 def repair_all(

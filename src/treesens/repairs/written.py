@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble
 from treesens.repairs.forest import Copy
 
@@ -17,8 +18,8 @@ from treesens.repairs.forest import Copy
 class Tree:
     """A tree to write: the questions of `copy`, or (None) of tree `source` as it is, with new leaves.
 
-    `values` float64[leaves of the tree] are what its leaves hold, in the order of the ensemble or of `copy.leaves`; None leaves
-    the tree of the file as it is.
+    `values` float64[leaves of the tree, W] are what its leaves hold, in the order of the ensemble or of `copy.leaves`; None
+    leaves the tree of the file as it is.
     """
 
     source: int
@@ -27,7 +28,9 @@ class Tree:
 
 
 class Writer(Protocol):
-    """Puts trees into a model file that was read."""
+    """Puts trees into a model file that was read. `leaf_type` are the numbers that a leaf of the file can hold."""
+
+    leaf_type: NumberType
 
     def written(self, trees: Sequence[Tree]) -> bytes:
         """The content of the file with other trees; those of one source are together, in the order of the sources."""
@@ -56,3 +59,13 @@ def leaves_of_trees(ensemble: Ensemble) -> list[Int32Array]:
     order = np.argsort(ensemble.leaf_tree, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(ensemble.leaf_tree, minlength=ensemble.n_trees))
     return np.split(order, ends[:-1])
+
+
+def contributions(ensemble: Ensemble) -> FloatArray:
+    """What every leaf adds to the margins, float64[leaves, W], rounded: no proof rests on it."""
+    return np.asarray(units(ensemble)[ensemble.leaf_tree][:, None] * ensemble.leaf_value)
+
+
+def units(ensemble: Ensemble) -> FloatArray:
+    """What a leaf of 1 in each tree adds to a margin, float64[trees]."""
+    return np.asarray(ensemble.tree_weight / ensemble.average)

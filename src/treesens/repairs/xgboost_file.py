@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble
 from treesens.errors import MissingPackageError, ModelError
 from treesens.frontends.documents import is_ubjson
@@ -23,6 +24,8 @@ _NO_PARENT = 2147483647
 
 class XGBoostWriter:
     """Writes JSON or UBJSON, as the file was. ModelError for what a repaired file could not say."""
+
+    leaf_type = NumberType.FLOAT32
 
     def __init__(self, ensemble: Ensemble, data: bytes) -> None:
         self._ensemble, self._place = ensemble, ensemble.source.path
@@ -84,7 +87,7 @@ class XGBoostWriter:
             leaf = self._ensemble.tree_offset[0] + np.zeros(1, np.int32)
             none, zero = np.full(1, -1, np.int32), np.zeros(1)
             empty = Copy(0, leaf.astype(np.int32), none, none, none, none, zero)
-            documents.append(self._tree(Tree(0, empty, zero)))
+            documents.append(self._tree(Tree(0, empty, zero[:, None])))
             groups.append(len(groups) % self._ensemble.n_outputs)
 
     def _tree(self, tree: Tree) -> dict[str, Any]:
@@ -144,7 +147,7 @@ def _set_leaves(document: dict[str, Any], ids: Sequence[int], values: FloatArray
     """The values of leaves in float32, by the shortest decimals that are read back as they are."""
     for key in ("split_conditions", "base_weights"):
         document[key] = list(document[key])
-    for at, value in zip(ids, np.asarray(values, dtype=np.float32), strict=True):
+    for at, value in zip(ids, np.asarray(values[:, 0], dtype=np.float32), strict=True):
         document["split_conditions"][at] = document["base_weights"][at] = float(str(value))
 
 

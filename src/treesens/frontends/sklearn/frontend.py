@@ -49,7 +49,7 @@ class SklearnFrontend:
         return base is not None and isinstance(obj, base.BaseEstimator)
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        model = self._read(_from_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
+        model = self._read(open_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
         source = replace(model.ensemble.source, sha256=hashlib.sha256(data).hexdigest())
         return replace(model, ensemble=replace(model.ensemble, source=source))
 
@@ -116,7 +116,7 @@ class SklearnFrontend:
         return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes), predicts=predicts)
 
 
-def _from_skops(data: bytes, place: str) -> Any:
+def open_skops(data: bytes, place: str) -> Any:
     """The estimator in a skops file; nothing but plain data of known types is made from it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
