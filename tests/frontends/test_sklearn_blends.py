@@ -220,6 +220,10 @@ def test_files_and_cut_offs_around_a_vote(tmp_path: Path) -> None:
     joblib.dump(model, tmp_path / "m.joblib")
     loaded = ts.load(tmp_path / "m.joblib", trust_pickle=True)
     assert loaded.ensemble.n_trees == ts.load(model).ensemble.n_trees
+    skops = pytest.importorskip("skops.io")
+    for case in ("forests", "stack", "bag of forests", "folds H isotonic"):
+        skops.dump(fitted(case), tmp_path / "m.skops")
+        assert ts.load(tmp_path / "m.skops").ensemble.n_trees == ts.load(fitted(case)).ensemble.n_trees
     from sklearn.model_selection import FixedThresholdClassifier
 
     fixed = FixedThresholdClassifier(model, threshold=0.35, response_method="predict_proba").fit(*rows("two"))

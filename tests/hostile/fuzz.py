@@ -34,7 +34,14 @@ PATIENCE = 60.0
 """Seconds of wall-clock time without a word until a worker is taken for hanging: other processes may be busy, too."""
 LAST_WORDS = 3000
 """Bytes that a dead worker said last."""
-SLOW = {"treelite.tl": 0.05, "sklearn.skops": 0.5, "sweep.toml": 0.5, "question.sens": 0.8, "journal.sqlite": 0.5}
+SLOW = {
+    "treelite.tl": 0.05,
+    "sklearn.skops": 0.5,
+    "votes.skops": 0.1,
+    "sweep.toml": 0.5,
+    "question.sens": 0.8,
+    "journal.sqlite": 0.5,
+}
 """How often a format is taken in comparison with the others, where its files are slow to read."""
 
 

@@ -371,6 +371,7 @@ MUTATIONS: dict[str, Mutation] = {
     "onnx.onnx": of_onnx,
     "treelite.tl": of_bytes,
     "sklearn.skops": of_skops,
+    "votes.skops": of_skops,
     "table.csv": of_words,
     "table.parquet": of_parquet,
     "question.sens": of_words,

@@ -120,6 +120,22 @@ def _skops() -> bytes:
     return bytes(io.dumps(RandomForestClassifier(n_estimators=2, max_depth=3, random_state=1).fit(x, y)))
 
 
+def _skops_of_several() -> bytes:
+    """A vote over folds of a calibrated forest, a small forest, and a logistic regression behind bins."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+    from skops import io
+
+    x, y = _rows()
+    forest = RandomForestClassifier(n_estimators=2, max_depth=2, random_state=1)
+    binned = make_pipeline(KBinsDiscretizer(3, strategy="uniform"), LogisticRegression())
+    parts = [("a", CalibratedClassifierCV(forest, method="isotonic", cv=2)), ("b", forest), ("c", binned)]
+    return bytes(io.dumps(VotingClassifier(parts, voting="soft").fit(x, y)))
+
+
 def _interpret() -> bytes:
     from interpret.glassbox import ExplainableBoostingClassifier
 
@@ -206,6 +222,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "tree.pmml": lambda _: (PMML / "drawn_03.pmml").read_bytes(),
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
     "sklearn.skops": lambda _: _skops(),
+    "votes.skops": lambda _: _skops_of_several(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,
     "question.sens": lambda _: SENS.encode(),

@@ -317,15 +317,15 @@ def _blended_class(scope: Scope, point: int, wanted: int, factor: Fraction, posi
     def compared(terms: dict[LinkedAtom, Fraction], operator: ast.Operator, number: Fraction) -> Pending:
         return compare_probabilities(scope, terms, operator, number, positive, ast.NOWHERE, name)
 
-    parts: list[Pending] = []
+    rules: list[Pending] = []
     if len(ensemble.classes) == 2:
         second = {LinkedAtom(point, 1, Link.BLENDED): Fraction(1)}
         past: ast.Operator = ">" if ensemble.cutoff is None else ">="
-        parts.append(compared(second, past if wanted == 1 else NEGATED[past], ensemble.cutoff or Fraction(1, 2)))
+        rules.append(compared(second, past if wanted == 1 else NEGATED[past], ensemble.cutoff or Fraction(1, 2)))
         if factor > 1:
             share = factor / (1 + factor)
-            parts.append(compared(second, *((">=", share) if wanted == 1 else ("<=", 1 - share))))
-        return (all_of if positive else any_of)(parts)
+            rules.append(compared(second, *((">=", share) if wanted == 1 else ("<=", 1 - share))))
+        return (all_of if positive else any_of)(rules)
     for other in range(len(ensemble.classes)):
         if other != wanted:
             lead = {
@@ -333,8 +333,8 @@ def _blended_class(scope: Scope, point: int, wanted: int, factor: Fraction, posi
                 LinkedAtom(point, other, Link.BLENDED): -factor,
             }
             first: ast.Operator = ">=" if wanted < other or factor > 1 else ">"
-            parts.append(compared(lead, first, Fraction(0)))
-    return (all_of if positive else any_of)(parts)
+            rules.append(compared(lead, first, Fraction(0)))
+    return (all_of if positive else any_of)(rules)
 
 
 def _past_threshold(scope: Scope, point: int, wanted: int, threshold: Fraction, positive: bool) -> Pending:

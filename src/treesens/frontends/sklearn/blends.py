@@ -22,7 +22,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
-from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC
+from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
@@ -204,6 +204,8 @@ def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     given = obj._weights_not_none
     weights = None if given is None else [float(w) for w in given]
     count = len(obj.estimators_)
+    if weights is not None and not np.isfinite(weights).all():
+        raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     written = [Fraction(1)] * count if weights is None else [Fraction(repr(w)) for w in weights]
     if any(w < 0 for w in written) or not any(written):
         raise ModelError("a weight of the vote is negative, or all are 0", place=place, remedy=_ONE_BY_ONE)
@@ -226,6 +228,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     if classifier and (len(obj.classes_) != 2 or set(obj.stack_method_) != {"predict_proba"}):
         message = "a stack of more than two classes, or over decision functions, is not supported"
         raise ModelError(message, place=place, remedy="use two classes and stack_method='predict_proba'")
+    check_finite(final, place)
     weights = np.ravel(final.coef_).astype(np.float64)
     members = [load(e) for e in obj.estimators_]
     if len(weights) != len(members):

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
     "functools.partial",
+    "numpy.dtype",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
     "sklearn.utils.validation.check_array",
 )
 

@@ -44,6 +44,12 @@ def is_linear(estimator: Any) -> bool:
     return kind.__module__.startswith("sklearn.linear_model") and kind.__name__ in (*LINEAR, *LOGISTIC)
 
 
+def check_finite(estimator: Any, place: str) -> None:
+    """ModelError for a coefficient or an intercept that is no number."""
+    if not all(np.isfinite(np.asarray(part, np.float64)).all() for part in (estimator.coef_, estimator.intercept_)):
+        raise ModelError("a coefficient is not finite", place=place, remedy="the file is damaged; fit it again")
+
+
 def read_linear(
     estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
 ) -> Linear:
@@ -56,6 +62,7 @@ def read_linear(
     if len(classes) > 2 or weights.size != len(columns):
         message = "a linear model of several scores is not supported"
         raise ModelError(message, place=place, remedy="use two classes, or one target, and dense columns")
+    check_finite(estimator, place)
     flat = weights.ravel().tolist()
     needs = {column.source for column in columns if np.isnan(column.missing)}
     known = tuple(replace(f, needs_value=i in needs) for i, f in enumerate(features))

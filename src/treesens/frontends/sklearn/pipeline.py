@@ -67,7 +67,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     rows = RowMaker(categories, None if names is None else list(names))
     front = pipeline[:-1]
     if model is None:
-        sparse = hasattr(front.transform(rows(np.zeros((1, n)))), "toarray")
+        sparse = bool(predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n))))
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
         margins = predictor(pipeline, rows, linear.margins, 1)
         predicts = replayer(pipeline, rows, linear.ensemble)
