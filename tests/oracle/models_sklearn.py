@@ -331,6 +331,42 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     return model
 
 
+def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    """A mean of the probabilities of two or three models: a soft vote, or the folds of a calibration."""
+    from sklearn import calibration, ensemble
+
+    if kind != "binary":
+        raise ValueError("two classes are asked of votes")
+    if any(f.missing or f.missing_text for f in features):
+        raise ValueError("votes check their rows")
+    columns = training(rng, features, int(rng.integers(60, 150)))
+    y = np.asarray(CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][:2])[targets(rng, columns, 2)]
+    drawn = [estimator_of(rng, kind, converted=True)[0] for _ in range(int(rng.integers(2, 4)))]
+    if rng.random() < 0.5:
+        weights = None if rng.random() < 0.5 else [float(w) for w in rng.choice([0.2, 0.3, 1.0, 2.0], len(drawn))]
+        whole = ensemble.VotingClassifier([(f"e{i}", e) for i, e in enumerate(drawn)], voting="soft", weights=weights)
+    else:
+        whole = calibration.CalibratedClassifierCV(drawn[0], method=str(rng.choice(["sigmoid", "isotonic"])), cv=2)
+    whole.fit(_shown(columns, features), y)
+    folds = getattr(whole, "calibrated_classifiers_", ())
+    if any(getattr(c, "a_", -1.0) >= 0 for fold in folds for c in fold.calibrators):
+        raise ValueError("a calibration that turns the order of the scores round is refused")
+    members = [fold.estimator for fold in folds] or whole.estimators_
+    names = tuple(f.name for f in features)
+    told = [_thresholds(member, names)[0] for member in members]
+    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
+    used = tuple(n in found for n in names)
+    model = _sklearn_model(whole, name, "sklearn vote", kind, "calibrated", features, False, (found, used))
+    model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
+    model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
+    model.sigmoid = True  # compared up to the last digits: a mean of steps has no knots
+    return model
+
+
+OF_PROBABILITIES = ("calibrated", "vote")
+"""Trainers whose models have probabilities alone: the oracle knows no raw scores of them."""
+
+
 # Converted models ------------------------------------------------------------------------------------------------------
 
 

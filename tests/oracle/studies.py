@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.cases import Case, save_case
+from tests.oracle.models_sklearn import OF_PROBABILITIES
 from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
 from tests.oracle.study_pairs import judge_audit, judge_count, judge_gap, judge_range, judge_sets
@@ -95,8 +96,8 @@ class Asking:
 
     @property
     def raw(self) -> bool:
-        """Whether the oracle knows the raw scores: of a calibrated model it has probabilities alone."""
-        return self.case.trainer != "calibrated"
+        """Whether the oracle knows the raw scores: of a calibrated model, and of a vote, it has probabilities alone."""
+        return self.case.trainer not in OF_PROBABILITIES
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
@@ -422,6 +423,8 @@ def allowed(text: str) -> bool:
             "a gap of 0 needs a cut-off",
             "is wider than the largest number",  # no distance has a unit there
             "the model predicts a raw margin, not a probability",
+            "averages the probabilities of several",  # a study about scores has no word for means of probabilities
+            "a mean of several models has no raw score",
             "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )

@@ -15,6 +15,7 @@ from tests.oracle.cases import Case
 from tests.oracle.judge import witness_setting
 from tests.oracle.meaning import Points, Rows, Setting, holds
 from tests.oracle.models import Model
+from tests.oracle.models_sklearn import OF_PROBABILITIES
 from tests.oracle.shares import weights
 from tests.oracle.study import SLACK, Asked, Decision, Groups, Wrong, decisions_of, gap_of_pair, largest_gap
 from tests.oracle.typical import Undecided, _tree, bins
@@ -79,7 +80,7 @@ def judge_audit(
         if record["verdict"] == "found":
             _pair(case, record, decision, size, wrong)
         _rows(case.world, record, groups, sure, may, wrong)
-        if case.trainer != "calibrated":
+        if case.trainer not in OF_PROBABILITIES:
             _swing(record, decision, groups, points, wrong)
         if record.get("share"):
             _interval(record["share"], *masses(case, record["share"]["measure"], groups, sure, may), wrong)
