@@ -60,6 +60,7 @@ SMALLEST = {
     ),
     "make_instances": ("--output", "{out}"),
     "make_none": ("--bench", "{bench}", "--output", "{out}/sets_none.jsonl"),
+    "models_read": ("--every", "23"),
     "multiclass": (
         "--train",
         "digits",
