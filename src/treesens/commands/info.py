@@ -12,6 +12,14 @@ from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, Whole, se
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json, say_wrapped
 
+_ASKED = {
+    "raw": "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap",
+    "calibrated": "prob(P), which is calibrated, and class(P); margin(P) is the score before it",
+    "blended": "prob(P), class(P), `sensitive m to {f} gap g`, `gap`, `why`, `reasons`, `robust`: it averages the "
+    "probabilities of several models. `audit`, `range`, `shape`, `diff` and `repair` need one score",
+}
+"""What can be asked of a model whose link stands in the way of some questions, by its name."""
+
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -71,6 +79,8 @@ def _show(facts: dict[str, Any]) -> None:
     constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
     averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
     lines = {
+        "read": "exactly: leaves and sums are those of the library (compare with --check)",
+        "ask": _ASKED.get(facts["link"], ""),
         "task": f"{facts['task']}, {facts['outputs']} output(s), link {facts['link']}{averaged}",
         "trees": f"{facts['trees']:,}{constant}, depth {depth['max']} at most, {depth['mean']} on average",
         "leaves": f"{facts['leaves']:,} of {facts['nodes']:,} nodes",
