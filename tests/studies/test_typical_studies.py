@@ -20,6 +20,7 @@ from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
+from treesens.report import audit_words
 from treesens.studies.schemas import schema_of
 from treesens.studies.typicality import typical_level
 
@@ -107,9 +108,9 @@ def test_the_page_shows_the_typical_pair_and_what_changes(tmp_path: Path) -> Non
     found = ts.audit(model, frame, margin=[0.5], domain=domain, typical=LEVEL, time_limit=20)
     page = found.report(tmp_path / "page.html").read_text()
     kept = [r["typical"]["verdict"] for r in found.records if r["verdict"] == "found"]
-    assert (
-        f"of {len(kept)} findings at margin 0.5 {kept.count('found')} stay, {kept.count('none')} are proved to" in page
-    )
+    assert len(kept) > 1
+    assert set(kept) == {"found"}
+    assert f"all {len(kept)} findings at margin 0.5 stay." in page
     assert page.count("A pair of typical inputs") == kept.count("found") > 0
     swings = [r["typical"]["max_swing"] for r in found.records]
     assert page.count("whose scores are furthest apart") == sum(swing > 0 for swing in swings) > 0
@@ -146,3 +147,22 @@ def test_the_command_line_and_its_record(tmp_path: Path) -> None:
 def test_what_is_no_level(level: str | None, way: str | None, table: bool, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         typical_level(level, way, has_table=table)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        (["found"], "the finding at margin 1 stays."),
+        (["found", "found"], "all 2 findings at margin 1 stay."),
+        (["found", "none", "none"], "1 of 3 findings at margin 1 stays, 2 have no pair any more (proved)."),
+        (["none", "unknown"], "of 2 findings at margin 1: 1 has no pair any more (proved), 1 is undecided."),
+        (["found", "found", "unknown", "unknown"], "2 of 4 findings at margin 1 stay, 2 are undecided."),
+    ],
+)
+def test_what_changes_is_said_without_what_there_is_none_of(verdicts: list[str], words: str) -> None:
+    records = [
+        (f"f{i}", {"verdict": "found", "typical": {"verdict": verdict, "percent": 90.0}})
+        for i, verdict in enumerate(verdicts)
+    ]
+    (line,) = audit_words._typical_lines("margin 1", records)
+    assert line == f"If only typical inputs count (90 %), {words}"
