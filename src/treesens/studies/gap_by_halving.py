@@ -1,7 +1,7 @@
 """The largest gap of a probability that is no function of one score: by questions at one gap after the other.
 
 A question that is found raises the gap that is reached, and one without an answer lowers the bound. The next one is asked
-halfway between the two.
+halfway between the two, or below a question that was left open: there a pair is easier to find.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def halve_gap(query: Query, most: Fraction, options: Options, budget: Budget, cl
     """The largest number by which all probabilities of a question can pass their bounds, if it is at most `most`."""
     start = time.perf_counter()
     value, bound, witness, reason = Fraction(-1), most, None, ""
-    asked = Fraction(0)
+    asked, below = Fraction(0), most
     tolerance = Tolerance(close)
     while not (budget.over and witness is not None):
         found = answer(_harder(query, asked), options, budget.share(_SHARE).at_least(0.1))
@@ -52,15 +52,17 @@ def halve_gap(query: Query, most: Fraction, options: Options, budget: Budget, cl
             seconds = time.perf_counter() - start
             return Halved(True, None, None, True, "no pair crosses the threshold", None, seconds)
         if found.verdict is Verdict.NONE:
-            bound = asked
+            bound = below = asked
         elif found.witness is not None:
             witness, value = found.witness, _reached(query, found.witness, asked, bound)
+            below = max(below, value)
         else:
-            reason = found.reason
+            reason, below = found.reason, asked
+            if witness is None:
+                break
+        if below - value <= max(_LEAST, Fraction(close) * value):
             break
-        if bound - value <= max(_LEAST, Fraction(close) * value):
-            break
-        asked = (value + bound) / 2
+        asked = (value + below) / 2
     seconds = time.perf_counter() - start
     if witness is None:
         return Halved(False, None, None, False, reason or budget.reason, None, seconds)
