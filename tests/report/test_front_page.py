@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -51,6 +52,44 @@ def test_rows_are_those_that_the_library_predicts(made: Any) -> None:
                 assert word in {"on inputs only", "none"}
             checked += 1
     assert checked == 12
+
+
+def test_swings_and_totals_are_those_of_the_library(made: Any) -> None:
+    """With the table above, 30 figures of the page."""
+    model, frame, page = made
+    grid = pd.DataFrame(list(itertools.product(range(6), repeat=3)), columns=frame.columns, dtype=float)
+    score = model.predict(grid, output_margin=True)
+    chances = model.predict_proba(grid)[:, 1]
+    swings: dict[str, float] = {}
+    least = dict.fromkeys(GAPS, 0)
+    for name in frame.columns:
+        others = [grid[other] for other in frame.columns if other != name]
+        groups = pd.Series(score).groupby(others)
+        swings[name] = float((groups.max() - groups.min()).max())
+        shown = re.search(rf'<th scope="row" class="name">{name}</th>.*?<td>([\d.]+)</td></tr>', front_of(page))
+        assert shown is not None
+        assert float(shown[1]) == pytest.approx(swings[name], abs=1e-3)
+        ends = pd.Series(chances).groupby(others)
+        for gap in GAPS:
+            least[gap] += not ((ends.max() >= 0.5 + gap) & (ends.min() <= 0.5 - gap)).any()
+    widest = max(swings, key=lambda name: swings[name])
+    assert f"The largest swing of the score by one change is {swings[widest]:.6g}, by {widest}." in page
+    for gap in GAPS:
+        flips = {}
+        for name in frame.columns:
+            row = np.stack([model.predict_proba(frame.assign(**{name: float(v)}))[:, 1] for v in range(6)])
+            flips[name] = int(((row.max(0) >= 0.5 + gap) & (row.min(0) <= 0.5 - gap)).sum())
+        some = sum(map(bool, flips.values()))
+        most = max(flips, key=lambda name: flips[name])
+        verb = "changes" if some == 1 else "change"
+        assert (
+            f"At gap {gap}, {some} of 3 features (or sets) {verb} the answer for rows of the data; {most} does so"
+            in page
+        )
+        assert f"does so for most: {flips[most]} of 240 rows ({100 * flips[most] / 240:.2g} %)." in page
+        if least[gap]:
+            assert f"Of the others at gap {gap}, {least[gap]} are proved to change it for no input." in page
+    assert sum(least.values()) == 2
 
 
 def test_what_is_protected_comes_first_in_words(made: Any) -> None:

@@ -38,7 +38,8 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
             share = 100 * most["rows_flipped"] / max(1, most["rows"])
             lines.append(
-                f"At {gap}, {len(flips)} of {len(mine)} features (or sets) change the answer for rows of the data; "
+                f"At {gap}, {len(flips)} of {len(mine)} features (or sets) {'changes' if len(flips) == 1 else 'change'} "
+                "the answer for rows of the data; "
                 f"{name} does so for most: {most['rows_flipped']:,} of {most['rows']:,} rows ({share:.2g} %)."
             )
         else:
