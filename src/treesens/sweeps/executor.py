@@ -88,13 +88,16 @@ class Executor:
                 scattered = list(shipments.values())
                 backend = _dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
                 with joblib.parallel_config(backend=backend):
-                    yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common)
+                    yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common | {"batch_size": _BATCH})
         else:
             with _ray(self.address) as put:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
                 cores = max(2, _ray_cores())
                 yield references, lambda timeout: _on_ray(timeout, cores)
 
+
+_BATCH = 4
+"""Questions that travel together to a worker of Dask: what its scheduler does for a task takes longer than many questions."""
 
 INLINE = Executor("inline")
 """This process, one question at a time."""
