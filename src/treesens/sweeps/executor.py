@@ -86,18 +86,16 @@ class Executor:
             with _dask_client(self.address) as client:
                 # Scattered once to every worker; tasks carry a reference.
                 scattered = list(shipments.values())
+                # Quick questions travel together, slow ones alone: the scheduler takes longer for a task than many of them do.
                 backend = _dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
                 with joblib.parallel_config(backend=backend):
-                    yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common | {"batch_size": _BATCH})
+                    yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common | {"batch_size": "auto"})
         else:
             with _ray(self.address) as put:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
                 cores = max(2, _ray_cores())
                 yield references, lambda timeout: _on_ray(timeout, cores)
 
-
-_BATCH = 4
-"""Questions that travel together to a worker of Dask: what its scheduler does for a task takes longer than many questions."""
 
 INLINE = Executor("inline")
 """This process, one question at a time."""
