@@ -187,3 +187,44 @@ def test_a_step_of_a_study_that_fails_costs_no_answer(step: str, folder: Path, m
     assert "IndexError: planted" in outcome.stdout
     assert len(verdicts(whole.stdout)) > 1
     assert verdicts(outcome.stdout) == verdicts(whole.stdout)
+
+
+def without_certificates(text: str) -> Any:
+    """What `--json` printed but for certificates, which say how long they took, and other times."""
+
+    def bare(read: Any) -> Any:
+        if isinstance(read, list):
+            return [bare(one) for one in read]
+        if not isinstance(read, dict):
+            return read
+        return {k: bare(v) for k, v in read.items() if k not in ("certificates", "certificate") and "seconds" not in k}
+
+    return bare(json.loads(text))
+
+
+CERTIFIED = {
+    "audit": ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
+    "gap": ["gap", "c.json", "--data", "d.csv"],
+    "range": ["range", "c.json", "--data", "d.csv"],
+    "sets": ["sets", "c.json", "--data", "d.csv", "--margin", "0.1"],
+    "why": ["why", "c.json", "--data", "d.csv", "--row", "0"],
+    "robust": ["robust", "c.json", "--data", "d.csv", "--rows", "0"],
+    "shape": ["shape", "c.json", "--data", "d.csv"],
+    "diff": ["diff", "c.json", "c.json", "--data", "d.csv"],
+}
+
+
+@pytest.mark.parametrize("study", CERTIFIED)
+@pytest.mark.parametrize("where", ["write_manifest", "_Writer.add"])
+def test_a_manifest_that_fails_costs_no_answer(
+    study: str, where: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = [*CERTIFIED[study], "--certificate", "certs"]
+    whole = asked(folder, line, "whole", json_too=True)
+    assert whole.exception is None
+    monkeypatch.setattr(f"treesens.certificates.together.{where}", fails)
+    outcome = asked(folder, line, "planted", json_too=True)
+    assert outcome.exception is None
+    assert outcome.return_value == 6, outcome.stderr
+    assert "IndexError: planted" in outcome.stderr
+    assert without_certificates(outcome.stdout) == without_certificates(whole.stdout)

@@ -10,7 +10,9 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xgboost
 from click.testing import CliRunner
 
 from tests.certificates.models import train
@@ -73,6 +75,32 @@ def test_parts_say_what_the_whole_says(kind: str, folder: Path) -> None:
     assert one.parted
     assert says(result) == says(as_a_whole(one))
     assert result.verdict is not Verdict.UNKNOWN
+
+
+def test_parts_say_what_xgboost_says_of_all_inputs(folder: Path) -> None:
+    """The library predicts an input of every combination of cells: the least number of each, and a missing `f1`."""
+    booster = xgboost.Booster(model_file=folder / "m.json")
+    splits = booster.trees_to_dataframe()
+    axes = []
+    for name in ("f0", "f1", "f2"):
+        cuts = sorted({float(np.float32(x)) for x in splits[splits.Feature == name].Split})
+        axes.append([0.0, *(c for c in cuts if 0 < c <= 2), np.nan] if name == "f1" else [-1e30, *cuts])
+    grid = np.array(list(itertools.product(*axes)), np.float32)
+    score = booster.predict(xgboost.DMatrix(grid, feature_names=["f0", "f1", "f2"]), output_margin=True)
+    score = score.reshape([len(axis) for axis in axes]).astype(float)
+    flips = (score.max(axis=(0, 1)) >= 0.1) & (score.min(axis=(0, 1)) <= -0.1)
+    apart = (score.max(axis=(0, 2)) - score.min(axis=(0, 2))).max()
+    least = score[np.array(axes[0]) <= 1].min()
+    assert flips.any()
+    assert score.max() < 9
+    for kind, best in (("largest", apart), ("smallest", least)):
+        result = search(kind, folder).run(Budget.of(60))
+        assert result.objective is not None
+        assert result.objective.value == pytest.approx(best, abs=1e-5)
+        assert result.objective.bound == pytest.approx(best, abs=1e-5)
+    assert search("found", folder).run(Budget.of(60)).verdict is Verdict.FOUND
+    for kind in ("none", "nothing"):
+        assert search(kind, folder).run(Budget.of(60)).verdict is Verdict.NONE
 
 
 def test_leaves_hold_every_cell_once(folder: Path) -> None:
@@ -204,7 +232,21 @@ def test_parts_that_were_closed_at_another_tolerance_are_asked_again(folder: Pat
     assert says(result) == says(as_a_whole(fine))
 
 
-@pytest.mark.parametrize("text", ["SQLite format 3", "[1]\n", '{"key": "K", "did": "none", "part": [[0]]}\n', "{}\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SQLite format 3",
+        "[1]\n",
+        '{"key": "K", "did": "none", "part": [[0]]}\n',
+        "{}\n",
+        '{"key": "K", "did": "found", "part": []}\n',
+        '{"key": "K", "did": "found", "part": [], "values": 5}\n',
+        '{"key": "K", "did": "found", "part": [], "values": [[1, 2, 3], [1, 2]]}\n',
+        '{"key": "K", "did": "found", "part": [], "values": [["x", 2, 3], [1, 2, 3]]}\n',
+        "[" * 100_000 + "\n",
+    ],
+    ids=range(9),
+)
 def test_a_file_of_something_else_is_no_journal(text: str, folder: Path, tmp_path: Path) -> None:
     journal = tmp_path / "parts.jsonl"
     key = PartJournal(journal, search("largest", folder)._key()).key
@@ -239,6 +281,27 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
         refused = CliRunner().invoke(group, ["check", str(file), "--workers", "2", *more])
         assert refused.exit_code == 1
     assert CliRunner().invoke(group, ["check", str(file), "--on", "nowhere"]).exit_code == 1
+
+
+def test_certificates_that_fail_cost_no_answer(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "certified.sens"
+    file.write_text(f'model m from "m.json"\n{HEAD}query q: {QUESTIONS["largest"]}\n')
+
+    def fails(*_args: object, **_named: object) -> None:
+        raise IndexError("planted")
+
+    def as_it_is(self: Coordinator, _first: object) -> bool:
+        return False  # or the question would be decided as a whole
+
+    monkeypatch.setattr(Coordinator, "_is_final", as_it_is)
+    monkeypatch.setattr("treesens.sweeps.part_certificates.with_part_certificates", fails)
+    words = ["check", str(file), "--workers", "2", "--json", "--certificate", str(tmp_path / "out")]
+    done = CliRunner().invoke(group, words, standalone_mode=False)
+    assert done.return_value == 6
+    (answer,) = json.loads(done.stdout)["results"]
+    assert answer["verdict"] == "found"
+    assert answer["objective"]["bound"] is not None
+    assert "IndexError: planted" in " ".join(answer["notes"])
 
 
 def test_what_is_asked_in_one_process(folder: Path) -> None:

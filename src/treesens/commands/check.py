@@ -38,12 +38,10 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.memory import journal_option
-from treesens.compiler.base.interruption import Hurry, Interruption, interruptible
+from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import told
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
-from treesens.solve.question import result_of_error, result_of_interruption
 
 if TYPE_CHECKING:
     from treesens.report.show import Progress
@@ -254,18 +252,9 @@ def _one_by_one(
             return
         progress.start(number, query.name)
         mine = replace(options, library_predict=query.library_predicts(replay))
-        try:
-            result = answer_question(
-                query, mine, Budget.of(mine.time_limit, interruption.event), confirm=confirm, progress=progress.say
-            )
-        except Hurry:
-            result = result_of_interruption(query, mine)
-        except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-            # One question's failure never costs another one's answer.
-            failed = told(error, query.name)
-            result = result_of_error(query, mine, failed)
-            faults.note(query, failed)
-        yield query, result
+        budget = Budget.of(mine.time_limit, interruption.event)
+        ask = partial(answer_question, query, mine, budget, confirm=confirm, progress=progress.say)
+        yield query, faults.answer(query, mine, ask)
 
 
 def _side_by_side(

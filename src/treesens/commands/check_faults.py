@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.errors import InternalError, TreesensError
+from treesens.compiler.base.interruption import Hurry
+from treesens.compiler.result import Result
+from treesens.errors import InternalError, TreesensError, told
+from treesens.solve.options import Options
+from treesens.solve.question import result_of_error, result_of_interruption
 
 
 @dataclass
@@ -32,3 +36,14 @@ class Faults:
             yield
         except TreesensError as error:
             self.note(query, error)
+
+    def answer(self, query: ResolvedQuestion, options: Options, ask: Callable[[], Result]) -> Result:
+        """What `ask` answers, or an open answer that says why it could not: one question never costs another one's answer."""
+        try:
+            return ask()
+        except Hurry:
+            return result_of_interruption(query, options)
+        except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+            failed = told(error, query.name)
+            self.note(query, failed)
+            return result_of_error(query, options, failed)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check_faults import Faults
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.interruption import Hurry, Interruption
+from treesens.compiler.base.interruption import Interruption
 from treesens.compiler.result import Result
-from treesens.errors import UsageError, told
+from treesens.errors import UsageError
+from treesens.solve.afterwards import afterwards
 from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,
     located,
-    result_of_error,
-    result_of_interruption,
     with_certificates,
     with_nothing_else,
 )
@@ -62,16 +62,8 @@ class InParts:
             progress.start(number, query.name)
             mine = replace(options, library_predict=query.library_predicts(replay))
             budget = Budget.of(mine.time_limit, interruption.event)
-            try:
-                result = self._answer(shipment, query, mine, replay, budget, progress)
-            except Hurry:
-                result = result_of_interruption(query, mine)
-            except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-                # One question's failure never costs another one's answer.
-                failed = told(error, query.name)
-                result = result_of_error(query, mine, failed)
-                faults.note(query, failed)
-            yield query, result
+            ask = partial(self._answer, shipment, query, mine, replay, budget, progress)
+            yield query, faults.answer(query, mine, ask)
 
     def _answer(
         self,
@@ -100,7 +92,8 @@ class InParts:
         if not search.parted:
             return with_certificates(query.query, result, options)
         again = Budget.of(options.time_limit, budget.stop)
-        certified = with_part_certificates(search, result, options.certificates, again)
+        proved = partial(with_part_certificates, search, result, options.certificates, again)
+        certified = afterwards(result, "certificate", proved)
         return with_nothing_else(certified) if options.require_certificate else certified
 
 

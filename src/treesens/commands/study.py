@@ -18,6 +18,7 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERNAL,
     INTERRUPTED,
+    UNREADABLE,
     VIOLATED,
     checked_folder,
     quiet_option,
@@ -28,7 +29,7 @@ from treesens.commands.study_options import option_of
 from treesens.commands.study_outputs import Outputs, outputs_of
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
-from treesens.errors import UsageError
+from treesens.errors import InternalError, UsageError, told
 from treesens.records.plain import plain
 from treesens.report.remedies import at_command
 from treesens.report.terminal import say
@@ -100,32 +101,43 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     for warning in found.warnings:
         say(at_command(warning) if hasattr(asked.options, "real") else warning, err=True)
     records = [plain(record) for record in found.records]
-    uncertified = _uncertified(study, asked, found)
     document = plain(study.documented(asked, found))
     if given["as_json"]:
         outputs.print_document(document)
     else:
         outputs.show(records, document, found)
     outputs.write(records, document, found)
+    certified = _certified(study, asked, found)
     over = over_budget(study, found, getattr(asked.options, "budget", None))
     for words in over:
         say(words, err=True)
     if over and not found.interrupted:
         return VIOLATED
     code = exit_code(study, found, records, given.get("fail_on"))
-    return INCONCLUSIVE if uncertified and code == EXPECTED else code
+    return certified if code == EXPECTED else code
 
 
-def _uncertified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> bool:
-    """Writes certificates, and the manifest of what they claim together. Whether one is missing that is required."""
+def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> int:
+    """Writes certificates, and the manifest of what they claim together, after the answers are out: what fails here costs none
+    of them. Returns how the command ends if nothing else decides that.
+    """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or study.claims is None:
-        return False
+        return EXPECTED
+    missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
+    if found.interrupted:
+        say("certificates: none, since the study was interrupted", err=True)
+        return missing
     from treesens.certificates.together import write_manifest
 
-    made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+    try:
+        made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = told(error, f"certificates after {study.name}")
+        say(f"error[{failed.code}]: certificates: {failed}", err=True)
+        return INTERNAL if isinstance(failed, InternalError) else UNREADABLE
     say(made.words(), err=True)
-    return bool(asked.options.require_certificate) and not made.complete
+    return EXPECTED if made.complete else missing
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:

@@ -133,7 +133,8 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
     from treesens.solve.tasks.claims import claims_of
 
     bare = replace(options, certificates=None, require_certificate=False)
-    claims = claims_of(query, result, lambda asked: answer(asked, bare, Budget.of(seconds)))
+    budget = Budget.of(seconds)  # for all that is looked for besides: an answer may need many inputs beside it
+    claims = claims_of(query, result, lambda asked: answer(asked, bare, budget))
     made = write_manifest(claims, folder, query.name, seconds=seconds)
     return replace(result, certificates=made.certified())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,10 +27,11 @@ from treesens.studies.study import Asking, Found
 from treesens.studies.why import WhyOptions, WhyRecord
 
 
-def _ask(options: Any, query: Query) -> Result:
-    """An answer as the study has looked for it."""
+def _asking(options: Any) -> Callable[[Query], Result]:
+    """What looks for inputs beside an answer, as the study has looked for it: all of them in the time of one answer."""
     how = Options(time_limit=options.time_limit, seed=options.seed, regions=False)
-    return answer(query, how, Budget.of(options.time_limit))
+    budget = Budget.of(options.time_limit)
+    return lambda query: answer(query, how, budget)
 
 
 def claim_sets(asked: Asking[SetOptions], found: Found[SetsRecord]) -> Iterator[Claim]:
@@ -56,7 +57,7 @@ def _border(every: list[int], numbers: list[int]) -> dict[str, Any]:
 def _flipping(one: MinimalSets, features: Set, options: SetOptions) -> Part:
     """A pair of a set; one that an earlier run had found is looked for again."""
     query = with_varied(one.query, features)
-    witness = one.witnesses.get(features) or _ask(options, query).witness
+    witness = one.witnesses.get(features) or _asking(options)(query).witness
     return lacking(query) if witness is None else having(query, witness)
 
 
@@ -76,7 +77,7 @@ def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterato
         cells = others[0].space.grid.cells(questions.rows[record.row : record.row + 1])[0].astype(np.int32)
         several = record.reasons if isinstance(record.reasons, list) else [record.sufficient]
         for reason in several:
-            mine, ask = [names.index(n) for n in reason], partial(_ask, options)
+            mine, ask = [names.index(n) for n in reason], _asking(options)
             yield reason_claim(title, others, cells, mine, ask, smallest=record.smallest)
 
 

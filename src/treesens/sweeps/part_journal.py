@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from treesens.compiler.base.files import will_write, write_atomically
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, will_write, write_atomically
 from treesens.compiler.result import Proof
 from treesens.errors import DataError
 
@@ -24,7 +24,7 @@ class PartJournal:
     def lines(self) -> list[dict[str, Any]]:
         """What is known, in the order in which it was written. DataError for a file of something else."""
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = read_regular(self.path, MOST_TEXT_BYTES, own=True).decode("utf-8")
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
@@ -39,7 +39,7 @@ class PartJournal:
                 read = json.loads(line)
                 if read["key"] == self.key:
                     found.append(_checked(read))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 raise self.damaged(f"line {number} is none of a journal of parts") from None
         if kept != text:
             write_atomically(self.path, kept.encode())
@@ -65,6 +65,15 @@ def _checked(line: dict[str, Any]) -> dict[str, Any]:
         not whole
         or line["did"] not in ("none", "cut", "found")
         or (line["did"] == "none" and line["proof"] not in PROOFS)
+        or (line["did"] == "found" and not _are_points(line["values"]))
     ):
         raise ValueError("no line of a journal")
     return line
+
+
+def _are_points(values: Any) -> bool:
+    """Whether there is a list of numbers (None for a missing value) for each point, all of one length."""
+    if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
+        return False
+    numbers = all(x is None or type(x) in (int, float) for point in values for x in point)
+    return numbers and len({len(point) for point in values}) == 1
