@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,9 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, will_write, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
+
+if TYPE_CHECKING:
+    from treesens.compiler.ir import Module
 
 FORMATS = {
     "lp": "treesens.backends.text.lp:write_lp",
@@ -80,22 +84,21 @@ def command(
     for beside in legends.values():
         will_write(beside, derived=True, force=force)
 
-    def written(bound: ResolvedQuestion) -> tuple[str, str]:
+    def written(bound: ResolvedQuestion) -> tuple[str, Module]:
         module = compile_query(bound.query, pipeline).module
-        meanings = make_legend(module, bound.query) if legend else ""
         if target == "sir":
-            return print_module(module, full=True), meanings
+            return print_module(module, full=True), module
         place, _, name = FORMATS[target].partition(":")
         write: Callable[..., object] = getattr(import_module(place), name)
         text: str = write(module, precision=precision).text  # type: ignore[attr-defined]
-        return text, meanings
+        return text, module
 
     pieces = Pieces(time_limit)
     for bound in asked:
         done = pieces.done(bound.name, partial(written, bound))
         if done is None:
             continue
-        text, meanings = done
+        text, module = done
         if names_probabilities(bound.query.constraints):
             words = "probabilities that are not linear stand in it as rows that follow from them"
             say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
@@ -107,8 +110,10 @@ def command(
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
         if bound.name in legends:
-            write_atomically(legends[bound.name], meanings)
-            say(f"wrote {legends[bound.name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)
+            meanings = pieces.done(f"the legend of {bound.name}", partial(make_legend, module, bound.query))
+            if meanings is not None:
+                write_atomically(legends[bound.name], meanings)
+                say(f"wrote {legends[bound.name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)
     return exit_code_of(loaded, pieces.code)
 
 

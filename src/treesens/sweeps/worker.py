@@ -102,6 +102,8 @@ class Outcome:
 
 _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
 _lock = threading.Lock()
+_warmed: set[str] = set()
+"""Documents whose libraries have been asked once."""
 _leashed = threading.Event()
 
 
@@ -141,8 +143,9 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
     options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
-    if task.bare:
-        _warm(query, options)
+    if task.bare and task.document not in _warmed:
+        _warmed.add(task.document)
+        _warm(session, options)
     budget = Budget.of(options.time_limit, stop)
     before = cpu_seconds()
     if task.part is not None and task.part.certify:
@@ -168,11 +171,13 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     )
 
 
-def _warm(query: ResolvedQuestion, options: Options) -> None:
+def _warm(session: Session, options: Options) -> None:
     """Loads the library and the models into it, so that the first question of a benchmark is not charged for it."""
-    for model, predict in zip(query.models, options.library_predict or (), strict=False):
-        with suppress(TreesensError):  # a library that fails does so in the replay too, and is named there
-            predict.margins(np.zeros((1, model.ensemble.n_features)))
+    if options.library_predict is None:
+        return
+    for model in session.models.values():
+        with suppress(Exception):  # a library that fails does so in the replay too, and is named there
+            model.margins(np.zeros((1, model.ensemble.n_features)))
 
 
 def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
