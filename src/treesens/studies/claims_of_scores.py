@@ -24,11 +24,11 @@ def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[Claim
     """Every largest gap: the pair that reaches it, and that no pair exceeds its bound."""
     for one in found.result.results:
         title = f"the largest gap of {', '.join(one.varied)}"
-        if one.certificate is None:
+        if not one.certificates:
             yield open_claim(title, one.reason or "nothing is proved")
             continue
         query = one.query.query
-        beyond = known(query, one.certificate)
+        beyond = known(query, *one.certificates)
         yield between(title, _pair_of_gap(one, query), beyond)
 
 
@@ -122,7 +122,9 @@ def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
         made = _certified(record.get("certificates") or ())
         if not made:
             yield open_claim(title, record["reason"] or "nothing is proved")
-        yield from (each(f"{title}: {one.claim}", [known(query, one)]) for one in made)
+        for claim in dict.fromkeys(one.claim for one in made):
+            # Cases of one proof hold together only.
+            yield each(f"{title}: {claim}", [known(query, *(one for one in made if one.claim == claim))])
         if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
             yield open_claim(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
         for word in ("share", "typical"):

@@ -81,13 +81,14 @@ class LargestGap:
     witness: Witness | None
     seconds: float
     nodes: int = 0
-    certificate: Certified | None = None
+    certificates: tuple[Certified, ...] = ()
+    """Of the bound, or of there being no pair; several if it is proved in cases, which hold together only."""
     close: float = CLOSE
     typical: TypicalLevel | None = None
 
     def record(self) -> GapRecord:
         """The facts for JSON; points in the user's own labels."""
-        made = [] if self.certificate is None else [certificate_record(self.certificate)]
+        made = [certificate_record(one) for one in self.certificates]
         return GapRecord(
             varied=list(self.varied),
             **self.decision.record(),
@@ -275,10 +276,10 @@ def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
 
     query, limit = done.query.query, max(options.time_limit, done.seconds)
     if done.bound is None:
-        made = certified_none(query, options.certificates, seconds=limit)[0]
+        made = certified_none(query, options.certificates, seconds=limit)
     else:
-        made = certified_gap(query, max(0.0, done.bound), options.certificates, seconds=limit)
-    return replace(done, certificate=made)
+        made = [certified_gap(query, max(0.0, done.bound), options.certificates, seconds=limit)]
+    return replace(done, certificates=tuple(made))
 
 
 def _farthest(bare: LargestGap, asked: Options, options: GapOptions, stop: threading.Event) -> LargestGap:
@@ -294,9 +295,9 @@ def _farthest(bare: LargestGap, asked: Options, options: GapOptions, stop: threa
     value, bound = result.objective.value, result.objective.bound
     closed = Tolerance(options.close).closeness(value, bound) is not Closeness.OPEN
     reason = "" if closed else result.reason
-    claim = next((c for c in result.certificates if c.claim == "bound"), None)
+    claims = tuple(c for c in result.certificates if c.claim == "bound")
     done = replace(bare, verdict=result.verdict, value=value, bound=bound, closed=closed, reason=reason)
-    return replace(done, witness=result.witness, seconds=seconds, certificate=claim)
+    return replace(done, witness=result.witness, seconds=seconds, certificates=claims)
 
 
 def _judged(
