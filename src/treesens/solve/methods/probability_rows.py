@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.curve_sums import has_curves
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
+from treesens.compiler.query.predicted_classes import rows_in
 from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed
-from treesens.compiler.query.query import Constraint, Query
+from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
 from treesens.compiler.query.rounding import harden
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.nearest_pair import distance_of
@@ -24,6 +26,9 @@ from treesens.values.verify import Rejected, verify_values
 from treesens.values.witness import Witness
 
 Ask = Callable[..., Result]
+
+LINES = "lines above probabilities (floating point)"
+"""What a proof about a mean of several models rests on besides (`compiler/query/curves.py`)."""
 
 
 @dataclass
@@ -99,6 +104,15 @@ class _Cutting:
         """A result with all that was tried for it."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
+        lines = any(isinstance(row, ProbabilitySum) and has_curves(row) for row in rows_in(self.query.constraints))
+        if lines and result.proof is not None:
+            # Its rows are lines whose constants floats have found, moved outward by more than these are off.
+            search = (
+                f"{'infeasible by' if result.verdict is Verdict.NONE else 'bound of'} {result.backend} ({result.proof})"
+            )
+            parts = (*(result.proof_dependencies or (search,)), LINES)
+            proof = Proof.TOLERANCE if result.proof in (Proof.EXACT, Proof.BOUND) else result.proof
+            result = replace(result, proof=proof, proof_dependencies=parts)
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
 
