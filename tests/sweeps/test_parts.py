@@ -280,7 +280,7 @@ def test_one_journal_holds_whole_answers_and_parts(folder: Path, tmp_path: Path)
     file.write_text(f'model m from "m.json"\n{HEAD}query q: {QUESTIONS["largest"]}\n')
     words = ["check", str(file), "--json", "--journal", str(journal)]
     answers = []
-    for more in ([], ["--workers", "2"], [], ["--workers", "2"]):
+    for more in ([], ["--workers", "1"], []):
         done = CliRunner().invoke(group, [*words, *more], standalone_mode=False)
         answers += json.loads(done.stdout)["results"]
     assert len({a["objective"]["value"] for a in answers}) == 1
