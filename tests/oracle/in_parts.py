@@ -22,7 +22,7 @@ SLICE = 0.02
 def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
     """Records by name, of those questions that can be asked in boxes."""
     from treesens.compiler.base.budget import Budget
-    from treesens.errors import DiagnosticsError
+    from treesens.compiler.base.diagnostics import DiagnosticsError
     from treesens.records.answers import record
     from treesens.solve.options import Options
     from treesens.sweeps.conquer import Coordinator, can_be_parted
