@@ -53,7 +53,7 @@ def test_a_second_run_answers_from_the_journal(folder: Path) -> None:
     first = run(folder, "sweep", "sweep.toml", "--report", "out.csv", "--json")
     again = run(folder, "sweep", "sweep.toml", "--json")
     assert again.stdout == first.stdout
-    assert f"0 asked (0 answered by the pair of a harder one), 0 implied, {QUESTIONS} from the journal" in again.stderr
+    assert f"0 asked, {QUESTIONS} from the journal\n" in again.stderr
     assert len((folder / "out.csv").read_text().splitlines()) == QUESTIONS + 1
     with sqlite3.connect(folder / "sweep.sqlite") as journal:
         runs = Counter(row[0] for row in journal.execute("SELECT run FROM answers"))

@@ -31,7 +31,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             return _file(declarations)
         case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Measure() | ast.Query():
             return _declaration(node)
-        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive():
+        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive() | ast.Monotone():
             return _body(node, "")
         case (
             ast.PointsEqual()
@@ -151,6 +151,8 @@ def _body(body: ast.Body, indent: str) -> str:
             return indent + _explain(body)
         case ast.Sensitive():
             return indent + _sensitive(body)
+        case ast.Monotone():
+            return indent + _monotone(body)
         case _:
             assert_never(body)
 
@@ -186,6 +188,11 @@ def _explain(body: ast.Explain) -> str:
     parts += [f"without {features_text(body.without)}"] if body.without else []
     parts += ["smallest"] if body.smallest else []
     return " ".join([*parts, *_tail(None, None, body.expect)])
+
+
+def _monotone(body: ast.Monotone) -> str:
+    label = "" if body.label is None else f", {label_text(body.label)}"
+    return f"expect {body.direction}({name_text(body.model)}, {features_text(body.features)}{label})"
 
 
 def _sensitive(body: ast.Sensitive) -> str:
