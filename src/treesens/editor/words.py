@@ -16,6 +16,12 @@ MEANINGS: Final = {
     "measure": (
         "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): what a `share` is a share of."
     ),
+    "decision": (
+        "`decision NAME of P: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds; a "
+        "question asks `decision(a) = OUTCOME`."
+    ),
+    "when": "`OUTCOME when CONSTRAINT`: a case of a decision; those before it did not hold.",
+    "else": "`else OUTCOME`: what is decided if no case holds.",
     "query": "`query NAME: ..`: one question.",
     "for": (
         "`for each f in features:` asks a question once for every feature (`pairs`: for every two, `{f, g}`: "

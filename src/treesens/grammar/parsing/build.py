@@ -39,6 +39,8 @@ class Builder(FormulaBuilder):
                 return ast.DomainFrom(self.name(parts[0]), span=span)
             case "measure":
                 return self._measure(tree)
+            case "decision":
+                return self._decision(tree)
             case "query" | "sweep":
                 return self._query(tree)
             case rule:
@@ -79,6 +81,19 @@ class Builder(FormulaBuilder):
             raise self.fail("S018" if learnt else "S001", message, self.span(data[0] if data else kind), remedy)
         table = self.name(data[0]) if data else None
         return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
+
+    def _decision(self, tree: Branch) -> ast.Decision:
+        """Cases in their order, and what is decided if none of their constraints holds."""
+        name, points_tree, *cases, otherwise = branches(tree)
+        points = self._points(cast(Branch, points_tree))
+        if len(points) > 1:
+            raise self.fail("S052", f"a decision is about one point, not {len(points)}", self.span(points_tree))
+        built = self.every(self._case, [cast(Branch, case) for case in cases])
+        return ast.Decision(self.name(name), points[0], built, self.name(otherwise), span=self.span(tree))
+
+    def _case(self, tree: Branch) -> ast.Case:
+        outcome, condition = branches(tree)
+        return ast.Case(self.name(outcome), self.formula(cast(Branch, condition)), span=self.span(tree))
 
     def _feature(self, tree: Branch) -> ast.Feature:
         name, kind, *options = branches(tree)

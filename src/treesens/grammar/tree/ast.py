@@ -61,6 +61,7 @@ __all__ = [
     "Atom",
     "Body",
     "Bound",
+    "Case",
     "Category",
     "CategoryItem",
     "Changes",
@@ -69,6 +70,7 @@ __all__ = [
     "Comparison",
     "Count",
     "Data",
+    "Decision",
     "Declaration",
     "Distance",
     "DomainFrom",
@@ -370,7 +372,25 @@ class Query(Node):
     sweeps: tuple[Each, ...] = ()
 
 
-Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Query
+@node
+class Case(Node):
+    """`OUTCOME when CONSTRAINT`"""
+
+    outcome: Name
+    condition: Formula
+
+
+@node
+class Decision(Node):
+    """`decision NAME of P [in MODEL]: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds"""
+
+    name: Name
+    point: Point
+    cases: tuple[Case, ...]
+    otherwise: Name
+
+
+Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Decision | Query
 
 
 @node
