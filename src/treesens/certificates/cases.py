@@ -6,7 +6,7 @@ A disjunction is one case per part. At most k changes between two points are one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -20,7 +20,7 @@ MOST = 64
 
 def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query, tuple[AtLeast, ...]]]:
     """The cases of a question with `extra` rows; none if it is one case itself, or would be too many."""
-    bare = replace(query, objective=None, constraints=tuple(_flat((*query.constraints, *_limits(extra)))))
+    bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *_limits(extra)))))
     rest = tuple(row for row in extra if not row.form.changes)
     found: list[Query] = []
     waiting = [bare]
@@ -40,9 +40,10 @@ def _limits(extra: tuple[AtLeast, ...]) -> Iterator[Constraint]:
     return (row for row in extra if row.form.changes)
 
 
-def _flat(constraints: tuple[Constraint, ...]) -> Iterator[Constraint]:
+def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """Constraints, with the parts of conjunctions in their place."""
     for constraint in constraints:
-        yield from _flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
+        yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 
 
 def _parted(query: Query) -> list[Query] | None:
@@ -50,8 +51,8 @@ def _parted(query: Query) -> list[Query] | None:
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
-            return [replace(query, constraints=tuple(_flat((*others, part)))) for part in constraint.parts]
-        counted = _counted(constraint)
+            return [replace(query, constraints=tuple(flat((*others, part)))) for part in constraint.parts]
+        counted = counted_changes(constraint)
         if counted is not None:
             parts = _by_changes(query, others, *counted)
             if parts is not None:
@@ -59,7 +60,7 @@ def _parted(query: Query) -> list[Query] | None:
     return None
 
 
-def _counted(constraint: Constraint) -> tuple[frozenset[int], int] | None:
+def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
     """Features of two points, and in how many of them the points differ at most, if a constraint says so and nothing else."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)

@@ -68,7 +68,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
         "models": [text for text, _ in models],
         "points": [{"name": name, "model": p.model} for name, p in zip(_names(query), query.points, strict=True)],
         "same_except": parts.same_except,
-        "domain": [*_domains(query), *parts.domain],
+        "domain": [*domains_of(query), *parts.domain],
         "rows": parts.rows,
         "clauses": parts.clauses,
         "orders": parts.orders,
@@ -128,7 +128,7 @@ def _flat(constraints: tuple[q.Constraint, ...]) -> list[q.Constraint]:
     return result
 
 
-def _domains(query: q.Query) -> list[list[Any]]:
+def domains_of(query: q.Query) -> list[list[Any]]:
     result: list[list[Any]] = []
     for feature, domain in enumerate(query.space.domains):
         grid = query.space.grid[feature]

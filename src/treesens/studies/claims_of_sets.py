@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from treesens.certificates.attach import form_limit
-from treesens.certificates.together import Claim, Part, each, having, lacking, not_beyond, open_claim
+from treesens.certificates.parts import having, lacking, not_beyond
+from treesens.certificates.together import Claim, Part, each, open_claim
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
