@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
@@ -12,6 +10,7 @@ from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
+from treesens.values.one_hot import count_inputs
 from treesens.values.relations import relates_values
 
 MOST_COMBINATIONS = 100_000
@@ -39,7 +38,7 @@ def contradicts_itself(query: Query) -> bool:
 
 def is_small(query: Query) -> bool:
     """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
-    return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST_COMBINATIONS
+    return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def has_cases(query: Query) -> bool:
