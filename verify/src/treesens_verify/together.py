@@ -23,6 +23,7 @@ KINDS = {
     "border": {"features", "parts"},
     "reason": {"features", "parts"},
     "smallest": {"features", "parts"},
+    "change": {"features", "parts"},
     "rows": {"parts"},
     "cover": {"tree"},
     "cases": {"whole", "parts"},
@@ -77,7 +78,7 @@ def together(claim, certificates, models_of):
         return cover(claim["tree"], part, models_of)
     if kind == "cases":
         return cases(claim["whole"], several(claim["parts"]), models_of)
-    known = {"border": border, "reason": reason, "smallest": smallest}[kind]
+    known = {"border": border, "reason": reason, "smallest": smallest, "change": change}[kind]
     return known(claim["features"], several(claim["parts"]), models_of)
 
 
@@ -236,6 +237,25 @@ def smallest(features, certificates, models_of):
     return [
         *said,
         f"  and no {len(features) - 1} features or fewer have such values" if features else "  of no features",
+    ]
+
+
+def change(features, certificates, models_of):
+    """Inputs that differ from a row in these features alone satisfy the rows, and none that keeps one of these, too."""
+    found = alike(certificates, "domain")
+    mine, models = chosen(features, found[0], models_of), found[0]["models"]
+    require(len(found[0]["points"]) == 1, "a change is about one input")
+    kept = pinned([one["domain"] for one in found])
+    others = frozenset(range(len(models_of(models[0]).features))) - mine
+    lacking = [k for k, c in zip(kept, certificates) if c["claim"] == "none"]
+    require(any(others <= k for k, c in zip(kept, certificates) if c["claim"] == "found"), "no such change is shown")
+    for f in mine:
+        require(any(k <= others | {f} for k in lacking), "a feature of the change may be left out")
+    say = Words(Problem(found[0], [models_of(stated) for stated in models]), {})
+    return [
+        f"from the values that the parts name, a change of {named(mine, models_of, models)} alone reaches",
+        f"  {' and '.join(say.rows(found[0], '')) or 'true'};",
+        "  no change of only some of these features does",
     ]
 
 
