@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 import json
 import lzma
@@ -394,3 +395,28 @@ def test_a_cut_that_loses_a_missing_value_is_rejected(made: Callable[[str], Path
         part["statement"]["domain"].append([0, 0, side])
     with pytest.raises(checker.Rejected, match="loses the missing value"):
         follows(claim, parts, folder)
+
+
+def test_the_record_and_the_page_name_the_manifest(folder: Path, tmp_path: Path) -> None:
+    words = [str(folder / w) if w.endswith((".json", ".csv")) else w for w in STUDIES["audit"].split()]
+    page, out = tmp_path / "audit.html", tmp_path / "out"
+    done = CliRunner().invoke(
+        group, [*words, "--json", "--report", str(page), "--certificate", str(out)], standalone_mode=False
+    )
+    told = json.loads(done.stdout)["manifest"]
+    (path,) = out.glob("*.manifest.json")
+    kinds = [claim["kind"] for claim in json.loads(path.read_text())["claims"]]
+    assert told["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert Path(told["file"]).name == path.name
+    assert [claim["kind"] for claim in told["claims"]] == kinds
+    assert told["sha256"] in page.read_text()
+    assert json.loads(page.with_suffix(".audit.json").read_text())["manifest"] == told
+
+
+def test_a_folder_is_checked_once(made: Callable[[str], Path], folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = made("gap")
+    parts = sorted(path.parent.glob("*.cert.xz"))
+    assert run_checker([*parts, path], models(folder), {}) == 0
+    said = capfd.readouterr().out
+    assert said.count("accepted above") == len(parts)
+    assert said.count("exist, in values as the models store them:") == len(parts)

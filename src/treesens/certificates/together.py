@@ -85,6 +85,8 @@ class Manifest:
 
     path: Path | None = None
     accepted: int = 0
+    claims: list[tuple[str, str]] = field(default_factory=list)
+    """Titles and kinds of what is accepted."""
     open: list[tuple[str, str]] = field(default_factory=list)
     parts: list[Certified] = field(default_factory=list)
 
@@ -158,6 +160,7 @@ class _Writer:
             raise NoCertificate(f"the checker does not accept it: {reason}") from None
         self.found.accepted += 1
         self.stated += [(claim.title, text) for text in texts]
+        self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
         """The claims of the manifest of cases, with the numbers that their parts have here."""
