@@ -39,6 +39,7 @@ QUESTIONS = {
     "nearest": "find a in m such that margin(a) >= 1 minimize distance(a, nearest row of d, l1)",
 }
 Document = dict[str, Any]
+EMPTY: Document = {"domain": [], "rows": [], "clauses": [], "orders": [], "either": [], "changes": [], "apart": []}
 Made = tuple[Path, Document, list[Document]]
 
 
@@ -132,17 +133,58 @@ def test_fewer_features_that_vary_are_noticed(made: Callable[[str], Made], folde
         follows({**claim, "whole": {**claim["whole"], "changes": []}}, parts, folder)
 
 
+APART = {
+    "changes(a, b) >= 2": ([0, 1, 2], 2),
+    "changes(a, b) > 1": ([0, 1, 2], 2),
+    "a.f1 > b.f1": ([1], 1),
+    "a.f2 <= b.f2 - 1": ([2], 1),
+}
+
+
+@pytest.mark.parametrize("text", APART)
+def test_points_that_agree_in_too_much_need_no_part(text: str, folder: Path, tmp_path: Path) -> None:
+    """f0 alone may vary. A certificate without any part is accepted only while the limit says more than that."""
+    question = f"find a, b in m such that a = b except {{f0}}; {text}; margin(a) - margin(b) >= 0.1"
+    (asked,) = bind(parse(f"{HEAD}{question}\n", "<test>"), folder).queries
+    result = answer_question(asked, Options(certificates=tmp_path, require_certificate=True))
+    assert result.verdict is Verdict.NONE, result
+    (path,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(path.read_text())["claims"]
+    features, least = APART[text]
+    assert (claim["kind"], claim["parts"], claim["whole"]["apart"]) == (
+        "cases",
+        [],
+        [{"features": features, "least": least}],
+    )
+    assert run_checker([path], [folder / "m.json"], {}) == 0
+    whole = claim["whole"]
+    for apart in ([], [{"features": features, "least": 0}], [{"features": [0], "least": 1}]):
+        with pytest.raises(checker.Rejected, match="answered by no part"):
+            follows({**claim, "whole": {**whole, "apart": apart}}, [], folder)
+    free = {**whole["statement"], "same_except": None}
+    with pytest.raises(checker.Rejected, match="answered by no part"):
+        follows({**claim, "whole": {**whole, "statement": free}}, [], folder)
+
+
+def test_nothing_changes_less_than_not_at_all(folder: Path, tmp_path: Path) -> None:
+    (asked,) = bind(
+        parse(f"{HEAD}find a, b in m such that a.f0 = 1 minimize changes(a, b)\n", "<test>"), folder
+    ).queries
+    result = answer_question(asked, Options(certificates=tmp_path, require_certificate=True))
+    assert result.objective is not None
+    assert result.objective.bound == 0
+    (path,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(path.read_text())["claims"]
+    assert (claim["parts"], claim["whole"]["changes"]) == ([], [{"features": [0, 1, 2], "most": -1}])
+    changes = [{"features": [0, 1, 2], "most": 0}]
+    with pytest.raises(checker.Rejected, match="answered by no part"):
+        follows({**claim, "whole": {**claim["whole"], "changes": changes}}, [], folder)
+
+
 def test_an_alternative_that_was_not_asked_is_noticed(made: Callable[[str], Made], folder: Path) -> None:
     _, claim, parts = made("either")
     (either,) = claim["whole"]["either"]
-    more = {
-        "domain": [[0, 2, {"runs": [[0, 0.5]]}]],
-        "rows": [],
-        "clauses": [],
-        "orders": [],
-        "either": [],
-        "changes": [],
-    }
+    more = {**EMPTY, "domain": [[0, 2, {"runs": [[0, 0.5]]}]]}
     with pytest.raises(checker.Rejected, match="answered by no part"):
         follows({**claim, "whole": {**claim["whole"], "either": [[*either, more]]}}, parts, folder)
 
@@ -155,7 +197,6 @@ def test_a_part_that_has_inputs_proves_nothing(made: Callable[[str], Made], fold
         follows(claim, planted, folder)
 
 
-EMPTY: Document = {"domain": [], "rows": [], "clauses": [], "orders": [], "either": [], "changes": []}
 HOSTILE: dict[str, Callable[[Document], None]] = {
     "no statement": lambda w: w.pop("statement"),
     "a statement that is a list": lambda w: w.update(statement=[]),
@@ -166,8 +207,10 @@ HOSTILE: dict[str, Callable[[Document], None]] = {
     "an alternative of feature 9": lambda w: w["either"].append([{**EMPTY, "domain": [[0, 9, {"runs": [[0, 1]]}]]}]),
     "a row that is a text": lambda w: w["either"].append([{**EMPTY, "rows": ["true"]}]),
     "a limit of feature 9": lambda w: w["changes"].append({"features": [9], "most": 1}),
-    "a limit below zero": lambda w: w["changes"].append({"features": [0], "most": -1}),
+    "a limit below zero": lambda w: w["changes"].append({"features": [0], "most": -2}),
     "a limit that is a flag": lambda w: w["changes"].append({"features": [0], "most": True}),
+    "a least number that is a text": lambda w: w["apart"].append({"features": [0], "least": "1"}),
+    "a least number that is a most": lambda w: w["apart"].append({"features": [0], "most": 1}),
     "a feature that is counted twice": lambda w: w["changes"].append({"features": [0, 0], "most": 1}),
     "cases beyond all time": lambda w: w.update(either=[[EMPTY] * 10] * 10),
     "no model": lambda w: w["statement"].update(models=[]),

@@ -56,7 +56,7 @@ def certified_found(query: Query, witness: Witness, folder: Path, make: Existing
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
-    for case, _ in _cases(lambda: (query, ())):
+    for case, _ in _cases(lambda: (query, ())) or []:
         asked = replace(case, objective=query.objective)
         made = attempt("found", folder, case, partial(make, asked, witness))
         if made.path:
@@ -104,13 +104,14 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
     one = attempt(claim, folder, query, lambda: refutation(*asked(), seconds=seconds))
     if one.path:
         return [one]
-    found = []
-    for case, rows in _cases(asked):
+    found: list[Certified] = []
+    cases = _cases(asked)
+    for case, rows in cases or []:
         made = attempt(claim, folder, case, partial(refutation, case, rows, seconds=seconds))
         if not made.path:
             return [one]
         found.append(made)
-    return _joined(claim, query, lambda: whole_of(*asked()), found, folder, seconds) if found else [one]
+    return _joined(claim, query, lambda: whole_of(*asked()), found, folder, seconds) if cases is not None else [one]
 
 
 def _joined(
@@ -130,8 +131,8 @@ def _joined(
     return [replace(one, claim=claim) for one in manifest.certified()]
 
 
-def _cases(asked: Callable[[], Refuted]) -> list[Refuted]:
+def _cases(asked: Callable[[], Refuted]) -> list[Refuted] | None:
     try:
         return cases_of(*asked())
     except NoCertificate:
-        return []
+        return None

@@ -182,8 +182,9 @@ class _Parts:
     def add(self, constraint: q.Constraint) -> bool:
         """Whether a constraint could be stated; what could not is noted by name."""
         match constraint:
-            case q.SameExcept() if self.same_except is None and {constraint.left, constraint.right} == {0, 1}:
-                self.same_except = sorted(constraint.varied)
+            case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
+                known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
+                self.same_except = sorted(known)
             case q.CellSet():
                 self.domain.append([constraint.point, constraint.feature, self._set(constraint)])
             case q.AtLeast() if _is_plain(constraint.form):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treesens.certificates.cases import MOST, counted_changes, flat
+from treesens.certificates.cases import MOST, counted_changes, flat, least_changes
 from treesens.certificates.statement import domains_of, statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.query.query import AnyOf, AtLeast, CellSet, Constraint, Query
@@ -25,9 +25,9 @@ LISTS = ("domain", "rows", "clauses", "orders")
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
     """The question with the rows beside it. Raises NoCertificate for models that the checker does not read."""
-    plain, either, changes = _sorted(query, (*query.constraints, *extra))
+    plain, more = _sorted(query, (*query.constraints, *extra))
     text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None))).text
-    return {"statement": text, "either": either, "changes": changes}
+    return {"statement": text, **more}
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
@@ -37,29 +37,30 @@ def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted
     return {**whole, "either": [*whole["either"], one]}
 
 
-def _sorted(
-    query: Query, constraints: Iterable[Constraint]
-) -> tuple[tuple[Constraint, ...], list[list[Any]], list[dict[str, Any]]]:
-    """What statements say, the disjunctions that they cannot say, and the limits of changes."""
+def _sorted(query: Query, constraints: Iterable[Constraint]) -> tuple[tuple[Constraint, ...], dict[str, list[Any]]]:
+    """What statements say; and the disjunctions that they cannot say, with the most and the least changes."""
     plain: list[Constraint] = []
     either: list[list[Any]] = []
     changes: list[dict[str, Any]] = []
+    apart: list[dict[str, Any]] = []
     for constraint in flat(constraints):
-        counted = counted_changes(constraint)
+        counted, least = counted_changes(constraint), least_changes(constraint)
+        if least is not None and least[1] > 0:
+            apart.append({"features": sorted(least[0]), "least": least[1]})
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
             either.append([_alternative(query, (part,)) for part in constraint.parts])
         elif counted is not None and math.comb(len(counted[0]), max(0, counted[1])) <= MOST:
-            changes.append({"features": sorted(counted[0]), "most": counted[1]})
+            changes.append({"features": sorted(counted[0]), "most": max(-1, counted[1])})
         else:
             plain.append(constraint)
-    return tuple(plain), either, changes
+    return tuple(plain), {"either": either, "changes": changes, "apart": apart}
 
 
 def _alternative(query: Query, constraints: Sequence[Constraint]) -> dict[str, Any]:
-    plain, either, changes = _sorted(query, constraints)
+    plain, more = _sorted(query, constraints)
     text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None))).text
     if text["same_except"] is not None:
         kept = set(range(len(query.space.names))) - set(text["same_except"])
-        changes.append({"features": sorted(kept), "most": 0})
+        more["changes"].append({"features": sorted(kept), "most": 0})
     lists = {name: text[name] for name in LISTS}
-    return {**lists, "domain": text["domain"][len(domains_of(query)) :], "either": either, "changes": changes}
+    return {**lists, "domain": text["domain"][len(domains_of(query)) :], **more}

@@ -14,12 +14,13 @@ from .numbers import require
 from .words import Words, in_words
 
 LISTS = ("domain", "rows", "clauses", "orders")
+FURTHER = ("either", "changes", "apart")
 MOST_CASES = 10_000
 
 
 def cases(whole, certificates, models_of):
     """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
-    parts(whole, {"statement", "either", "changes"}, "the whole question")
+    parts(whole, {"statement", *FURTHER}, "the whole question")
     parts(whole["statement"], STATEMENT, "the statement")
     models = listed(whole["statement"]["models"], "models")
     for stated in models:
@@ -30,12 +31,14 @@ def cases(whole, certificates, models_of):
     require(all(one["claim"] == "none" for one in certificates), "a part of the question has inputs")
     free = range(len(problem.features))
     held = 0
-    for case, limits in expanded(whole):
+    for case, limits, apart in expanded(whole):
         asked = Asked(case)
         mine = [one for one in answers if asked.has_all_of(one)]
         for varied in widest(case["same_except"], limits, free):
             held += 1
             require(held <= MOST_CASES, "too many cases")
+            if any(len(varied.intersection(one["features"])) < one["least"] for one in apart):
+                continue  # the points agree in more features than they may
             require(any(one.varied is None or varied <= one.varied for one in mine), "a case is answered by no part")
     return [*in_words(problem), *in_further_words(Words(problem, {}), whole, "  ")]
 
@@ -67,32 +70,34 @@ def unnamed(item):
 def check_further(problem, asked):
     """The form of alternatives and of limits of changes."""
     features = len(problem.features)
-    for limit in listed(asked["changes"], "limits of changes"):
-        parts(limit, {"features", "most"}, "a limit of changes")
-        require(len(problem.points) == 2, "one point has no changes")
-        for f in listed(limit["features"], "the features that are counted"):
-            index(f, features, "the features that are counted")
-        require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
-        index(limit["most"], features + 1, "a limit of changes")
+    for name, end in (("changes", "most"), ("apart", "least")):
+        for limit in listed(asked[name], "limits of changes"):
+            parts(limit, {"features", end}, "a limit of changes")
+            require(len(problem.points) == 2, "one point has no changes")
+            for f in listed(limit["features"], "the features that are counted"):
+                index(f, features, "the features that are counted")
+            require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
+            require(type(limit[end]) is int and limit[end] >= -1, "a limit of changes is no whole number from -1 on")
     for disjunction in listed(asked["either"], "alternatives"):
         for one in listed(disjunction, "alternatives"):
-            parts(one, {*LISTS, "either", "changes"}, "an alternative")
+            parts(one, {*LISTS, *FURTHER}, "an alternative")
             check_statement({**problem.statement, **{name: one[name] for name in LISTS}}, problem.models)
             check_further(problem, one)
 
 
 def expanded(whole):
-    """The cases of a question: statements, each with the limits of changes that it keeps."""
-    waiting = [(whole["statement"], [*whole["changes"]], [*whole["either"]])]
+    """The cases of a question: statements, each with the most and the least changes that it has."""
+    waiting = [(whole["statement"], *(whole[name] for name in FURTHER))]
     while waiting:
         require(len(waiting) <= MOST_CASES, "too many cases")
-        statement, limits, either = waiting.pop()
+        statement, either, limits, apart = waiting.pop()
         if not either:
-            yield statement, limits
+            yield statement, limits, apart
             continue
         for one in either[0]:
             more = {name: statement[name] + one[name] for name in LISTS}
-            waiting.append(({**statement, **more}, limits + one["changes"], either[1:] + one["either"]))
+            further = either[1:] + one["either"], limits + one["changes"], apart + one["apart"]
+            waiting.append(({**statement, **more}, *further))
 
 
 def widest(same_except, limits, features):
@@ -102,6 +107,8 @@ def widest(same_except, limits, features):
     for limit in limits:
         counted = sorted(free.intersection(limit["features"]))
         most = min(limit["most"], len(counted))
+        if most < 0:  # never
+            return
         require(comb(len(counted), most) <= MOST_CASES, "too many cases")
         choices.append([free.difference(counted).union(chosen) for chosen in combinations(counted, most)])
     for chosen in product(*choices):
@@ -112,7 +119,11 @@ def in_further_words(say, asked, indent):
     """Alternatives and limits of changes."""
     for limit in asked["changes"]:
         names = ", ".join(say.features[f] for f in sorted(limit["features"]))
-        yield f"{indent}the points differ in at most {limit['most']} of {names or 'no features'}"
+        never = "" if limit["most"] >= 0 else ": false"
+        yield f"{indent}the points differ in at most {limit['most']} of {names or 'no features'}{never}"
+    for limit in asked["apart"]:
+        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
+        yield f"{indent}the points differ in at least {limit['least']} of {names or 'no features'}"
     for disjunction in asked["either"]:
         yield f"{indent}and one of these holds:" if disjunction else f"{indent}false"
         for one in disjunction:

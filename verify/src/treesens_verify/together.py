@@ -77,7 +77,7 @@ def together(claim, certificates, models_of):
     if kind == "cover":
         return cover(claim["tree"], part, models_of)
     if kind == "cases":
-        return cases(claim["whole"], several(claim["parts"]), models_of)
+        return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
     known = {"border": border, "reason": reason, "smallest": smallest, "change": change}[kind]
     return known(claim["features"], several(claim["parts"]), models_of)
 
