@@ -30,15 +30,20 @@ def example_rows(asked: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for path in EXAMPLES.glob("*.*"):
             shutil.copy(path, folder)
-        module: Any = _loaded(EXAMPLES / "train.py")
-        module.OUT = Path(folder) / "out"
-        module.main()
+        train_examples(Path(folder) / "out")
         for path in sorted(Path(folder).glob("[!d]*.sens")):  # demo.sens has a model of its own
             for question in bind(parse(path.read_text(), str(path)), Path(folder)).queries:
                 name = f"{path.name}: {question.name}"
                 row = none_row("examples", name, question, asked.limit)
                 if row is not None:
                     yield row
+
+
+def train_examples(folder: Path) -> None:
+    """The models of the examples, as `examples/train.py` makes them, in a folder."""
+    module: Any = _loaded(EXAMPLES / "train.py")
+    module.OUT = folder
+    module.main()
 
 
 def _loaded(path: Path) -> Any:

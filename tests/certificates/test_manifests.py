@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 import json
 import lzma
@@ -32,6 +33,8 @@ STUDIES = {
     "sets": "sets m.json --data d.csv --margin 0.1",
     "why": "why m.json --data d.csv",
     "robust": "robust m.json --data d.csv",
+    "reasons": "reasons m.json --data d.csv --protected f0",
+    "values": "reasons m.json --data d.csv --way values",
     "rows": "check rows.sens",
     "top": "check top.sens",
     "explain": "check explain.sens",
@@ -166,7 +169,8 @@ def test_smallest_reasons_are_those_of_brute_force(tmp_path: Path) -> None:
         return checker.together(claim, certificates, lambda stated: checker.core.model_of(stated, data))
 
     extra = 0
-    for claim, row, own in zip(manifest["claims"], rows, positive, strict=True):
+    claims = [claim for claim in manifest["claims"] if claim["kind"] != "each"]  # beside what shows a change
+    for claim, row, own in zip(claims, rows, positive, strict=True):
         deciding = [
             chosen for chosen in SUBSETS if ((scores > 0) == own)[(points == row)[:, list(chosen)].all(axis=1)].all()
         ]
@@ -214,6 +218,45 @@ def test_every_part_of_a_reason_is_needed(made: Callable[[str], Path], folder: P
     if more:
         with pytest.raises(checker.Rejected):
             follows({**claim, "features": [*claim["features"], more[0]]}, certificates, folder)
+
+
+def test_every_part_of_a_change_is_needed(made: Callable[[str], Path], folder: Path) -> None:
+    path = made("reasons")
+    manifest = json.loads(path.read_text())
+    certificates = certificates_of(path, manifest)
+    claims = [claim for claim in manifest["claims"] if claim["kind"] == "change"]
+    assert claims
+    for claim in claims:
+        assert follows(claim, certificates, folder)
+        for place in range(len(claim["parts"])):
+            with pytest.raises(checker.Rejected):
+                follows(without(claim, place), certificates, folder)
+        for features in ([f for f in range(3) if f not in claim["features"]], []):
+            with pytest.raises(checker.Rejected):
+                follows({**claim, "features": features}, certificates, folder)
+        free = copy.deepcopy(certificates)
+        for number in claim["parts"]:
+            free[number]["statement"]["domain"] = free[number]["statement"]["domain"][:3]
+        with pytest.raises(checker.Rejected):
+            follows(claim, free, folder)
+
+
+def test_changes_are_those_of_brute_force(made: Callable[[str], Path], folder: Path) -> None:
+    """With the features of a claim changed some input is favourable by XGBoost, and with fewer of them none."""
+    points, scores = scored(xgboost.Booster(model_file=folder / "m.json"))
+    rows = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]], np.float32)
+    manifest = json.loads(made("reasons").read_text())
+    changes = 0
+    for claim, title in zip(manifest["claims"], manifest["about"]["titles"], strict=True):
+        if claim["kind"] == "change":
+            row = rows[int(title.split()[-1])]
+            changes += 1
+            for free in SUBSETS:
+                if set(free) <= set(claim["features"]):
+                    kept = [f for f in range(3) if f not in free]
+                    reached = bool((scores[(points == row)[:, kept].all(axis=1)] > 0).any())
+                    assert reached == (list(free) == claim["features"])
+    assert changes
 
 
 def test_a_bound_below_what_is_reached_is_rejected(made: Callable[[str], Path], folder: Path) -> None:
@@ -352,3 +395,28 @@ def test_a_cut_that_loses_a_missing_value_is_rejected(made: Callable[[str], Path
         part["statement"]["domain"].append([0, 0, side])
     with pytest.raises(checker.Rejected, match="loses the missing value"):
         follows(claim, parts, folder)
+
+
+def test_the_record_and_the_page_name_the_manifest(folder: Path, tmp_path: Path) -> None:
+    words = [str(folder / w) if w.endswith((".json", ".csv")) else w for w in STUDIES["audit"].split()]
+    page, out = tmp_path / "audit.html", tmp_path / "out"
+    done = CliRunner().invoke(
+        group, [*words, "--json", "--report", str(page), "--certificate", str(out)], standalone_mode=False
+    )
+    told = json.loads(done.stdout)["manifest"]
+    (path,) = out.glob("*.manifest.json")
+    kinds = [claim["kind"] for claim in json.loads(path.read_text())["claims"]]
+    assert told["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert Path(told["file"]).name == path.name
+    assert [claim["kind"] for claim in told["claims"]] == kinds
+    assert told["sha256"] in page.read_text()
+    assert json.loads(page.with_suffix(".audit.json").read_text())["manifest"] == told
+
+
+def test_a_folder_is_checked_once(made: Callable[[str], Path], folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = made("gap")
+    parts = sorted(path.parent.glob("*.cert.xz"))
+    assert run_checker([*parts, path], models(folder), {}) == 0
+    said = capfd.readouterr().out
+    assert said.count("accepted above") == len(parts)
+    assert said.count("exist, in values as the models store them:") == len(parts)

@@ -136,7 +136,8 @@ class Table:
         assert mine, result
         missing = [one.reason for one in mine if not one.path]
         if not missing:
-            return "yes" if len(mine) == 1 or not claim else f"{len(mine)} cases"
+            cases = sum(not one.manifest for one in mine)
+            return "yes" if cases == 1 or not claim else f"{cases} cases"
         if missing[0] not in self.reasons:
             self.reasons.append(missing[0])
         return f"no ({self.reasons.index(missing[0]) + 1})"

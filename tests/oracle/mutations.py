@@ -221,6 +221,16 @@ PROOFS = (
         test="tests/certificates/test_manifests.py",
     ),
     Mutation(
+        "a case of a question is answered by no part", "certificates/treesens_verify/cases.py",
+        r"require\(any\(one\.varied is None", "require(True or any(one.varied is None",
+        test="tests/certificates/test_whole.py",
+    ),
+    Mutation(
+        "a part asks for more than its case", "certificates/treesens_verify/cases.py",
+        r" and other\.asked <= self\.asked", "",
+        test="tests/certificates/test_whole.py",
+    ),
+    Mutation(
         "the first cell of the upper part is in no part", "sweeps/parts.py",
         r"frozen\(\(np\.arange\(n_cells\) >= self\.cell\) == self\.upper, bool\)",
         "frozen(np.arange(n_cells) > self.cell if self.upper else np.arange(n_cells) < self.cell, bool)",

@@ -6,21 +6,24 @@ A disjunction is one case per part. At most k changes between two points are one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Query, SameExcept
-from treesens.compiler.query.values import DistanceTerm, ValueSum
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference, Query, SameExcept
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 MOST = 64
 """Cases of one question: each is proved by itself."""
 
 
-def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query, tuple[AtLeast, ...]]]:
-    """The cases of a question with `extra` rows; none if it is one case itself, or would be too many."""
-    bare = replace(query, objective=None, constraints=tuple(_flat((*query.constraints, *_limits(extra)))))
+def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query, tuple[AtLeast, ...]]] | None:
+    """The cases of a question with `extra` rows; None if it is one case itself, or would be too many.
+
+    A case in which the points have to differ in more features than may vary is left out.
+    """
+    bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *_limits(extra)))))
     rest = tuple(row for row in extra if not row.form.changes)
     found: list[Query] = []
     waiting = [bare]
@@ -28,21 +31,22 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query,
         one = waiting.pop()
         parts = _parted(one)
         if parts is None:
-            found.append(one)
+            found += [] if _agree_too_much(one) else [one]
         else:
             waiting += parts
         if len(found) + len(waiting) > MOST:
-            return []
-    return [] if found == [bare] else [(one, rest) for one in reversed(found)]
+            return None
+    return None if found == [bare] else [(one, rest) for one in reversed(found)]
 
 
 def _limits(extra: tuple[AtLeast, ...]) -> Iterator[Constraint]:
     return (row for row in extra if row.form.changes)
 
 
-def _flat(constraints: tuple[Constraint, ...]) -> Iterator[Constraint]:
+def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """Constraints, with the parts of conjunctions in their place."""
     for constraint in constraints:
-        yield from _flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
+        yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 
 
 def _parted(query: Query) -> list[Query] | None:
@@ -50,8 +54,8 @@ def _parted(query: Query) -> list[Query] | None:
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
-            return [replace(query, constraints=tuple(_flat((*others, part)))) for part in constraint.parts]
-        counted = _counted(constraint)
+            return [replace(query, constraints=tuple(flat((*others, part)))) for part in constraint.parts]
+        counted = counted_changes(constraint)
         if counted is not None:
             parts = _by_changes(query, others, *counted)
             if parts is not None:
@@ -59,7 +63,7 @@ def _parted(query: Query) -> list[Query] | None:
     return None
 
 
-def _counted(constraint: Constraint) -> tuple[frozenset[int], int] | None:
+def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
     """Features of two points, and in how many of them the points differ at most, if a constraint says so and nothing else."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)
@@ -84,6 +88,55 @@ def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
             return None
         features.add(term.feature)
     return frozenset(features), _whole(relation.limit, strict=relation.strict)
+
+
+def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
+    """Features of two points, and in how many of them the points differ at least, if a constraint says or implies so."""
+    if isinstance(constraint, AtLeast):
+        form, bound = constraint.form, constraint.bound
+        others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
+        if others or len(form.changes) != 1 or form.changes[0].coefficient <= 0 or bound.logs:
+            return None
+        counted = form.changes[0]
+        if {counted.left, counted.right} != {0, 1}:
+            return None
+        return frozenset(counted.features), -_whole(-bound.rational / counted.coefficient, strict=constraint.strict)
+    if isinstance(constraint, Difference):
+        apart = _is_above(constraint.low, strict=constraint.low_strict) or _is_above(
+            None if constraint.high is None else -constraint.high, strict=constraint.high_strict
+        )
+        same = constraint.feature == constraint.other and constraint.left_factor == constraint.right_factor
+        return (frozenset({constraint.feature}), 1) if apart and same and constraint.left != constraint.right else None
+    return _least_of_sum(constraint) if isinstance(constraint, ValueSum) else None
+
+
+def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
+    terms = relation.terms
+    if all(isinstance(term, DistanceTerm) for term in terms):
+        turned = tuple(replace(term, factor=-term.factor) for term in terms if isinstance(term, DistanceTerm))
+        counted = _counted_sum(replace(relation, terms=turned))
+        return None if counted is None else (counted[0], -counted[1])
+    if len(terms) != 2 or not _is_above(-relation.limit, strict=relation.strict):
+        return None
+    one, other = terms
+    if not isinstance(one, LinearTerm) or not isinstance(other, LinearTerm):
+        return None
+    same = one.feature == other.feature and one.factor + other.factor == 0 and one.point != other.point
+    return (frozenset({one.feature}), 1) if same else None
+
+
+def _is_above(low: Fraction | None, *, strict: bool) -> bool:
+    """Whether what is at least (more than) this is more than 0."""
+    return low is not None and (low > 0 or (low == 0 and strict))
+
+
+def _agree_too_much(query: Query) -> bool:
+    free = frozenset(range(len(query.space.names)))
+    for link in query.constraints:
+        if isinstance(link, SameExcept):
+            free &= link.varied
+    known = filter(None, map(least_changes, query.constraints))
+    return any(len(counted & free) < least for counted, least in known)
 
 
 def _whole(most: Fraction, *, strict: bool) -> int:

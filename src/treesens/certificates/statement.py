@@ -68,7 +68,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
         "models": [text for text, _ in models],
         "points": [{"name": name, "model": p.model} for name, p in zip(_names(query), query.points, strict=True)],
         "same_except": parts.same_except,
-        "domain": [*_domains(query), *parts.domain],
+        "domain": [*domains_of(query), *parts.domain],
         "rows": parts.rows,
         "clauses": parts.clauses,
         "orders": parts.orders,
@@ -128,7 +128,7 @@ def _flat(constraints: tuple[q.Constraint, ...]) -> list[q.Constraint]:
     return result
 
 
-def _domains(query: q.Query) -> list[list[Any]]:
+def domains_of(query: q.Query) -> list[list[Any]]:
     result: list[list[Any]] = []
     for feature, domain in enumerate(query.space.domains):
         grid = query.space.grid[feature]
@@ -182,8 +182,9 @@ class _Parts:
     def add(self, constraint: q.Constraint) -> bool:
         """Whether a constraint could be stated; what could not is noted by name."""
         match constraint:
-            case q.SameExcept() if self.same_except is None and {constraint.left, constraint.right} == {0, 1}:
-                self.same_except = sorted(constraint.varied)
+            case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
+                known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
+                self.same_except = sorted(known)
             case q.CellSet():
                 self.domain.append([constraint.point, constraint.feature, self._set(constraint)])
             case q.AtLeast() if _is_plain(constraint.form):

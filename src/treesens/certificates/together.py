@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import treesens.certificates.treesens_verify as checker
-from treesens.certificates.attach import certified_bound, certified_found, certified_none, write_trees
-from treesens.certificates.produce import existence, reached, read_stated
+from treesens.certificates.attach import write_trees
+from treesens.certificates.produce import read_stated
 from treesens.certificates.statement import NoCertificate, model_file
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Certified
-from treesens.values.witness import Witness
+from treesens.compiler.result import MANIFEST, Certified
 
-SUFFIX = ".manifest.json"
+FLATTENED = ("reason", "cases")
+"""Kinds whose parts may be the cases of one question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +34,6 @@ class Part:
 
     query: Query
     make: Callable[[Path, float], Sequence[Certified]]
-
-
-def lacking(query: Query) -> Part:
-    """That a question has no answer."""
-    return Part(query, lambda folder, seconds: certified_none(query, folder, seconds=seconds))
-
-
-def not_beyond(query: Query, limit: float) -> Part:
-    """That no answer has an objective beyond a limit, as its form counts it."""
-    return Part(query, lambda folder, seconds: certified_bound(query, limit, folder, seconds=seconds))
-
-
-def having(query: Query, witness: Witness) -> Part:
-    """That a question has this answer; with an objective, that its value is reached."""
-    make = existence if query.objective is None else reached
-    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make)])
 
 
 def known(query: Query, *made: Certified) -> Part:
@@ -101,6 +85,8 @@ class Manifest:
 
     path: Path | None = None
     accepted: int = 0
+    claims: list[tuple[str, str]] = field(default_factory=list)
+    """Titles and kinds of what is accepted."""
     open: list[tuple[str, str]] = field(default_factory=list)
     parts: list[Certified] = field(default_factory=list)
 
@@ -150,25 +136,38 @@ class _Writer:
         if claim.reason:
             raise NoCertificate(claim.reason)
         files = self._files(claim)
-        numbers = [[self._number(one) for one in self._made(part)] for part in claim.parts]
+        made = [self._made(part) for part in claim.parts]
+        numbers = [[self._number(one) for one in mine if not one.manifest] for mine in made]
+        inner = [text for mine in made for one in mine if one.manifest for text in self._inner(one)]
         if all(len(mine) == 1 for mine in numbers):
-            text = {"kind": claim.kind, **claim.say([mine[0] for mine in numbers])}
+            texts = [{"kind": claim.kind, **claim.say([mine[0] for mine in numbers])}]
+        elif claim.kind in FLATTENED:
+            texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
         elif claim.kind in ("between", "each"):
-            text = {"kind": "each", "parts": [number for mine in numbers for number in mine]}
-        elif claim.kind == "reason":
-            text = {"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}
+            # What is proved in cases holds together: its own claim says so.
+            alone = [n for mine, parts in zip(numbers, made, strict=True) for n in mine if not parts[-1].manifest]
+            texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
         else:
             raise NoCertificate("a part that is proved in cases")
         if claim.models:
-            text["models"] = [files[e.source.sha256][0] for e in claim.models]
+            texts[0]["models"] = [files[e.source.sha256][0] for e in claim.models]
         contents = {stated["sha256"]: data for stated, data in files.values()}
         try:
-            checker.check_manifest(self._manifest([("", text)]))
-            checker.together(text, self.texts, lambda stated: _model(contents, stated))
+            checker.check_manifest(self._manifest([("", text) for text in texts]))
+            for text in texts:
+                checker.together(text, self.texts, lambda stated: _model(contents, stated))
         except checker.Rejected as reason:
             raise NoCertificate(f"the checker does not accept it: {reason}") from None
         self.found.accepted += 1
-        self.stated.append((claim.title, text))
+        self.stated += [(claim.title, text) for text in texts]
+        self.found.claims += [(claim.title, text["kind"]) for text in texts]
+
+    def _inner(self, made: Certified) -> list[dict[str, Any]]:
+        """The claims of the manifest of cases, with the numbers that their parts have here."""
+        document = json.loads(Path(made.path).read_text("utf-8"))
+        folder = Path(made.path).parent
+        paths = [str(folder / part["file"]) for part in document["parts"]]
+        return [{**claim, "parts": [self.numbers[paths[n]] for n in claim["parts"]]} for claim in document["claims"]]
 
     def _files(self, claim: Claim) -> dict[str, tuple[dict[str, Any], bytes]]:
         """How the models of a claim are stated, and the contents of their files, by the SHA-256 of what was read."""
@@ -209,7 +208,7 @@ class _Writer:
         if self.stated:
             text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
             plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
-            self.found.path = self.folder / f"{plain}.{hashlib.sha256(text).hexdigest()[:12]}{SUFFIX}"
+            self.found.path = self.folder / f"{plain}.{hashlib.sha256(text).hexdigest()[:12]}{MANIFEST}"
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.found.path, text)
         return self.found

@@ -30,6 +30,7 @@ from treesens.commands.study_outputs import Outputs, outputs_of
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
+from treesens.records.manifests import ManifestRecord, manifest_record
 from treesens.records.plain import plain
 from treesens.report.remedies import at_command
 from treesens.report.terminal import say
@@ -102,12 +103,14 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         say(at_command(warning) if hasattr(asked.options, "real") else warning, err=True)
     records = [plain(record) for record in found.records]
     document = plain(study.documented(asked, found))
+    if not given["as_json"]:
+        outputs.show(records, document, found)
+    certified, manifest = _certified(study, asked, found)
+    if manifest is not None:
+        document = {**document, "manifest": plain(manifest)}
     if given["as_json"]:
         outputs.print_document(document)
-    else:
-        outputs.show(records, document, found)
     outputs.write(records, document, found)
-    certified = _certified(study, asked, found)
     over = over_budget(study, found, getattr(asked.options, "budget", None))
     for words in over:
         say(words, err=True)
@@ -117,27 +120,35 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     return certified if code == EXPECTED else code
 
 
-def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> int:
-    """Writes certificates, and the manifest of what they claim together, after the answers are out: what fails here costs none
-    of them. Returns how the command ends if nothing else decides that.
+def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> tuple[int, ManifestRecord | None]:
+    """Writes certificates, and the manifest of what they claim together. What fails here, or is interrupted, costs no answer.
+
+    Returns how the command ends if nothing else decides that, and the manifest; None if it is not asked for.
     """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or study.claims is None:
-        return EXPECTED
+        return EXPECTED, None
     missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
     if found.interrupted:
-        say("certificates: none, since the study was interrupted", err=True)
-        return missing
+        return _none(missing, "certificates: none, since the study was interrupted")
     from treesens.certificates.together import write_manifest
 
     try:
         made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+    except KeyboardInterrupt:
+        return _none(INTERRUPTED, "certificates: none, since making them was interrupted")
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
         failed = told(error, f"certificates after {study.name}")
-        say(f"error[{failed.code}]: certificates: {failed}", err=True)
-        return INTERNAL if isinstance(failed, InternalError) else UNREADABLE
+        code = INTERNAL if isinstance(failed, InternalError) else UNREADABLE
+        return _none(code, f"error[{failed.code}]: certificates: {failed}")
     say(made.words(), err=True)
-    return EXPECTED if made.complete else missing
+    return EXPECTED if made.complete else missing, manifest_record(made)
+
+
+def _none(code: int, why: str) -> tuple[int, ManifestRecord]:
+    """There is no manifest, and this is why."""
+    say(why, err=True)
+    return code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why)
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:

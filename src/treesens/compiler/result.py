@@ -221,6 +221,10 @@ class Core:
     minimal: bool
 
 
+MANIFEST = ".manifest.json"
+"""How the name of a manifest ends."""
+
+
 @dataclass(frozen=True)
 class Certified:
     """A claim of an answer (`none`, `found`, `bound`) with the file of its accepted certificate, or the reason why it has none.
@@ -236,6 +240,11 @@ class Certified:
     checked_in: float = 0.0
     reason: str = ""
     left_out: tuple[str, ...] = ()
+
+    @property
+    def manifest(self) -> bool:
+        """Whether the file is a manifest, which says what other files claim together."""
+        return self.path.endswith(MANIFEST)
 
 
 @dataclass(frozen=True, eq=False)

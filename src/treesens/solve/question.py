@@ -129,7 +129,7 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
     folder, seconds = options.certificates, options.time_limit
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
-        from treesens.certificates.attach import certified
+        from treesens.certificates.answers import certified
 
         return certified(query, result, folder, seconds=seconds)
     from treesens.certificates.together import write_manifest

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from treesens.certificates.attach import form_limit, with_more
-from treesens.certificates.together import Claim, Part, between, each, having, known, lacking, not_beyond, open_claim
+from treesens.certificates.parts import having, lacking, not_beyond
+from treesens.certificates.together import Claim, Part, between, each, known, open_claim
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.studies.audit import AuditOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from treesens.certificates.attach import form_limit
-from treesens.certificates.together import Claim, Part, each, having, lacking, not_beyond, open_claim
+from treesens.certificates.parts import having, lacking, not_beyond
+from treesens.certificates.together import Claim, Part, each, open_claim
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
+from treesens.records.plain import ABSENT
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.tasks.reason_claim import reason_claim
+from treesens.solve.tasks.reason_claim import Ask, reason_claim
 from treesens.studies.lattice import Set
 from treesens.studies.minimal_sets import MinimalSets, with_varied
 from treesens.studies.robust import RobustOptions, RobustRecord
@@ -27,7 +31,7 @@ from treesens.studies.study import Asking, Found
 from treesens.studies.why import WhyOptions, WhyRecord
 
 
-def _asking(options: Any) -> Callable[[Query], Result]:
+def asking(options: Any) -> Callable[[Query], Result]:
     """What looks for inputs beside an answer, as the study has looked for it: all of them in the time of one answer."""
     how = Options(time_limit=options.time_limit, seed=options.seed, regions=False)
     budget = Budget.of(options.time_limit)
@@ -57,7 +61,7 @@ def _border(every: list[int], numbers: list[int]) -> dict[str, Any]:
 def _flipping(one: MinimalSets, features: Set, options: SetOptions) -> Part:
     """A pair of a set; one that an earlier run had found is looked for again."""
     query = with_varied(one.query, features)
-    witness = one.witnesses.get(features) or _asking(options)(query).witness
+    witness = one.witnesses.get(features) or asking(options)(query).witness
     return lacking(query) if witness is None else having(query, witness)
 
 
@@ -77,8 +81,34 @@ def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterato
         cells = others[0].space.grid.cells(questions.rows[record.row : record.row + 1])[0].astype(np.int32)
         several = record.reasons if isinstance(record.reasons, list) else [record.sufficient]
         for reason in several:
-            mine, ask = [names.index(n) for n in reason], _asking(options)
+            mine, ask = [names.index(n) for n in reason], asking(options)
             yield reason_claim(title, others, cells, mine, ask, smallest=record.smallest)
+        if record.complete is True:
+            yield open_claim(f"{title}: there are no others", "that there are no other reasons has no certificate")
+        if record.contrast is not None:
+            yield _of_contrast(title, others, cells, [names.index(n) for n in record.contrast], asking(options))
+        yield from _beside(title, record)
+
+
+def _of_contrast(title: str, others: Sequence[Query], cells: Int32Array, free: Sequence[int], ask: Ask) -> Claim:
+    """That changes of these features alone give another class."""
+    title = f"{title}: the change"
+    kept = set(range(len(cells))) - set(free)
+    for other in others:
+        asked = pinned(other, cells, kept)
+        witness = ask(asked).witness
+        if witness is not None:
+            return each(title, [having(asked, witness)])
+    return open_claim(title, "no input was found that shows it")
+
+
+def _beside(title: str, record: WhyRecord) -> Iterator[Claim]:
+    """What stands beside a reason, and has no certificate."""
+    if record.changeable is not ABSENT and record.changeable is not None:
+        yield open_claim(f"{title}: what is permitted", "which changes are permitted is in no statement")
+    for word in ("box", "radius", "recourse"):
+        if getattr(record, word) not in (ABSENT, None):
+            yield open_claim(f"{title}: {word}", f"what stands in `{word}` has no certificate")
 
 
 def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Iterator[Claim]:

@@ -21,6 +21,7 @@ from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.query import Query
 from treesens.data.alignment import align_table
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table
@@ -72,7 +73,27 @@ def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
         asked.advance(records[-1])
     decided = all(one.suffice != "open" for one in records)
     favourable = str(asked.model.ensemble.classes[study.favourable])
-    return Found(records, study.warnings, asked.stop.is_set(), decided, favourable)
+    return Found(records, study.warnings, asked.stop.is_set(), decided, Denials(favourable, study.shown))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What claims of a denial speak of: the question about a favourable input, the cells of the row, int32[features], and the
+    features that are known, of those that are `usable`.
+    """
+
+    query: Query
+    cells: Int32Array
+    features: Features
+    usable: Features
+
+
+@dataclass(frozen=True)
+class Denials:
+    """The favourable class, and by row what claims need."""
+
+    favourable: str
+    shown: dict[int, Shown]
 
 
 class _Denials:
@@ -81,6 +102,7 @@ class _Denials:
     def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
         options = asked.options
         self.options, self.stop, self.ensemble = options, asked.stop, model.ensemble
+        self.shown: dict[int, Shown] = {}
         names = model.ensemble.feature_names
         protected = options.protected or model.meaning.protected
         check_features(model, [protected])
@@ -154,6 +176,7 @@ class _Denials:
         witness = None if known.other is None else self._verified(known.other[1], row)
         if known.other is not None and witness is None:
             known = Known(reason="no input of the cells is verified")
+        self.shown[row] = Shown(self.question.query, self.cells[place], known.features, self.usable)
         ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
         return DenialRecord(
             row=row,

@@ -272,7 +272,7 @@ def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
     """The gap with the certificate of its bound, or of there being no pair at all."""
     if options.certificates is None or (done.bound is None and done.verdict is not Verdict.NONE):
         return done
-    from treesens.certificates.attach import certified_gap, certified_none
+    from treesens.certificates.answers import certified_gap, certified_none
 
     query, limit = done.query.query, max(options.time_limit, done.seconds)
     if done.bound is None:

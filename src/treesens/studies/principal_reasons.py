@@ -58,6 +58,8 @@ class ReasonOptions:
     replay: str = given(shared.REPLAY, "emulated")
     time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per denial.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
 
 
@@ -120,7 +122,7 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
     words = [one.suffice for one in found.records]
     return ReasonsDocument(
         model=asked.file(),
-        favourable=found.result,
+        favourable=found.result.favourable,
         way=asked.options.way,
         protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
@@ -159,4 +161,5 @@ STUDY = Study(
     fails={"more": lambda records: any(one.suffice == "no" for one in records)},
     fail_words="Exit with 10 if a denial needs more reasons than --most.",
     work="denials",
+    claims="treesens.studies.claims_of_denials:claim_denials",
 )

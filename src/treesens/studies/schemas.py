@@ -6,7 +6,8 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.errors import UsageError
-from treesens.records.plain import document_schema
+from treesens.records.manifests import ManifestRecord
+from treesens.records.plain import document_schema, schema_of_type
 from treesens.records.schemas import kept_schema, kept_schemas
 from treesens.studies.registry import STUDIES, study_of
 
@@ -20,7 +21,10 @@ def schema_of(command: str) -> dict[str, Any]:
     """The schema (draft 2020-12) of the record that a command prints. UsageError for a command without one."""
     if command in STUDIES:
         study = study_of(command)
-        return document_schema(study.document_type, study.title)
+        schema = document_schema(study.document_type, study.title)
+        if study.claims is not None:
+            schema["properties"]["manifest"] = schema_of_type(ManifestRecord)
+        return schema
     if command not in schema_names():
         remedy = did_you_mean(command, schema_names())
         raise UsageError(f"the records of `{command}` have no schema", remedy=remedy)

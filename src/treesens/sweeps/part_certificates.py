@@ -43,7 +43,7 @@ def with_part_certificates(search: Coordinator, result: Result, folder: Path, bu
         lambda numbers: {"tree": _stated(search, tree, dict(zip(parts, numbers, strict=True)))},
     )
     manifest = write_manifest([cover], folder, search.query.name, seconds=budget.left())
-    found = [replace(one, claim=claim) if one.path.endswith(".json") else one for one in manifest.certified()]
+    found = [replace(one, claim=claim) if one.manifest else one for one in manifest.certified()]
     if manifest.open:
         found = [Certified(claim, reason=manifest.open[0][1])]
     return replace(result, certificates=(*result.certificates, *found))

@@ -4,10 +4,14 @@ A claim holds by what the statements of its parts say, compared part by part. A 
 """
 
 import json
+import math
 import re
 
+from .cases import cases
+from .core import Problem
 from .form import check_model, index, listed, parts
 from .numbers import fraction, require, step
+from .words import Words, in_words
 
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
 MOST_PARTS, MOST_SETS = 100_000, 100_000
@@ -19,8 +23,10 @@ KINDS = {
     "border": {"features", "parts"},
     "reason": {"features", "parts"},
     "smallest": {"features", "parts"},
+    "change": {"features", "parts"},
     "rows": {"parts"},
     "cover": {"tree"},
+    "cases": {"whole", "parts"},
 }
 
 
@@ -70,7 +76,9 @@ def together(claim, certificates, models_of):
         return rows(several(claim["parts"]), models_of)
     if kind == "cover":
         return cover(claim["tree"], part, models_of)
-    known = {"border": border, "reason": reason, "smallest": smallest}[kind]
+    if kind == "cases":
+        return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
+    known = {"border": border, "reason": reason, "smallest": smallest, "change": change}[kind]
     return known(claim["features"], several(claim["parts"]), models_of)
 
 
@@ -114,8 +122,9 @@ def equal(certificates, models_of):
         (low, p, o), (high, q, other) = terms
         require(low == -1 and high == 1 and p != q and o == other, "a part does not compare two scores")
         directions.add((p, o))
-    outputs = len(models_of(first["models"][0]).base)
-    wanted = {(p, o) for p in range(2) for o in range(outputs)}
+    outputs = [len(models_of(stated).base) for stated in first["models"]]
+    require(outputs[0] == outputs[1], "one model has more scores than the other one")
+    wanted = {(p, o) for p in range(2) for o in range(outputs[0])}
     require(directions == wanted, "a score, or a direction, is compared by no part")
     return ["all scores of both models are equal, for all inputs with the values that the parts speak of"]
 
@@ -199,17 +208,19 @@ def reason(features, certificates, models_of):
     least, models = chosen(features, found[0], models_of), found[0]["models"]
     require(len(found[0]["points"]) == 1, "a reason is about one input")
     kept = pinned([one["domain"] for one in found])
-    cases = []
+    kinds = []
     for one in found:
-        if one["rows"] not in cases:
-            cases.append(one["rows"])
+        if one["rows"] not in kinds:
+            kinds.append(one["rows"])
     lacking = [(k, one["rows"]) for k, one, c in zip(kept, found, certificates) if c["claim"] == "none"]
     having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
-    require(all(any(k <= least and rows == case for k, rows in lacking) for case in cases), "a case is left open")
+    require(all(any(k <= least and rows == case for k, rows in lacking) for case in kinds), "a case is left open")
     for f in least:
         require(any(least - {f} <= k and f not in k for k in having), "a feature of the reason may be left out")
+    say = Words(Problem(found[0], [models_of(stated) for stated in models]), {})
     return [
-        f"with the values of {named(least, models_of, models)} that the parts name none of {len(cases)} cases of rows holds;",
+        f"with the values of {named(least, models_of, models)} that the parts name none of these cases holds:",
+        *(f"  case {i}: {' and '.join(say.rows({'rows': case}, '')) or 'true'}" for i, case in enumerate(kinds)),
         "  if any one of these features is free, there are inputs of one of the cases",
     ]
 
@@ -229,6 +240,25 @@ def smallest(features, certificates, models_of):
     ]
 
 
+def change(features, certificates, models_of):
+    """Inputs that differ from a row in these features alone satisfy the rows, and none that keeps one of these, too."""
+    found = alike(certificates, "domain")
+    mine, models = chosen(features, found[0], models_of), found[0]["models"]
+    require(len(found[0]["points"]) == 1, "a change is about one input")
+    kept = pinned([one["domain"] for one in found])
+    others = frozenset(range(len(models_of(models[0]).features))) - mine
+    lacking = [k for k, c in zip(kept, certificates) if c["claim"] == "none"]
+    require(any(others <= k for k, c in zip(kept, certificates) if c["claim"] == "found"), "no such change is shown")
+    for f in mine:
+        require(any(k <= others | {f} for k in lacking), "a feature of the change may be left out")
+    say = Words(Problem(found[0], [models_of(stated) for stated in models]), {})
+    return [
+        f"from the values that the parts name, a change of {named(mine, models_of, models)} alone reaches",
+        f"  {' and '.join(say.rows(found[0], '')) or 'true'};",
+        "  no change of only some of these features does",
+    ]
+
+
 def pinned(domains):
     """The features that each part pins, by sets that follow those that all parts have; each to one set in all parts."""
     common, pins, kept = 0, {}, []
@@ -237,6 +267,9 @@ def pinned(domains):
     for domain in domains:
         mine = [f for _, f, _ in domain[common:]]
         require(len(set(mine)) == len(mine), "a part pins a feature twice")
+        # A feature without a set is never missing, so a part that leaves it out says nothing of a missing value.
+        missing = {f for _, f, allowed in domain[common:] if allowed.get("missing")}
+        require(missing <= {f for _, f, _ in domains[0][:common]}, "a missing value is pinned where none is free")
         require(
             all(pins.setdefault(f, allowed) == allowed for _, f, allowed in domain[common:]), "two values are pinned"
         )
@@ -281,14 +314,14 @@ def cover(tree, part, models_of):
         require(count >= 0 and stated["domain"][count:] == [*path], "a part is about other cells than its place says")
         bases.append({**stated, "domain": stated["domain"][:count]})
     require(all(base == bases[0] for base in bases), "parts of a claim differ in what they should have in common")
-    model = models_of(bases[0]["models"][0])
+    models = [models_of(bases[0]["models"][point["model"]]) for point in bases[0]["points"]]
     for p, f, low, high in cuts:
         mine = [allowed for q, g, allowed in bases[0]["domain"] if (q, g) == (p, f)]
         never_missing = not mine or any(allowed.get("missing", False) is False for allowed in mine)
+        model = models[p]
         check_cut(low, high, model.number, f in model.categories, never_missing)
-    return [
-        f"{len(leaves)} parts cover a whole: no inputs satisfy what they have in common, without the sets that part them"
-    ]
+    problem = Problem(bases[0], [models_of(stated) for stated in bases[0]["models"]])
+    return [f"{len(leaves)} parts cover a whole:", *in_words(problem)]
 
 
 def check_cut(low, high, kind, codes, never_missing):
@@ -301,4 +334,4 @@ def check_cut(low, high, kind, codes, never_missing):
     (first, end), (start, last) = low["runs"][0], high["runs"][0]
     require(first is None or (codes and first == 0), "a cut loses the least values")
     require(last is None and None not in (end, start), "a cut loses the greatest values")
-    require(start <= (end + 1 if codes else step(end, 1, kind)), "a cut loses the values in the middle")
+    require(start <= (math.floor(end) + 1 if codes else step(end, 1, kind)), "a cut loses the values in the middle")

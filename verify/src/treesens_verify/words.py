@@ -16,15 +16,12 @@ def in_words(problem, files=None):
         yield from say.model(i, stated, model)
     for p, point in enumerate(statement["points"]):
         yield f"  {point['name']} is an input of model {point['model']}, with " + say.free(p)
-    yield from (f"  {say.row(row)}" for row in statement["rows"])
+    yield from say.rows(statement, "  ")
     if len(problem.points) == 2:
         varied = [say.features[f] for f in statement["same_except"] or ()]
         but = f" but {', '.join(varied)}" if varied else ""
         yield f"  the same values of all features{but}" if problem.agree else "  all features may differ"
-    yield from (f"  {say.places(*part)}" for part in together(statement["domain"]))
-    yield from (f"  {say.at(p, f)} <= {say.at(q, f)} (neither one is missing)" for p, q, f in statement["orders"])
-    for clause in statement["clauses"]:
-        yield "  " + (" or ".join(say.place(*part) for part in clause) or "false")
+    yield from say.sets(statement, "  ")
 
 
 def together(domain):
@@ -76,6 +73,16 @@ class Words:
             elif mine:
                 found.append(f"{', '.join(self.features[f] for f in mine)}: {kind}")
         return "; ".join(found) or "all features as below"
+
+    def rows(self, asked, indent):
+        return [indent + self.row(row) for row in asked["rows"]]
+
+    def sets(self, asked, indent):
+        """What is asked of single features, in orders and in clauses."""
+        found = [self.places(*part) for part in together(asked["domain"])]
+        found += [f"{self.at(p, f)} <= {self.at(q, f)} (neither one is missing)" for p, q, f in asked["orders"]]
+        found += [" or ".join(self.place(*part) for part in clause) or "false" for clause in asked["clauses"]]
+        return [indent + line for line in found]
 
     def at(self, p, f):
         return f"{self.names[p]}.{self.features[f]}"

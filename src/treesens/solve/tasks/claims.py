@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from treesens.certificates.attach import form_limit
-from treesens.certificates.together import Claim, each, having, lacking, not_beyond, open_claim
+from treesens.certificates.parts import having, lacking, not_beyond
+from treesens.certificates.together import Claim, each, open_claim
 from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import Query

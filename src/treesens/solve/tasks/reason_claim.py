@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
-from treesens.certificates.together import Claim, Part, having, lacking, open_claim
+from treesens.certificates.parts import having, lacking
+from treesens.certificates.together import Claim, Part, open_claim
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import Query

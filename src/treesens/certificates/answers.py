@@ -1,0 +1,138 @@
+"""Answers with their certificates: files in a folder, and in the result what they are or why there are none.
+
+What has no certificate as a whole may have one for each of its cases. Then a manifest says what the whole is, and the checker
+finds that no case of it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from treesens.binder.ladders import distance_to_row
+from treesens.certificates.attach import attempt, beyond_gap, form_limit
+from treesens.certificates.cases import MOST, cases_of
+from treesens.certificates.produce import Certificate, beyond, existence, refutation
+from treesens.certificates.statement import NoCertificate
+from treesens.certificates.together import Claim, known, write_manifest
+from treesens.certificates.whole import Refuted, Whole, whole_of, with_alternatives
+from treesens.compiler.query.query import NearestRows, Query
+from treesens.compiler.result import Certified, Proof, Result, Verdict
+from treesens.values.witness import Witness
+
+Existing = Callable[[Query, Witness], Certificate]
+
+
+def certified(query: Query, result: Result, folder: Path, *, seconds: float) -> Result:
+    """The result with certificates of what it claims, written into `folder`, or with the reasons why there are none.
+
+    Counts, reasons and several answers are claims together (`solve/tasks/claims.py`).
+    """
+    claims: list[Certified] = []
+    if result.verdict is Verdict.NONE:
+        claims += (
+            [Certified("none", reason="exact arithmetic has inputs, which only the library's rounded sums rule out")]
+            if result.proof is Proof.LIBRARY
+            else certified_none(query, folder, seconds=seconds)
+        )
+    witness = result.witness
+    if result.verdict is Verdict.FOUND and witness is not None:
+        claims.append(certified_found(query, witness, folder))
+    goal, reached = query.objective, result.objective
+    if goal is not None and reached is not None and reached.bound is not None:
+        claims += certified_bound(query, form_limit(goal, reached.bound), folder, seconds=seconds)
+    return replace(result, certificates=tuple(claims))
+
+
+def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
+    """A certificate that no pair exceeds a gap."""
+    return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), seconds=seconds))
+
+
+def certified_found(query: Query, witness: Witness, folder: Path, make: Existing = existence) -> Certified:
+    """A certificate of an answer, or of the case of the question that it is in."""
+    one = attempt("found", folder, query, lambda: make(query, witness))
+    if one.path:
+        return one
+    for case, _ in _cases(lambda: (query, ())) or []:
+        asked = replace(case, objective=query.objective)
+        made = attempt("found", folder, case, partial(make, asked, witness))
+        if made.path:
+            return made
+    return one
+
+
+def certified_none(query: Query, folder: Path, *, seconds: float) -> list[Certified]:
+    """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none."""
+    return _in_cases("none", query, lambda: (query, ()), folder, seconds)
+
+
+def certified_bound(query: Query, limit: float, folder: Path, *, seconds: float) -> list[Certified]:
+    """A certificate that no answer has an objective beyond `limit`, or one for each of the cases of that.
+
+    That none is nearer to the nearest of some rows is a case for every row.
+    """
+    goal = query.objective
+    if goal is not None and goal.nearest is not None:
+        return _to_rows(query, goal.nearest, limit, folder, seconds)
+    return _in_cases("bound", query, lambda: beyond(query, limit), folder, seconds)
+
+
+def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, seconds: float) -> list[Certified]:
+    rows = sorted({tuple(values): row for row, values in enumerate(nearest.values.tolist())}.values())
+    if len(rows) > MOST:
+        return [Certified("bound", reason=f"distances to the nearest of more than {MOST} rows")]
+    near = [replace(query, objective=distance_to_row(query.space, nearest, row)) for row in rows]
+    made: list[Certified] = []
+    for one in near:
+        mine = certified_bound(one, limit, folder, seconds=seconds)
+        if not mine[0].path:
+            return mine
+        made += mine
+    bare = replace(query, objective=None)
+
+    def whole() -> Whole:
+        return with_alternatives(whole_of(bare), bare, [beyond(one, limit) for one in near])
+
+    return _joined("bound", query, whole, made, folder, seconds)
+
+
+def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, seconds: float) -> list[Certified]:
+    """The certificate that what is asked has no answer, or those of its cases if it has none as a whole."""
+    one = attempt(claim, folder, query, lambda: refutation(*asked(), seconds=seconds))
+    if one.path:
+        return [one]
+    found: list[Certified] = []
+    cases = _cases(asked)
+    for case, rows in cases or []:
+        made = attempt(claim, folder, case, partial(refutation, case, rows, seconds=seconds))
+        if not made.path:
+            return [one]
+        found.append(made)
+    return _joined(claim, query, lambda: whole_of(*asked()), found, folder, seconds) if cases is not None else [one]
+
+
+def _joined(
+    claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, seconds: float
+) -> list[Certified]:
+    """The certificates of cases with the manifest that these are all cases; a reason alone if the checker does not find so."""
+    parts = [one for one in made if not one.manifest]
+    joint = Claim(
+        f"{query.name}: no case has an answer",
+        "cases",
+        [known(query, *parts)],
+        lambda numbers: {"whole": whole(), "parts": numbers},
+    )
+    manifest = write_manifest([joint], folder, query.name, seconds=seconds)
+    if manifest.open:
+        return [Certified(claim, reason=manifest.open[0][1])]
+    return [replace(one, claim=claim) for one in manifest.certified()]
+
+
+def _cases(asked: Callable[[], Refuted]) -> list[Refuted] | None:
+    try:
+        return cases_of(*asked())
+    except NoCertificate:
+        return None

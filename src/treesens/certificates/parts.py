@@ -1,0 +1,25 @@
+"""The parts of claims: what a certificate is made of when the claim is written."""
+
+from __future__ import annotations
+
+from treesens.certificates.answers import certified_bound, certified_found, certified_none
+from treesens.certificates.produce import existence, reached
+from treesens.certificates.together import Part
+from treesens.compiler.query.query import Query
+from treesens.values.witness import Witness
+
+
+def lacking(query: Query) -> Part:
+    """That a question has no answer."""
+    return Part(query, lambda folder, seconds: certified_none(query, folder, seconds=seconds))
+
+
+def not_beyond(query: Query, limit: float) -> Part:
+    """That no answer has an objective beyond a limit, as its form counts it."""
+    return Part(query, lambda folder, seconds: certified_bound(query, limit, folder, seconds=seconds))
+
+
+def having(query: Query, witness: Witness) -> Part:
+    """That a question has this answer; with an objective, that its value is reached."""
+    make = existence if query.objective is None else reached
+    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make)])

@@ -1,0 +1,49 @@
+"""What `reasons` claims of denials, as parts that can have certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treesens.certificates.parts import having, lacking
+from treesens.certificates.together import Claim, Part, each, open_claim
+from treesens.compiler.query.explained import pinned
+from treesens.solve.tasks.reason_claim import Ask, reason_claim
+from treesens.studies.claims_of_sets import asking
+from treesens.studies.denials import NOTHING_HELPS, Shown
+from treesens.studies.principal_reasons import DenialRecord, ReasonOptions
+from treesens.studies.study import Asking, Found
+
+
+def claim_denials(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Iterator[Claim]:
+    """Of every denial that its reasons suffice, and that none can be left out; or that nothing helps."""
+    for record in found.records:
+        title = f"the reasons of row {record.row}"
+        shown, ask = found.result.shown.get(record.row), asking(asked.options)
+        if shown is None or record.suffice == "open":
+            yield open_claim(title, record.reason or "no reasons were found")
+        elif record.suffice == "yes" and asked.options.way == "values":
+            yield reason_claim(title, [shown.query], shown.cells, shown.features, ask)
+        elif record.suffice == "yes":
+            yield _of_change(title, shown, ask)
+        elif record.reason == NOTHING_HELPS:
+            yield each(title, [lacking(pinned(shown.query, shown.cells, _every(shown) - shown.usable))])
+        else:
+            yield open_claim(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
+
+
+def _every(shown: Shown) -> frozenset[int]:
+    return frozenset(range(len(shown.cells)))
+
+
+def _of_change(title: str, shown: Shown, ask: Ask) -> Claim:
+    """That changes of the features alone are favourable, and of fewer of them none."""
+    kept = _every(shown) - shown.features
+    asked = pinned(shown.query, shown.cells, kept)
+    witness = ask(asked).witness
+    if witness is None:
+        return open_claim(title, "no input was found that shows that they suffice")
+    # The set of what is kept, too, comes first: what all parts begin with is no value of the row to the checker.
+    more = [pinned(pinned(shown.query, shown.cells, [f]), shown.cells, kept) for f in sorted(shown.features)]
+    parts: list[Part] = [having(asked, witness), *map(lacking, more)]
+    features = sorted(shown.features)
+    return Claim(title, "change", parts, lambda numbers: {"features": features, "parts": numbers})

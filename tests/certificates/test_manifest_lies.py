@@ -1,0 +1,123 @@
+"""Lies that parts cannot carry: claims whose parts are all true, and that do not follow from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+
+from tests.certificates.models import train
+from treesens.certificates import treesens_verify as checker
+
+Document = dict[str, Any]
+
+
+def trees(test: float | list[int]) -> bytes:
+    """A trees file of one tree that asks one feature."""
+    return json.dumps(
+        {
+            "format": "treesens-trees",
+            "version": 1,
+            "made_from": {"format": "lightgbm", "sha256": "0" * 64},
+            "number": "float32",
+            "features": ["f0"],
+            "base": ["0"],
+            "average": 1,
+            "trees": [{"outputs": [0], "nodes": [[0, test, False, 1, 2], [[0]], [[1]]]}],
+        }
+    ).encode()
+
+
+def stated(data: bytes, *, form: str = "treesens-trees", count: int = 1, base: tuple[str, ...] = ("0",)) -> Document:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "format": form, "trees": count, "base": list(base)}
+
+
+def statement(models: list[Document], points: int, **parts: Any) -> Document:
+    named = [{"name": "ab"[p], "model": min(p, len(models) - 1)} for p in range(points)]
+    empty: Document = {"same_except": None, "domain": [], "rows": [], "clauses": [], "orders": []}
+    return {"models": models, "points": named, **empty, **parts}
+
+
+def follows(claim: Document, parts: list[tuple[str, Document]], files: list[bytes]) -> list[str]:
+    certificates = [{"claim": kind, "statement": said} for kind, said in parts]
+    return checker.together(claim, certificates, lambda m: checker.core.model_of(m, files, trees_alone=True))
+
+
+def cover(low: Document, high: Document, point: int, files: list[bytes]) -> list[str]:
+    models = [stated(data) for data in files]
+    parts = [("none", statement(models, len(files), domain=[[point, 0, side]])) for side in (low, high)]
+    return follows({"kind": "cover", "tree": [point, 0, low, high, 0, 1]}, parts, files)
+
+
+@pytest.mark.parametrize(("start", "covers"), [(1.0, True), (0.5, True), (1.5, False), (2.0, False)])
+def test_a_cut_between_codes_loses_none(start: float, covers: bool) -> None:
+    """Up to 0.5 there is the code 0, and from 1.5 on the code 2: 1 is lost."""
+    low, high = {"runs": [[None, 0.5]]}, {"runs": [[start, None]]}
+    if covers:
+        assert cover(low, high, 0, [trees([1])])
+    else:
+        with pytest.raises(checker.Rejected, match="in the middle"):
+            cover(low, high, 0, [trees([1])])
+
+
+def test_what_is_a_code_to_one_model_is_a_number_to_the_other() -> None:
+    low, high = {"runs": [[0, 0.5]]}, {"runs": [[0.5, None]]}
+    assert cover(low, high, 0, [trees([1]), trees(0.5)])
+    with pytest.raises(checker.Rejected, match="least values"):
+        cover(low, high, 1, [trees([1]), trees(0.5)])
+
+
+def test_scores_that_only_one_model_has_are_not_equal(tmp_path: Path) -> None:
+    train(1, tmp_path / "two.json")
+    x = np.random.default_rng(1).random((60, 3)).astype(np.float32)
+    options = {"objective": "multi:softprob", "num_class": 3, "base_score": 0.5, "nthread": 1}
+    booster = xgboost.train(options, xgboost.DMatrix(x, np.arange(60) % 3), num_boost_round=1)
+    booster.save_model(tmp_path / "three.json")
+    files = [(tmp_path / name).read_bytes() for name in ("two.json", "three.json")]
+    one = stated(files[0], form="xgboost-json", count=3)
+    for second, base in ((files[0], ("0",)), (files[1], ("1/2",) * 3)):
+        other = stated(second, form="xgboost-json", count=3, base=base)
+        rows = [
+            {
+                "terms": [["1", p, 0], ["-1", 1 - p, 0]],
+                "costs": [],
+                "bound": {"rational": "0", "logs": []},
+                "strict": True,
+            }
+            for p in range(2)
+        ]
+        parts = [("none", statement([one, other], 2, same_except=[], rows=[row])) for row in rows]
+        claim = {"kind": "equal", "parts": [0, 1]}
+        if second is files[0]:
+            assert follows(claim, parts, files)
+        else:
+            with pytest.raises(checker.Rejected, match="more scores"):
+                follows(claim, parts, files)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_a_missing_value_is_no_value_of_a_feature_without_a_set(free: bool) -> None:
+    """The part that refutes leaves f0 free: of a feature without a set this says nothing about missing values."""
+    file = trees(0.5)
+    row = {
+        "terms": [["1", 0, 0]],
+        "costs": [],
+        "bound": {"rational": str(Fraction(2)), "logs": []},
+        "strict": False,
+    }
+    common = [[0, 0, {"runs": [[None, None]], "missing": True}]] if free else []
+    pin = [0, 0, {"runs": [], "missing": True}]
+    said = [statement([stated(file)], 1, domain=[*common, *mine], rows=[row]) for mine in ([], [pin])]
+    claim = {"kind": "reason", "features": [], "parts": [0, 1]}
+    parts = [("none", said[0]), ("found", said[1])]
+    if free:
+        assert follows(claim, parts, [file])
+    else:
+        with pytest.raises(checker.Rejected, match="missing value is pinned"):
+            follows(claim, parts, [file])

@@ -1,0 +1,133 @@
+"""Questions in cases: a whole question, with alternatives that no statement can say, and parts that leave no case out.
+
+Every case is made here, from the whole. A part answers a case if all that it asks is asked by the case as well: then it has
+every input of the case. What the parts say of themselves is not asked.
+"""
+
+import json
+from itertools import combinations, product
+from math import comb
+
+from .core import Problem
+from .form import STATEMENT, check_model, check_statement, index, listed, parts
+from .numbers import require
+from .words import Words, in_words
+
+LISTS = ("domain", "rows", "clauses", "orders")
+FURTHER = ("either", "changes", "apart")
+MOST_CASES = 10_000
+
+
+def cases(whole, certificates, models_of):
+    """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
+    parts(whole, {"statement", *FURTHER}, "the whole question")
+    parts(whole["statement"], STATEMENT, "the statement")
+    models = listed(whole["statement"]["models"], "models")
+    for stated in models:
+        check_model(stated)
+    problem = Problem(whole["statement"], [models_of(stated) for stated in models])
+    check_further(problem, whole)
+    answers = [Asked(one["statement"]) for one in certificates]
+    require(all(one["claim"] == "none" for one in certificates), "a part of the question has inputs")
+    free = range(len(problem.features))
+    held = 0
+    for case, limits, apart in expanded(whole):
+        asked = Asked(case)
+        mine = [one for one in answers if asked.has_all_of(one)]
+        for varied in widest(case["same_except"], limits, free):
+            held += 1
+            require(held <= MOST_CASES, "too many cases")
+            if any(len(varied.intersection(one["features"])) < one["least"] for one in apart):
+                continue  # the points agree in more features than they may
+            require(any(one.varied is None or varied <= one.varied for one in mine), "a case is answered by no part")
+    return [*in_words(problem), *in_further_words(Words(problem, {}), whole, "  ")]
+
+
+class Asked:
+    """What a statement asks, as sets of texts. `listed`: for which points and features it has sets."""
+
+    def __init__(self, statement):
+        self.head = text([statement["models"], statement["points"]])
+        self.listed = {(p, f) for p, f, _ in statement["domain"]}
+        self.asked = {(name, text(unnamed(item))) for name in LISTS for item in statement[name]}
+        varied = statement["same_except"]
+        self.varied = None if varied is None else frozenset(varied)
+
+    def has_all_of(self, other):
+        """Whether all that the other one asks is asked here. A feature without a set is never missing: both list the same."""
+        return (self.head, self.listed) == (other.head, other.listed) and other.asked <= self.asked
+
+
+def text(item):
+    return json.dumps(item, sort_keys=True)
+
+
+def unnamed(item):
+    """A row without its name, which means nothing."""
+    return {k: v for k, v in item.items() if k != "name"} if type(item) is dict else item
+
+
+def check_further(problem, asked):
+    """The form of alternatives and of limits of changes."""
+    features = len(problem.features)
+    for name, end in (("changes", "most"), ("apart", "least")):
+        for limit in listed(asked[name], "limits of changes"):
+            parts(limit, {"features", end}, "a limit of changes")
+            require(len(problem.points) == 2, "one point has no changes")
+            for f in listed(limit["features"], "the features that are counted"):
+                index(f, features, "the features that are counted")
+            require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
+            require(type(limit[end]) is int and limit[end] >= -1, "a limit of changes is no whole number from -1 on")
+    for disjunction in listed(asked["either"], "alternatives"):
+        for one in listed(disjunction, "alternatives"):
+            parts(one, {*LISTS, *FURTHER}, "an alternative")
+            check_statement({**problem.statement, **{name: one[name] for name in LISTS}}, problem.models)
+            check_further(problem, one)
+
+
+def expanded(whole):
+    """The cases of a question: statements, each with the most and the least changes that it has."""
+    waiting = [(whole["statement"], *(whole[name] for name in FURTHER))]
+    while waiting:
+        require(len(waiting) <= MOST_CASES, "too many cases")
+        statement, either, limits, apart = waiting.pop()
+        if not either:
+            yield statement, limits, apart
+            continue
+        for one in either[0]:
+            more = {name: statement[name] + one[name] for name in LISTS}
+            further = either[1:] + one["either"], limits + one["changes"], apart + one["apart"]
+            waiting.append(({**statement, **more}, *further))
+
+
+def widest(same_except, limits, features):
+    """Sets of features such that points that keep the limits differ only in features of one of them."""
+    free = frozenset(features if same_except is None else same_except)
+    choices = []
+    for limit in limits:
+        counted = sorted(free.intersection(limit["features"]))
+        most = min(limit["most"], len(counted))
+        if most < 0:  # never
+            return
+        require(comb(len(counted), most) <= MOST_CASES, "too many cases")
+        choices.append([free.difference(counted).union(chosen) for chosen in combinations(counted, most)])
+    for chosen in product(*choices):
+        yield free.intersection(*chosen)
+
+
+def in_further_words(say, asked, indent):
+    """Alternatives and limits of changes."""
+    for limit in asked["changes"]:
+        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
+        never = "" if limit["most"] >= 0 else ": false"
+        yield f"{indent}the points differ in at most {limit['most']} of {names or 'no features'}{never}"
+    for limit in asked["apart"]:
+        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
+        yield f"{indent}the points differ in at least {limit['least']} of {names or 'no features'}"
+    for disjunction in asked["either"]:
+        yield f"{indent}and one of these holds:" if disjunction else f"{indent}false"
+        for one in disjunction:
+            deeper = indent + "    "
+            lines = [*say.rows(one, deeper), *say.sets(one, deeper), *in_further_words(say, one, deeper)]
+            first, *more = lines or [deeper + "true"]
+            yield from (f"{indent}  - {first.removeprefix(deeper)}", *more)
