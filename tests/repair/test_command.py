@@ -149,9 +149,9 @@ def test_a_live_model_has_no_file_to_write(place: Path) -> None:
 
 def test_a_promise_without_a_proof_writes_no_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file that rounding would break: as if the last proof had found a pair each time."""
-    from treesens.repairs import run as room
+    from treesens.repairs import file_proof as room
 
-    monkeypatch.setattr(room.Repair, "_prove_file", lambda *_: ("gap: found", {}))
+    monkeypatch.setattr(room.FileProof, "prove", lambda *_: ("gap: found", {}))
     found = run(place, f"{COMMON} --gap 0.1 -o out.json --json")
     assert found.return_value == 5
     assert not json.loads(found.stdout)["results"][0]["proved"]
@@ -201,8 +201,8 @@ def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     """The search is stopped where the blend is proved, long before its time is over."""
     from treesens.data.alignment import align_table
     from treesens.data.tables import read_table
-    from treesens.repairs.loss import labelled
-    from treesens.repairs.run import Repair
+    from treesens.repairs.repair import Repair
+    from treesens.studies.losses import labelled
     from treesens.studies.repair import RepairOptions
 
     model = ts.load(place / "m.json")

@@ -20,8 +20,8 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.errors import MissingPackageError
 from treesens.repairs.forest import Copy, Forest
-from treesens.repairs.loss import LossName, curvature, expected_loss, expected_slopes
 from treesens.repairs.written import contributions, leaves_of_trees
+from treesens.studies.losses import LossName, curvature, expected_loss, expected_slopes
 
 RIDGE = 0.1
 """Of a leaf: as much as so many rows that reach it alone."""

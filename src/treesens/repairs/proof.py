@@ -21,7 +21,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
-from treesens.studies.repair import PromiseKind
+from treesens.studies.repair import PromiseKind, RepairOptions
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class Decided:
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
     domain: tuple[ast.Declaration, ...] = ()
+
+
+def decided_by(options: RepairOptions) -> Decided:
+    """What decides."""
+    return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
 
 
 @dataclass(frozen=True)

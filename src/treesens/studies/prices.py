@@ -9,7 +9,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.frontends.base import LoadedModel
-from treesens.repairs.loss import Labelled, area_under_curve, loss_name, losses
+from treesens.studies.losses import Labelled, area_under_curve, loss_name, losses
 
 _MOST_WAYS = 32
 """Of the values that rows have of the varied features, for rows that flip: so many are tried, evenly spread."""

@@ -1,0 +1,179 @@
+"""The repair of one model: which methods there are, the cheapest of them, and the file that it makes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.errors import UsageError
+from treesens.frontends.base import LoadedModel
+from treesens.repairs.candidate import Editor, on_disk
+from treesens.repairs.changes import changes_of
+from treesens.repairs.file_proof import FileProof
+from treesens.repairs.forest import Forest
+from treesens.repairs.possible import possible_inputs
+from treesens.repairs.program import Program, Variables
+from treesens.repairs.proof import Promise, decided_by, questions_for
+from treesens.repairs.search import Say, Search
+from treesens.studies.losses import Labelled, loss_name, losses
+from treesens.studies.prices import prices_of
+from treesens.studies.repair import Method, RepairOptions
+
+_MOST_ENTRIES = 1_000_000
+"""Leaves that the rows of the program reach, in all; of more rows so many are drawn."""
+_NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
+"""Parts of the mean that are blended in, one after the other, until the written file is proved."""
+
+
+@dataclass
+class Repaired:
+    """A repaired model of one size: `content` of its file, None if the promise was not proved of it."""
+
+    size: Fraction
+    method: Method
+    content: bytes | None
+    reason: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON."""
+        return {
+            "size": float(self.size),
+            "method": self.method,
+            "proved": self.content is not None,
+            "reason": self.reason,
+            **self.facts,
+        }
+
+
+class Repair:
+    """The repair of one model on the rows of one table; `stop` ends the search, and what is proved by then is kept.
+
+    UsageError and ModelError for models and promises that cannot be repaired.
+    """
+
+    def __init__(
+        self, model: LoadedModel, train: Labelled, test: Labelled | None, options: RepairOptions, stop: threading.Event
+    ) -> None:
+        self.model, self.train, self.test, self.stop = model, train, test, stop
+        self.options = options = replace(
+            options, domain=(*options.domain, *possible_inputs(model, train, test, options.domain))
+        )
+        self.loss = loss_name(model.ensemble)
+        self.random = np.random.default_rng(options.seed)
+        names = model.ensemble.feature_names
+        self._known("--keep", options.keep)
+        questions_for(model, self.promises(options.sizes[0]), decided_by(options))
+        varied = sorted({names.index(name) for group in options.groups for name in group})
+        if both := sorted({names[f] for f in varied} & set(options.keep)):
+            raise UsageError(f"`{both[0]}` is both varied and kept", remedy="leave it out of --keep")
+        self.forest = Forest(model.ensemble, varied, [names.index(name) for name in options.keep])
+        self.cells = self.forest.rows(train.rows)
+        copies = [copy for tree in self.forest.changed for copy in self.forest.copies(tree, self.cells)]
+        self.variables = Variables(self.forest, copies)
+        if self.variables.width > 1 and options.method == "leaves":
+            raise UsageError(
+                "the leaves of this forest hold probabilities, which other leaves need not add up to",
+                remedy="choose --method blend or average: means of probabilities are probabilities",
+            )
+        self.editor = Editor(model, self.variables)
+        self._program: Program | None = None
+        self.proofs = FileProof(model, self.forest, train.rows, options, stop)
+
+    def _known(self, option: str, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.model.ensemble.feature_names:
+                raise UsageError(f"{option}: the model has no feature `{name}`", remedy="name features of the model")
+
+    def promises(self, size: Fraction) -> list[Promise]:
+        """A promise per set of features."""
+        return [Promise(group, self.options.kind, size) for group in self.options.groups]
+
+    def reach(self, size: Fraction, say: Say) -> Repaired:
+        """The repaired model of one size. UsageError if no method can reach it."""
+        start = time.monotonic()
+        search = Search(self, size, say)
+        found = self._values(search)
+        result = Repaired(size, self.options.method, None, "interrupted")
+        if found is not None:
+            result = self._proved(search, *found)
+        result.facts["seconds"] = round(time.monotonic() - start, 3)
+        return result
+
+    def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
+        """The method that is cheapest, its leaves, and whether copies replace their trees; None if an
+        interruption came before anything was proved.
+        """
+        method, original = self.options.method, self.variables.original
+        if search.holds(original, self.options.proof_time):
+            search.say("the promise holds already")
+            return "blend" if method == "auto" else method, original, False
+        mean = self.variables.blended(original, 1.0)
+        if not search.holds(mean, self.options.proof_time):
+            if self.stop.is_set():
+                return None
+            kept = f" with {', '.join(self.options.keep)} kept" if self.options.keep else ""
+            raise UsageError(
+                f"{search.words} cannot be reached{kept}: {search.reason}",
+                remedy="keep fewer features, vary fewer, or raise the size"
+                if self.options.keep
+                else "raise --proof-time, or the size",
+            )
+        searched = method == "leaves" or (method == "auto" and self.variables.width == 1)
+        found: list[tuple[Method, FloatArray, bool]] = []
+        if method in ("auto", "average"):
+            found.append(("average", mean, True))
+        if method in ("auto", "blend", "leaves"):
+            blend = search.blended(original)
+            if method != "leaves":
+                found.append(("blend", blend, False))
+            if searched:
+                found.append(("leaves", search.best_leaves(blend), False))
+        return min(found, key=lambda one: self._cost(one[1]))
+
+    def _cost(self, values: FloatArray) -> float:
+        margins = self.margins(self.editor.candidate(values), self.train.rows)
+        return float(losses(self.loss, margins, self.train.labels).mean())
+
+    @staticmethod
+    def margins(model: LoadedModel, rows: FloatArray) -> FloatArray:
+        """The library's margins of rows, float64[rows, outputs], by its arithmetic."""
+        return np.asarray(model.ensemble.margins_emulated(rows), dtype=np.float64)
+
+    def program(self) -> Program:
+        """The convex program of the training rows, or of so many of them."""
+        if self._program is None:
+            columns = len(self.forest.changed) + len(self.variables.copies)
+            most = max(200, _MOST_ENTRIES // max(1, columns))
+            rows = np.arange(len(self.cells))
+            if len(rows) > most:
+                rows = np.sort(self.random.choice(rows, most, replace=False))
+            margins = self.margins(self.model, self.train.rows[rows])
+            self._program = Program(self.variables, self.loss, self.cells[rows], margins)
+        return self._program
+
+    def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
+        """The written file, read again by both readers and proved; blended a little more where rounding has broken it."""
+        reason = ""
+        for part in _NUDGES:
+            if part:
+                values = self.variables.blended(values, part)
+            content = self.editor.content(values, alone=alone)
+            with on_disk(content, self.model.ensemble.name, self.editor.suffix) as model:
+                self.proofs.check_library(model)
+                reason, facts = self.proofs.prove(self.promises(search.size), model)
+                if not reason:
+                    facts.update(prices_of(self.model, model, self.train, self.test, self.forest.varied))
+                    facts.update(changes_of(self.variables, values, alone=alone), sha256=model.ensemble.source.sha256)
+                    return Repaired(search.size, method, content, facts=facts)
+            search.say(f"the written file is not proved yet: {reason}")
+            if alone or np.array_equal(values, self.variables.original):
+                break
+        return Repaired(search.size, method, None, reason)
