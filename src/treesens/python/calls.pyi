@@ -96,6 +96,7 @@ def diff(
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     vary: str | Sequence[str | Sequence[str]] | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
     protected: str | Sequence[str] = (),
     time_limit: float = 60.0,
     set_limit: float = 5.0,
@@ -103,7 +104,8 @@ def diff(
     seed: int = 0,
 ) -> Diff:
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
+    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
     as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
     seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
     away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
@@ -210,6 +212,7 @@ def repair(
     margin: float | Sequence[float] | None = None,
     swing: float | Sequence[float] | None = None,
     test: Data | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
     output: str | Path | None = None,
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
     keep: str | Sequence[str] = (),

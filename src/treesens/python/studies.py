@@ -177,6 +177,12 @@ class Diff(Columns):
         return self.found.changed
 
     @property
+    def prices(self) -> dict[str, Any] | None:
+        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        known: dict[str, Any] | None = self.record["prices"]
+        return known
+
+    @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
         """Per set of features and gap whether its sensitivity `appears`, `goes`, `stays`, is there `never`, or `unknown`, with
         what is known of both versions; None without gaps.

@@ -23,7 +23,7 @@ from treesens.repairs.program import Program, Variables
 from treesens.repairs.proof import Promise, decided_by, questions_for
 from treesens.repairs.search import Say, Search
 from treesens.studies.losses import Labelled, loss_name, losses
-from treesens.studies.prices import prices_of
+from treesens.studies.prices import Moved, price_of
 from treesens.studies.repair import Method, RepairOptions
 
 _MOST_ENTRIES = 1_000_000
@@ -142,6 +142,12 @@ class Repair:
         margins = self.margins(self.editor.candidate(values), self.train.rows)
         return float(losses(self.loss, margins, self.train.labels).mean())
 
+    def _prices(self, model: LoadedModel) -> dict[str, Any]:
+        """The prices on training rows, and on rows that were held out (the ones that count)."""
+        moved = Moved.of(sorted(self.forest.varied), self.train.rows)
+        parts = {"train": self.train} if self.test is None else {"train": self.train, "test": self.test}
+        return {name: price_of(self.model.ensemble, model.ensemble, part, moved) for name, part in parts.items()}
+
     @staticmethod
     def margins(model: LoadedModel, rows: FloatArray) -> FloatArray:
         """The library's margins of rows, float64[rows, outputs], by its arithmetic."""
@@ -170,7 +176,7 @@ class Repair:
                 self.proofs.check_library(model)
                 reason, facts = self.proofs.prove(self.promises(search.size), model)
                 if not reason:
-                    facts.update(prices_of(self.model, model, self.train, self.test, self.forest.varied))
+                    facts.update(prices=self._prices(model))
                     facts.update(changes_of(self.variables, values, alone=alone), sha256=model.ensemble.source.sha256)
                     return Repaired(search.size, method, content, facts=facts)
             search.say(f"the written file is not proved yet: {reason}")

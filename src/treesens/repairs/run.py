@@ -31,8 +31,8 @@ def repair_all(
     say: Say,
 ) -> list[Repaired]:
     """A repaired model per size, the largest first; those that an interruption left out are not there."""
-    rows = labelled(model, align_table(model, train), label)
-    held_out = None if test is None else labelled(model, align_table(model, test), label)
+    rows = labelled(model, align_table(model, train), label, options.price_by or ())
+    held_out = None if test is None else labelled(model, align_table(model, test), label, options.price_by or ())
     repair = Repair(model, rows, held_out, options, stop)
     found: list[Repaired] = []
     for size in sorted(options.sizes, reverse=True):

@@ -13,7 +13,7 @@ from treesens.errors import UsageError
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
 from treesens.studies import shared_options as shared
 from treesens.studies.kinds import Choice, Names, OutputPath, Seconds, Sizes, TableFile
-from treesens.studies.shared_records import CertificateRecord
+from treesens.studies.shared_records import CertificateRecord, PriceRecord
 from treesens.studies.study import REQUIRED, Asking, Door, Found, Option, Study, given
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class RepairOptions:
     )
     swing: Sequence[str] = given(SWING, ())
     test: object | None = given(TEST, None)
+    price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
     output: Path | None = given(OUTPUT, None)
     method: Method = given(METHOD, "auto")
     keep: Sequence[str] = given(KEEP, ())
@@ -134,24 +135,6 @@ class PromiseRecord:
     method: str
     certificates: list[CertificateRecord]
     largest_swing: SwingRecord
-
-
-@dataclass(frozen=True, kw_only=True)
-class PriceRecord:
-    """What a repair costs on some rows."""
-
-    rows: int
-    loss: str
-    loss_before: float
-    loss_after: float
-    rows_changed: int
-    largest_change_of_a_score: float
-    auc_before: float | Absent | None = ABSENT
-    auc_after: float | Absent | None = ABSENT
-    decisions_changed: int | Absent = ABSENT
-    rows_tried_for_flips: int | Absent = ABSENT
-    rows_flip_before: int | Absent = ABSENT
-    rows_flip_after: int | Absent = ABSENT
 
 
 @dataclass(frozen=True, kw_only=True)
