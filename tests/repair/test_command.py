@@ -109,7 +109,7 @@ def test_the_largest_swing_is_bounded(place: Path) -> None:
         ({"keep": ["x"]}, UsageError, "no feature `x`"),
         ({"vary": ["x"]}, UsageError, "no feature `x`"),
         ({"gap": None}, UsageError, "needs one of"),
-        ({"swing": 1.0}, UsageError, "needs one of"),
+        ({"margin": 1.0}, UsageError, "two units"),
         ({"gap": -0.1}, UsageError, "below 0"),
         ({"gap": 0.5}, UsageError, "never gives both"),
         ({"method": "magic"}, UsageError, "one of: auto, average"),

@@ -207,15 +207,18 @@ def repair(
     data: Data,
     *,
     label: str,
-    vary: str | Sequence[str | Sequence[str]],
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     swing: float | Sequence[float] | None = None,
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
     test: Data | None = None,
     price_by: str | Sequence[str | Sequence[str]] | None = None,
     output: str | Path | None = None,
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
     keep: str | Sequence[str] = (),
+    keep_rows: Data | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
@@ -228,8 +231,10 @@ def repair(
     file `output` (several sizes: one each), and only if it is proved of that file.
 
     `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
-    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed. Times
-    are in seconds. UsageError for a promise that cannot be reached with the features that are to be kept.
+    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
+    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
+    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
+    reached with the features and rows that are to be kept.
     """
 
 def robust(

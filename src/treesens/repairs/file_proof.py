@@ -17,6 +17,7 @@ from treesens.errors import InternalError, ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.records.answers import certificate_record
 from treesens.repairs.forest import Forest
+from treesens.repairs.kept_rows import TOLERANCE
 from treesens.repairs.proof import Asking, Decided, Promise, decided_by, largest_swing, questions_for, settle
 from treesens.studies.repair import RepairOptions
 
@@ -29,8 +30,15 @@ class FileProof:
     """Proofs about repaired files of one model; rows float64[rows, features] are those of the training table."""
 
     def __init__(
-        self, model: LoadedModel, forest: Forest, rows: FloatArray, options: RepairOptions, stop: threading.Event
+        self,
+        model: LoadedModel,
+        forest: Forest,
+        rows: FloatArray,
+        options: RepairOptions,
+        stop: threading.Event,
+        kept: FloatArray | None = None,
     ) -> None:
+        self.kept = kept
         self.model, self.forest, self.rows, self.options, self.stop = model, forest, rows, options, stop
         self.random = np.random.default_rng(options.seed)
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
@@ -39,13 +47,22 @@ class FileProof:
         """Why a file does not keep its promise, or an empty text and the proofs. A proof counts if its certificate is accepted;
         the certificates of a file that keeps all promises go into the folder that is named.
         """
-        options, proofs = self.options, []
+        options, proofs, kept = self.options, [], {}
+        if self.kept is not None:
+            change = float(
+                np.abs(np.subtract(model.margins(self.kept), self.model.margins(self.kept), dtype=np.float64)).max()
+            )
+            if change > TOLERANCE:
+                return f"a score of the rows to keep changed by {change:.3g}", {}
+            kept = {"kept_rows": {"rows": len(self.kept), "largest_change_of_a_score": change}}
         decided = decided_by(options)
         going_on = threading.Event()  # a Ctrl-C has ended the search; what it found is proved
         with tempfile.TemporaryDirectory() as made:
             for number, asking in enumerate(questions_for(model, promises, decided)):
+                # The order of exact sums: two sums that are equal have no room for what is rounded.
+                final = not asking.promise.is_direction
                 found = settle(
-                    asking, model, seconds=options.proof_time, stop=going_on, certificates=Path(made), final=True
+                    asking, model, seconds=options.proof_time, stop=going_on, certificates=Path(made), final=final
                 )
                 if found.verdict is not Verdict.NONE:
                     return f"{asking.promise.words()}: {found.verdict}, {found.reason}", {}
@@ -54,6 +71,8 @@ class FileProof:
                 swing = {"before": before[0], "before_bound": before[1], "after": after[0], "after_bound": after[1]}
                 proofs.append(
                     {
+                        "kind": asking.promise.kind,
+                        "size": float(asking.promise.size),
                         "varied": list(asking.promise.varied),
                         **asking.decision.record(),
                         "verdict": str(found.verdict),
@@ -66,7 +85,7 @@ class FileProof:
                 options.certificates.mkdir(parents=True, exist_ok=True)
                 for file in sorted(Path(made).iterdir()):
                     write_atomically(options.certificates / file.name, file.read_bytes())
-        return "", {"proofs": proofs}
+        return "", {"proofs": proofs, **kept}
 
     def _swing(self, number: int, asking: Asking, decided: Decided) -> tuple[float | None, float | None]:
         key = (" ".join(asking.promise.varied), number)

@@ -17,7 +17,7 @@ from treesens.records.plain import recorded
 from treesens.repairs.repair import Repair, Repaired
 from treesens.repairs.search import Say
 from treesens.studies import study
-from treesens.studies.losses import labelled
+from treesens.studies.losses import labelled, rows_of
 from treesens.studies.repair import RepairOptions, RepairRecord
 
 
@@ -33,7 +33,10 @@ def repair_all(
     """A repaired model per size, the largest first; those that an interruption left out are not there."""
     rows = labelled(model, align_table(model, train), label, options.price_by or ())
     held_out = None if test is None else labelled(model, align_table(model, test), label, options.price_by or ())
-    repair = Repair(model, rows, held_out, options, stop)
+    kept = cast("Table | None", options.keep_rows)
+    repair = Repair(
+        model, rows, held_out, options, stop, None if kept is None else rows_of(model, align_table(model, kept))
+    )
     found: list[Repaired] = []
     for size in sorted(options.sizes, reverse=True):
         if stop.is_set():

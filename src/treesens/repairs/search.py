@@ -59,20 +59,23 @@ class Search:
                 return False
         return True
 
-    def blended(self, values: FloatArray) -> FloatArray:
-        """As little of the mean as the proofs allow."""
+    def blended(self) -> FloatArray:
+        """As little of the mean as the proofs allow, of the leaves that the search starts from."""
+        start, toward = self.repair.start, self.repair.toward_mean
+        if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
+            return start  # the model as it is breaks a promise; in order it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
         seconds = min(options.proof_time, max(1.0, options.time_limit / 10))  # few proofs, on which all else rests
         for _ in range(_HALVINGS):
             if self.repair.stop.is_set():
                 break
             middle = (low + high) / 2
-            if self.holds(self.repair.variables.blended(values, middle), seconds):
+            if self.holds(toward(start, middle), seconds):
                 high = middle
             else:
                 low = middle
         self.say(f"{self.words}: blend proved with {high:.1%} of the mean")
-        return self.repair.variables.blended(values, high)
+        return toward(start, high)
 
     def best_leaves(self, inside: FloatArray) -> FloatArray:
         """Leaves nearer to the model than those `inside`, proved: between what is proved and the best that known pairs allow,
@@ -81,16 +84,19 @@ class Search:
         repair = self.repair
         deadline = time.monotonic() + repair.options.time_limit
         program = repair.program()
-        program.forget()
+        program.limits.forget()
         model = repair.editor.candidate(repair.variables.original)
-        asked = questions_for(model, repair.promises(self.size), decided_by(repair.options))
+        promises = [
+            promise for promise in repair.promises(self.size) if not promise.is_direction
+        ]  # the program keeps those
+        asked = questions_for(model, promises, decided_by(repair.options))
         climbers = [Climber(asking, model.ensemble, repair.options.seed + n) for n, asking in enumerate(asked)]
         rows = repair.train.rows
         sample = rows[repair.random.choice(len(rows), min(len(rows), 2000), replace=False)]
         for climber in climbers:
             self._cut(program, climber, climber.of_rows(model.ensemble, sample, 50))
         blend = inside
-        outside, rounds, proved = repair.variables.original, 0, 0
+        outside, rounds, proved = repair.start, 0, 0
         while time.monotonic() < deadline and not repair.stop.is_set():
             rounds += 1
             outside = program.solve(outside, _STEPS)
@@ -104,7 +110,7 @@ class Search:
                     outside = program.projected(outside)
                 elif self.holds(middle):
                     inside, proved = middle, proved + 1
-                elif self.broken is None:
+                elif self.broken is None or self.broken[0] >= len(climbers):
                     break
                 else:
                     number, pair = self.broken
@@ -114,7 +120,7 @@ class Search:
                     self._cut(program, climber, climber.climb(candidate, pair[0], pair[1]))
                     outside = program.projected(outside)
             if rounds % 5 == 0:
-                self.say(f"{self.words}: {len(program.forms)} pairs, {proved} better models proved, round {rounds}")
+                self.say(f"{self.words}: {len(program.limits)} pairs, {proved} better models proved, round {rounds}")
         return min(inside, blend, key=program.value)
 
     def _known_to_break(self, program: Program, climbers: Sequence[Climber], values: FloatArray) -> bool:
@@ -140,4 +146,4 @@ class Search:
                 wide = held.shape[2] > 1
                 signs = weights if wide else weights[forest.ensemble.tree_output[fixed]][:, None]
                 kept = float((held[0] * signs).sum() - (held[1] * signs).sum())
-            program.add(self.repair.variables.row(weights, one, two), limit - kept)
+            program.limits.add(self.repair.variables.row(weights, one, two), limit - kept)

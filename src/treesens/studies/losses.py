@@ -58,7 +58,7 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
         )
     if table.rows == 0:
         raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
-    rows = table.matrix(ensemble.feature_names, _stored_categories(ensemble))
+    rows = rows_of(model, table)
     column = table.columns[label]
     if loss_name(ensemble) == "squared error":
         labels = table.numbers(label) if column.dtype == object else column
@@ -76,6 +76,11 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
         )
     groups = tuple(group for columns in by for group in groups_of_rows(table, columns))
     return Labelled(rows, np.asarray(labels, dtype=np.float64), groups)
+
+
+def rows_of(model: LoadedModel, table: Table) -> FloatArray:
+    """The rows of an aligned table, float64[rows, features]."""
+    return table.matrix(model.ensemble.feature_names, _stored_categories(model.ensemble))
 
 
 def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
